@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff
@@ -80,7 +79,7 @@ def compare_judgments(
         for name, of_dataset in means.groupby("dataset"):
             rows[name] |= correlation(of_dataset)
     listed = [{"dataset": name, **row} for name, row in rows.items()]
-    schema = to_arrow_schema(AGREEMENTS)
+    schema = AGREEMENTS
     return to_pandas(pa.Table.from_pandas(pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False))
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import INTERNAL, OPTIONAL, OWN, WRITTEN
@@ -70,7 +72,7 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         )
 
 
-def conform(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> DataFrame:
+def conform(table: DataFrame, schema: pa.Schema, where: str, advice: str | None = None) -> DataFrame:
     """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`.
 
     `advice` says what to do about a missing column; by default, how the command line maps names.
@@ -78,12 +80,12 @@ def conform(table: DataFrame, schema: StructType, where: str, advice: str | None
     return table.select(*typed_columns(table, schema, where, advice))
 
 
-def conform_rows(table: DataFrame, schema: StructType, where: str) -> DataFrame:
+def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     """As `conform`, with the columns that reading adds, which rules use to find the rows that break them.
 
     Numbers whose cast may give null are there as they were, too, as WRITTEN.
     """
-    has, fields = dict(table.dtypes), {field.name: field.dataType for field in schema}
+    has, fields = dict(table.dtypes), {field.name: field.dataType for field in from_arrow_schema(schema)}
     added = [F.col(name) for name in has if name in INTERNAL]
     added += [
         F.col(name).alias(written)
@@ -104,7 +106,7 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, ad
     )
 
 
-def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str | None = None) -> list[Column]:
+def typed_columns(table: DataFrame, schema: pa.Schema, where: str, advice: str | None = None) -> list[Column]:
     """Those columns of the schema that the table has, in the schema's order and types.
 
     Raises
@@ -117,7 +119,7 @@ def typed_columns(table: DataFrame, schema: StructType, where: str, advice: str 
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]
     if missing:
         raise missing_columns(missing, sorted(named_by_user(has)), where, advice)
-    fields = [field for field in schema if field.name in has]
+    fields = [field for field in from_arrow_schema(schema) if field.name in has]
     wrong = [f"{field.name} is {has[field.name]}" for field in fields if not _holds(has[field.name], field.dataType)]
     if wrong:
         raise InputError(

@@ -5,7 +5,6 @@ import contextlib
 import datetime
 import math
 import numbers
-import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +15,7 @@ from ndcg_spark import rules
 from ndcg_spark import slices as slicing
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, ascending
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
@@ -217,13 +216,3 @@ def session_of(*tables: Any) -> SparkSession:
     """The session of the first table that has one, else the running session, else a new one."""
     session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
     return session or running_session() or open_session()
-
-
-def as_list(cutoffs: Any) -> list[Any]:
-    """One or several cutoffs as a list; whole numbers of any type, such as numpy's, become ints."""
-    several = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
-    plain = []
-    for cutoff in several:
-        is_whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
-        plain.append(operator.index(cutoff) if is_whole else cutoff)
-    return plain

@@ -1,31 +1,21 @@
 """Every table, declared once in the order of the flow, with its grain and key.
 
-Inside the program column names are fixed; the names in storage are mapped while reading.
+Inside the program column names are fixed; the names in storage are mapped while reading. An engine gets the types of
+Spark by `from_arrow_schema`.
 """
 
 from collections.abc import Collection, Iterable
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
 from ndcg_spark.convention.measures import COLUMNS
 
 
-def _table(*columns: tuple[str, DataType]) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in columns])
+def _table(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    return pa.schema(columns)
 
 
-_TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = StringType(), DoubleType(), IntegerType(), LongType(), DateType()
+_TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = pa.string(), pa.float64(), pa.int32(), pa.int64(), pa.date32()
 
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` is optional.
 JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
@@ -164,43 +154,34 @@ REJECTED_ROWS = _table(
 )
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
-#: measure, cutoff, attribute, value). `baseline_night` is the date of the baseline's scores, null if they are of this
-#: night; `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over.
+#: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
+#: date of the baseline's scores, the newest one of a mean of `baseline_nights`, null if they are of this night;
+#: `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over, and in a row
+#: with weights those that have one. `p_value` and the interval are those of the paired t test, `p_randomization` that
+#: of random signs, `p_decides` the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),
     ("run", _TEXT),
     ("baseline", _TEXT),
     ("baseline_night", _DATE),
+    ("baseline_nights", _COUNT),
     ("measure", _TEXT),
     ("cutoff", _WHOLE),
     ("attribute", _TEXT),
     ("value", _TEXT),
-    ("queries", _COUNT),
-    ("unpaired_queries", _COUNT),
-    ("changed_queries", _COUNT),
-    ("wins", _COUNT),
-    ("ties", _COUNT),
-    ("losses", _COUNT),
-    ("large_losses", _COUNT),
-    ("test", _TEXT),
-    ("flags", ArrayType(_TEXT)),
-    ("evaluation_id", _TEXT),
-    ("mean", _NUMBER),
-    ("baseline_mean", _NUMBER),
-    ("difference", _NUMBER),
-    ("relative_difference", _NUMBER),
-    ("interval_low", _NUMBER),
-    ("interval_high", _NUMBER),
-    ("p_value", _NUMBER),
-    ("p_adjusted", _NUMBER),
-    ("family", _TEXT),
+    *((name, _COUNT) for name in ("queries", "unpaired_queries", "changed_queries")),
+    *((name, _COUNT) for name in ("wins", "ties", "losses", "large_losses")),
+    *((name, _NUMBER) for name in ("mean", "baseline_mean", "difference", "relative_difference")),
+    *((name, _NUMBER) for name in ("interval_low", "interval_high")),
+    *((name, _NUMBER) for name in ("p_value", "p_adjusted", "p_randomization", "p_decides")),
     ("family_size", _COUNT),
     ("conclusion", _TEXT),
+    ("flags", pa.list_(pa.field("element", _TEXT))),
     ("effect_size", _NUMBER),
     ("minimum_detectable", _NUMBER),
-    ("queries_needed", _COUNT),
     ("weight_effective_n", _NUMBER),
+    ("evaluation_id", _TEXT),
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
@@ -214,7 +195,7 @@ RANKED_DOCUMENTS = _table(
     ("query_id", _TEXT),
     ("rank", _WHOLE),
     ("doc_id", _TEXT),
-    ("tied", BooleanType()),
+    ("tied", pa.bool_()),
     ("evaluation_id", _TEXT),
     ("score", _NUMBER),
     ("relevance", _NUMBER),
@@ -230,7 +211,7 @@ LIST_CHANGES = _table(
     *((name, _TEXT) for name in ("dataset", "run", "baseline", "query_id")),
     ("cutoff", _WHOLE),
     *((name, _COUNT) for name in ("returned", "baseline_returned", "common", "entered", "left")),
-    *((name, BooleanType()) for name in ("top_changed", "same_order")),
+    *((name, pa.bool_()) for name in ("top_changed", "same_order")),
     *((name, _NUMBER) for name in ("overlap", "jaccard", "average_overlap", "rbo", "moved_discount")),
 )
 
@@ -254,7 +235,7 @@ EVALUATIONS = _table(
     ("reason", _TEXT),
     ("run", _TEXT),
     ("accepted", _TEXT),
-    ("is_baseline", BooleanType()),
+    ("is_baseline", pa.bool_()),
     ("note", _TEXT),
     ("convention", _TEXT),
     ("formula", _TEXT),
@@ -302,7 +283,7 @@ KEPT = {
 }
 
 
-def measure_first(schema: StructType, measures: Collection[str] = ()) -> tuple[str, ...]:
+def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
     """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others.
 
     Columns of other measures besides NDCG are left out.

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.pandas_tables import Table, first_rows, to_pandas, with_html
+from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.scores import score_table, slice_table
 from ndcg_spark.tables.sorting import without_slices
@@ -19,6 +18,9 @@ from ndcg_spark.tables.writers import html, text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.spark_tables import Table
 
 #: At most this many runs are shown.
 _MOST_ROWS = 50
@@ -28,8 +30,8 @@ _MOST_ROWS = 50
 class Scores:
     """The two tables of an evaluation, lazy: `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`."""
 
-    query_scores: Table
-    dataset_scores: Table
+    query_scores: "Table"
+    dataset_scores: "Table"
     #: The measures that are shown, with their cutoffs; NDCG at every cutoff if there are none.
     measure_set: MeasureSet = NDCG_ONLY
 
@@ -91,8 +93,10 @@ class View:
         return "\n\n".join("\n".join(text(table)) for table in self.tables())
 
 
-def scores_of(query_scores: DataFrame, dataset_scores: DataFrame, measure_set: MeasureSet) -> Scores:
+def scores_of(query_scores: "DataFrame", dataset_scores: "DataFrame", measure_set: MeasureSet) -> Scores:
     """Both tables of an evaluation; a notebook shows the first rows of either table."""
+    from ndcg_spark.spark_tables import first_rows, with_html
+
     queries, means = (measure_first(schema, measure_set.columns) for schema in (QUERY_SCORES, DATASET_SCORES))
     return Scores(
         with_html(query_scores, functools.partial(first_rows, columns=queries)),

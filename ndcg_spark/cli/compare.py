@@ -25,10 +25,9 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
 @options.slices
 @click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for weighted rows too.")
-@_default("--correction", "holm|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
-@_default("--test", "t|randomization", "Significance test; t is replaced where it cannot be trusted.", "t")
+@_default("--correction", "holm|bonferroni|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
 @options.number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
-@click.option("--margin", metavar="DIFFERENCE", type=float, help="Largest difference that does not matter, e.g. 0.01.")
+@options.number("--margin", "DIFFERENCE", "Largest difference that does not matter.", float, 0.01)
 @click.option("--unchanged-queries", is_flag=True, help="Leave out queries whose judgments changed since the baseline.")
 @click.option("--sort", metavar="COLUMN[:asc|desc]", help="Order of the runs. [default: difference:asc, worst first]")
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Show the first N comparisons of a table.")
@@ -42,9 +41,8 @@ def compare(
     runs: tuple[str, ...],
     measures: str,
     correction: str,
-    test: str,
     alpha: float,
-    margin: float | None,
+    margin: float,
     unchanged_queries: bool,
     sort: str | None,
     top: int | None,
@@ -53,7 +51,7 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
-    night, or a run of another night. With --margin, runs that differ by less are reported as the same.
+    night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
@@ -63,7 +61,7 @@ def compare(
     from ndcg_spark.tables.sorting import order_of
 
     chosen = ComparisonOptions(
-        measures_of(measures), alpha, correction, test, margin=margin, unchanged_queries=unchanged_queries
+        measures_of(measures), alpha, correction, margin=margin, unchanged_queries=unchanged_queries
     )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)

@@ -1,28 +1,20 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from ndcg_spark.comparison.compare import compare_tables
+from ndcg_spark.comparison.compare import Compared
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
-from ndcg_spark.convention.cutoffs import Cutoff, ascending
+from ndcg_spark.comparison.tables import KEY, arrow, attributes_of, night_of, sources, weights_of
+from ndcg_spark.convention.cutoffs import Cutoff, as_list, ascending
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import frame
-from ndcg_spark.library import as_list, session_of
-from ndcg_spark.pandas_tables import Table, with_html
-from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
-from ndcg_spark.scores import Scores
-from ndcg_spark.tables.comparisons import comparison_table
-from ndcg_spark.tables.writers import html
+from ndcg_spark.pandas_tables import to_pandas
+from ndcg_spark.schemas import COMPARISONS
 
-#: A notebook shows this many rows.
-_MOST_ROWS = 100
-#: The columns of QUERY_SCORES that are used besides the measure.
-_COLUMNS = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id", "judgments_hash")
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def compare(
@@ -33,25 +25,24 @@ def compare(
     cutoffs: int | Iterable[int | None] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
-    test: str = "t",
     tie: float = 1e-9,
     attributes: Any = None,
     weights: Any = None,
     seed: int = 0,
-    margin: float | None = None,
+    margin: float = 0.01,
     unchanged_queries: bool = False,
-) -> Table:
+) -> "pd.DataFrame":
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
-    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of columns. This function is
-    not lazy: it aggregates all queries and, for doubtful comparisons, makes a second pass over their differences.
+    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of columns. Nothing but a
+    table of Spark needs an engine; it is fetched into this process.
 
     Parameters
     ----------
     query_scores : table
         What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
-        run, query_id and the measure, and optionally dataset, evaluated_on, cutoff, status, evaluation_id and
-        judgments_hash. Each query occurs once per run, cutoff and night.
+        run, query_id and the measure, and optionally dataset, evaluated_on, cutoff, evaluation_id and judgments_hash.
+        Each query occurs once per run, cutoff and night.
     baseline : str, several of them, or table
         The name of the run that every other run is compared with; a list of several such runs, each of which all others
         are compared with; or such a table of another night, whose runs are paired by name.
@@ -64,10 +55,8 @@ def compare(
     alpha : float
         The significance level; intervals cover 1 - alpha.
     correction : str
-        How p values are adjusted for the number of comparisons in a family: `holm`, `bh` (Benjamini-Hochberg), `none`.
-    test : str
-        `t`: the paired t test, or where its assumptions are doubtful (flags) the randomization test or a t test that is
-        corrected for skewness; `randomization`: that test everywhere.
+        How p values are adjusted for the number of runs and slices: `holm`, `bonferroni`, `bh` (Benjamini-Hochberg),
+        `none`.
     tie : float
         Queries whose scores differ by at most this are ties.
     attributes : table, optional
@@ -77,17 +66,16 @@ def compare(
         query_id and weight; dataset is optional. Every comparison then has a second row, with `weight_effective_n`.
     seed : int
         The seed of the random signs.
-    margin : float, optional
-        The largest difference that does not matter: rows whose interval is within it are concluded to be the same.
+    margin : float
+        The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
     unchanged_queries : bool
         Whether to leave out queries whose judgments differ from those of another night (columns judgments_hash).
 
     Returns
     -------
-    Table
-        The table COMPARISONS, one row per dataset, date, run, baseline, measure, cutoff and slice; its columns are
-        described in COMPARING.md. Sorted by these, all queries before the slices. A notebook shows it with its
-        intervals drawn; `to_pandas` and `to_arrow` return all rows.
+    DataFrame
+        The table COMPARISONS of pandas, one row per dataset, date, measure, cutoff, run, baseline and slice, in this
+        order; its columns are described in REFERENCE.md. All queries come before the slices.
 
     Raises
     ------
@@ -95,53 +83,56 @@ def compare(
         An option has an invalid value, or a measure, cutoff or run does not exist.
     InputError
         A table is not of a known kind, contains a query twice, or breaks its contract.
-    EngineError
-        A session is needed, but no engine is available.
 
     Examples
     --------
     >>> import pandas as pd
     >>> ours, theirs = [0.5, 0.7, 0.9, 0.4], [0.4, 0.5, 0.9, 0.1]
     >>> scores = pd.DataFrame({"run": ["new"] * 4 + ["old"] * 4, "query_id": list("abcd") * 2, "ndcg": ours + theirs})
-    >>> row = compare(scores, "old").first()
-    >>> round(row["difference"], 4), row["wins"], row["ties"], row["losses"], row["test"]
-    (0.15, 3, 1, 0, 'randomization')
+    >>> row = compare(scores, "old").iloc[0]
+    >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
+    +0.1500, p 0.1027: 3 won, 0 lost
     """
+    # The scores of `evaluate` have both tables.
     query_scores, baseline = (
-        table.query_scores if isinstance(table, Scores) else table for table in (query_scores, baseline)
+        getattr(table, "__dict__", {}).get("query_scores", table) for table in (query_scores, baseline)
     )
-    tables = [query_scores, attributes, weights]
     if not isinstance(measure, str):
         measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
     baseline_runs = _names(baseline)
-    session = session_of(*tables, *([] if baseline_runs else [baseline]))
     # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*_COLUMNS, measure, *_measures(measure), *SCORES]))
-    scores = frame(query_scores, wanted, session, "query_scores")
+    wanted = list(dict.fromkeys([*KEY, measure, *_measures(measure), *SCORES]))
+    scores = arrow(query_scores, wanted, "query_scores")
     measures: Mapping[str, Sequence[Cutoff] | None] = (
-        {measure: None} if measure in scores.columns else _measures(measure)
+        {measure: None} if measure in scores.column_names else _measures(measure)
     )
     if cutoffs is not None and any(measures.values()):
         raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
     if cutoffs is not None:
         measures = dict.fromkeys(measures, ascending(as_list(cutoffs)))
-    found = compare_tables(
-        scores,
-        None if baseline_runs else frame(baseline, wanted, session, "baseline"),
-        baseline_runs,
-        ComparisonOptions(
-            measures, alpha, correction, test, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
-        ),
-        attributes=None if attributes is None else frame(attributes, None, session, "query_attributes"),
-        weights=None if weights is None else frame(weights, QUERY_WEIGHTS.names, session, "query_weights"),
+    options = ComparisonOptions(
+        measures, alpha, correction, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
     )
-    if not found.rows:
+    own = sources(scores, options.names, "query_scores")
+    others = None if baseline_runs else sources(arrow(baseline, wanted, "baseline"), options.names, "baseline")
+    compared = Compared(
+        options,
+        baseline_runs,
+        attributes=None if attributes is None else attributes_of(arrow(attributes, None, "query_attributes")),
+        weights=None
+        if weights is None
+        else weights_of(arrow(weights, ["dataset", "query_id", "weight"], "query_weights")),
+    )
+    rows = compared.with_sources(own, None if others is None else night_of(others)).rows
+    if not rows:
         raise ConfigurationError(
             "query_scores: there is no run to compare with the baseline; give the scores of another"
         )
-    # The table is small and computed, so a notebook shows it at once.
-    table = comparison_table(found.rows, correction, alpha).first(_MOST_ROWS, "rows")
-    return with_html(as_table(found.rows, session), lambda _: html(table))
+    frame = to_pandas(pa.Table.from_pylist(rows, COMPARISONS))
+    return frame.assign(flags=[row["flags"] for row in rows])
+
+
+_OF_WEIGHTS = ("dataset", "query_id", "weight")
 
 
 def _names(baseline: Any) -> list[str]:
@@ -159,8 +150,3 @@ def _measures(measure: str) -> dict[str, list[Cutoff] | None]:
         if measure.isidentifier():
             return {measure: None}
         raise
-
-
-def as_table(rows: list[dict[str, Any]], session: SparkSession) -> DataFrame:
-    """Rows of COMPARISONS as a DataFrame of the session."""
-    return session.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(COMPARISONS)))

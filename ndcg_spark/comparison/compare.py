@@ -1,223 +1,242 @@
-"""Runs compared with a baseline: which queries are paired, how they differ, and how certain the differences are."""
+"""Runs compared with a baseline: the scores of nights or of tables, read as matrices, place by place."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
 
-from ndcg_spark import slices as slicing
-from ndcg_spark.comparison import pairing, second_pass
-from ndcg_spark.comparison import table as comparisons
-from ndcg_spark.comparison import weights as weighing
-from ndcg_spark.comparison.aggregates import Aggregate, aggregated, aggregates
+from ndcg_spark.comparison.differences import Sides, extremes, rows_of
+from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.comparison.partitions import SIMPSON, contradictions, slices_differ
-from ndcg_spark.comparison.places import places
-from ndcg_spark.comparison.table import Estimate
-from ndcg_spark.comparison.weights import Weights
+from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.slices import ALL, Slices
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.read import read_batches, read_dataset_scores, read_rows
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.text import unknown_name
 
+#: Matrices of so many scores are read at once, else one after the other.
+_AT_ONCE = 30_000_000
 _DEFAULT = ComparisonOptions()
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The scores of a dataset in one night, which are read as often as they are needed."""
+
+    dataset: str
+    evaluated_on: datetime.date | None
+    evaluation_id: str | None
+    runs: Sequence[str]
+    #: Where they have values, and all cutoffs.
+    places: Collection[Place]
+    cutoffs: Collection[Cutoff]
+    #: How many scores there are of one measure at one cutoff.
+    size: int
+    #: The rows with these columns, of these runs and cutoffs at least.
+    batches: Callable[[Sequence[str], Sequence[str], Sequence[Cutoff]], Iterable[pa.RecordBatch]]
+    where: str = "query_scores"
+
+    def read(self, queries: Queries, places: Sequence[Place], runs: Sequence[str]) -> dict[Place, ScoreMatrix]:
+        """The matrices of these places. Raises InputError, as MatrixReader, and StorageError."""
+        columns = ["run", "query_id", "cutoff", "judgments_hash", *dict.fromkeys(measure for measure, _ in places)]
+        cutoffs = list(dict.fromkeys(cutoff for _, cutoff in places))
+        runs = [run for run in self.runs if run in set(runs)]
+        return MatrixReader(queries, runs, places, self.where).read(self.batches(columns, runs, cutoffs))
+
+
+def of_nights(nights: Sequence[Night], where: str = "query_scores") -> list[Source]:
+    """The scores of published nights."""
+    return [of_night(night, rows, where) for night, rows in zip(nights, read_dataset_scores(nights), strict=True)]
+
+
+def of_night(night: Night, rows: Sequence[Mapping[str, Any]], where: str = "query_scores") -> Source:
+    """The scores of a night, given its dataset scores."""
+    cutoffs = {row["cutoff"] for row in rows}
+    places = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
+    # These are in every night, whether they have values or not.
+    places |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
+
+    def batches(columns: Sequence[str], runs: Sequence[str], cutoffs: Sequence[Cutoff]) -> Iterator[pa.RecordBatch]:
+        return read_batches([night], "query_scores", columns, {"cutoff": cutoffs, "run": runs})
+
+    return Source(
+        night.dataset,
+        datetime.date.fromisoformat(night.evaluated_on),
+        night.evaluation_id,
+        sorted({row["run"] for row in rows}),
+        places,
+        cutoffs,
+        night.kept_rows("query_scores") // max(1, len(cutoffs)),
+        batches,
+        where,
+    )
+
+
+def kept_attributes(nights: Sequence[Night]) -> Attributes | None:
+    """The QUERY_ATTRIBUTES that nights were evaluated with; None if they had none."""
+    kept = [night for night in nights if night.kept_rows("query_attributes")]
+    if not kept:
+        return None
+    return Attributes(read_rows(kept, "query_attributes", ["dataset", "query_id", "attribute", "value"]))
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """The results of a comparison as plain data."""
 
-    #: Dictionaries with the columns of COMPARISONS, sorted by its key; all queries come before the slices.
-    #: A weighted row follows the unweighted one and has a `weight_effective_n`, which is null in all other rows.
+    #: Dictionaries with the columns of COMPARISONS: by dataset, night, measure, cutoff, run and baseline; all queries
+    #: come before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, baseline_status, status, queries, change: the change of
-    #: the mean that queries with these two statuses cause (status None: the query is missing). The parts sum to the
-    #: difference of the two means over each side's own queries, which are those of DATASET_SCORES.
-    transitions: list[dict[str, Any]]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_status, status, baseline_score, score,
-    #: difference: for each run the queries that lost most, the largest loss first, then those that won most.
+    #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_score, score, difference: for each run
+    #: the queries that lost most, the largest loss first, then those that won most.
     queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, attribute, slices, p_value: whether the differences vary
-    #: between the slices of an attribute, if each query is in one; slices that are too small do not take part.
-    slices_differ: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    #: For each of `rows`, the number of queries that lost at least so much, by the requested sizes of losses.
-    losses: list[dict[float, int]] = dataclasses.field(default_factory=list)
 
 
-def compare_tables(
-    query_scores: DataFrame,
-    baseline_scores: DataFrame | None = None,
-    baseline_runs: Sequence[str] = (),
-    options: ComparisonOptions = _DEFAULT,
-    *,
-    runs: Sequence[str] | None = None,
-    attributes: DataFrame | None = None,
-    weights: DataFrame | None = None,
-    queries: int = 0,
-) -> Comparison:
-    """Compare runs with a baseline, on all queries and on slices of them. Runs Spark jobs.
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What the comparisons of an output or of some tables have in common."""
 
-    Parameters
-    ----------
-    query_scores : DataFrame
-        A table QUERY_SCORES of one night per dataset: columns run, query_id and the measures, and, if they exist,
-        dataset, evaluated_on, cutoff, status, evaluation_id.
-    baseline_scores : DataFrame, optional
-        Such a table of another night. Without `baseline_runs`, runs are paired by name.
-    baseline_runs : sequence of str
-        The runs that the others are compared with, each in turn: runs of `baseline_scores` if it is given, else of
-        `query_scores`.
-    runs : sequence of str, optional
-        The runs to compare; by default all but the baselines.
-    attributes, weights : DataFrame, optional
-        QUERY_ATTRIBUTES and QUERY_WEIGHTS.
-    queries : int
-        How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
+    options: ComparisonOptions = _DEFAULT
+    #: The runs that the others are compared with, each in turn; without any, runs are compared by their names.
+    baselines: Sequence[str] = ()
+    #: The runs to compare; by default all but the baselines.
+    runs: Collection[str] | None = None
+    attributes: Attributes | None = None
+    weights: Weights | None = None
+    #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
+    queries: int = 0
 
-    Returns
-    -------
-    Comparison
-        One row per dataset, run, baseline, measure, cutoff and slice.
+    def with_sources(self, own: Iterable[Source], others: Mapping[str, Source] | None = None) -> Comparison:
+        """The comparison of every night with its baseline: that of `others` by dataset, else runs of the same night.
 
-    Raises
-    ------
-    ConfigurationError
-        A measure, run or cutoff does not exist; the message names similar ones.
-    InputError
-        A table holds several nights or queries twice, or breaks its contract.
-    """
-    slices = Slices() if attributes is None else slicing.read(attributes)
-    of_queries = Weights() if weights is None else weighing.read(weights)
-    measures = options.names
-    own = pairing.scores(query_scores, measures, "query_scores")
-    other = None if baseline_scores is None else pairing.scores(baseline_scores, measures, "baseline")
-    if other is None and not baseline_runs:
-        raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
-    found = places(own, other, baseline_runs, runs, options.cutoffs)
-    if not found:
-        return Comparison([], [], [], [])
-    paired = pairing.paired(own, other, found, measures, options.unchanged_queries)
-    if slices.names_datasets or of_queries.names_datasets:
-        paired = pairing.with_dataset(paired, found)
-    table = slices.cut(of_queries.put_on(paired))
-    rows = aggregated(table, len(measures), options.tie, options.losses).collect()
-    every = aggregates([row.asDict() for row in rows], found, len(measures))
-    warnings = _unknown_queries(every, slices, of_queries)
-    if options.cutoffs is None:
-        every = _evaluated(every)
-    every = [each for each in every if options.has(measures[each.measure], each.place.cutoff)]
-    plain = [comparisons.unweighted(each, options.min_queries) for each in every]
-    weighted = [] if weights is None else _weighted(table, plain, len(measures))
-    _randomize(table, plain, weighted, options)
-    warnings += _other_judgments(every)
-    for aggregate, sentence in contradictions(every, slices.names, measures):
-        warnings.append(sentence)
-        next(each for each in plain if each.aggregate is aggregate).flags.append(SIMPSON)
-    of_kinds = [comparisons.rows(kind, slices.names, options) for kind in (plain, weighted)]
-    extremes = second_pass.extremes(paired, found, measures, queries) if queries else []
-    return Comparison(
-        [row for both in zip_longest(*of_kinds) for row in both if row is not None],
-        _transitions(every, measures),
-        [row for row in extremes if options.has(row["measure"], row["cutoff"])],
-        warnings,
-        slices_differ(every, slices.names, measures, options.min_queries),
-        [
-            {loss: int(each.aggregate.total(f"lost_{size}")) for size, loss in enumerate(options.losses)}
-            for both in zip_longest(plain, weighted)
-            for each in both
-            if each is not None
-        ],
-    )
+        Raises
+        ------
+        ConfigurationError
+            There is no baseline, run, measure or cutoff of a name.
+        InputError
+            The scores break their contract.
+        StorageError
+            They cannot be read.
+        """
+        own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
+        self._refuse_unknown(own, [*(own if others is None else others.values())])
+        found = Comparison([], [], [])
+        for source in own:
+            other = None if others is None else others.get(source.dataset)
+            self._add(found, source, other, is_same_night=others is None)
+        tables = (table for table in (self.attributes, self.weights) if table is not None)
+        found.warnings.extend(warning for table in tables for warning in table.warnings())
+        return found
 
+    def places(self, source: Source) -> list[Place]:
+        """What is compared: the cutoffs of a measure, by default those at which it has values."""
+        found: list[Place] = []
+        for measure, cutoffs in self.options.measures.items():
+            there = sorted((cutoff for name, cutoff in source.places if name == measure), key=by_depth)
+            found += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
+        return found
 
-def _evaluated(aggregates: Sequence[Aggregate]) -> list[Aggregate]:
-    """The places at cutoffs where any run has a value of their measure; all places of a measure that no run has."""
-    there = {(each.place.own.dataset, each.measure, each.place.cutoff) for each in aggregates if each.has_scores}
-    somewhere = {(dataset, measure) for dataset, measure, _ in there}
-    return [
-        each
-        for each in aggregates
-        for dataset in [each.place.own.dataset]
-        if (dataset, each.measure, each.place.cutoff) in there or (dataset, each.measure) not in somewhere
-    ]
+    def pairs(self, own: Collection[str], other: Collection[str] | None) -> list[tuple[str, str]]:
+        """Every run with what it is compared with; `other` are the runs of another night, None for the same night."""
+        chosen = sorted(run for run in own if self.runs is None or run in self.runs)
+        if other is None:
+            chosen = [run for run in chosen if run not in self.baselines]
+        elif not self.baselines:
+            gone = {run for run in other if self.runs is None or run in self.runs}
+            return [(run, run) for run in sorted(gone.union(chosen))]
+        return [(run, baseline) for run in chosen for baseline in self.baselines]
 
-
-def _unknown_queries(aggregates: Sequence[Aggregate], slices: Slices, weights: Weights) -> list[str]:
-    """Sentences on the queries of attributes and weights that are not compared: without scores, or left out.
-
-    The count is exact if every run has a score for every judged query, as in QUERY_SCORES.
-    """
-    whole = [each for each in aggregates if each.slice == ALL and each.measure == 0]
-    sentences = []
-    for where, queries, name in (
-        (slicing.WHERE, slices.queries, "attributed"),
-        (weighing.WHERE, weights.queries, "weighed"),
-    ):
-        known: dict[str, int] = {}
-        for each in whole:
-            dataset, count = each.place.own.dataset, sum(row[name] for row in each.rows)
-            known[dataset] = max(known.get(dataset, 0), count)
-        missing = sum(
-            max(count - (sum(known.values()) if dataset is None else known.get(dataset, 0)), 0)
-            for dataset, count in queries.items()
-        )
-        if missing:
-            total = sum(queries.values())
-            sentences.append(f"{where}: {missing:,} of its {total:,} queries have no scores here and were ignored")
-    return sentences
-
-
-def _weighted(table: DataFrame, plain: Sequence[Estimate], measures: int) -> list[Estimate]:
-    """Each estimate with its weights. Runs a job."""
-    weighed = [each.aggregate for each in plain if each.aggregate.total("weight")]
-    spreads = dict(zip(map(id, weighed), second_pass.spreads(table, weighed, measures), strict=True))
-    return [comparisons.weighted(each, *spreads.get(id(each.aggregate), (0.0, 0.0))) for each in plain]
-
-
-def _randomize(
-    table: DataFrame, plain: Sequence[Estimate], weighted: Sequence[Estimate], options: ComparisonOptions
-) -> None:
-    """Give doubtful estimates, or all of them, the p value of the randomization test. Runs a job."""
-    tested = [each for each in (*plain, *weighted) if each.needs_randomization(options.test)]
-    aggregates = list({id(each.aggregate): each.aggregate for each in tested}.values())
-    p_values = second_pass.randomized(table, aggregates, len(options.measures), options.seed)
-    found = dict(zip(map(id, aggregates), p_values, strict=True))
-    for each in tested:
-        each.randomized = found[id(each.aggregate)][each.weighted]
-
-
-def _other_judgments(aggregates: Iterable[Aggregate]) -> list[str]:
-    """Sentences that say how many queries of each dataset are judged differently than in the baseline's night."""
-    sentences: dict[str, str] = {}
-    for each in aggregates:
-        left_out, rejudged = sum(row["rejudged"] for row in each.rows) - each.rejudged, each.rejudged
-        if each.slice == ALL and (left_out or rejudged):
-            what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
-            sentences.setdefault(
-                each.place.own.dataset,
-                f"{each.place.own.dataset}: {left_out or rejudged:,} of {each.queries:,} queries have other judgments "
-                f"than on {each.place.baseline_night}, {what}",
-            )
-    return [*sentences.values()]
-
-
-def _transitions(aggregates: Iterable[Aggregate], measures: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "dataset": each.place.own.dataset,
-            "evaluated_on": each.place.night,
-            "run": each.place.own.run,
-            "baseline": each.place.baseline_run,
-            "measure": measures[each.measure],
-            "cutoff": each.place.cutoff,
-            "baseline_status": theirs,
-            "status": ours,
-            "queries": queries,
-            "change": change,
+    def _add(self, found: Comparison, source: Source, other: Source | None, *, is_same_night: bool) -> None:
+        pairs = self.pairs(source.runs, None if is_same_night else other.runs if other else ())
+        queries, places = Queries(), self.places(source)
+        own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
+        wanted = sorted(own_runs | other_runs) if is_same_night else sorted(own_runs)
+        key = {
+            "dataset": source.dataset,
+            "evaluated_on": source.evaluated_on,
+            "evaluation_id": source.evaluation_id,
+            "baseline_night": other.evaluated_on if other else None,
+            "baseline_nights": 1 if other else None,
         }
-        for each in aggregates
-        if each.slice == ALL
-        for theirs, ours, queries, change in each.transitions()
-    ]
+        told = False
+        size = max(source.size, other.size if other else 1, 1)
+        for some in together(places, size):
+            matrices = source.read(queries, some, wanted)
+            others = matrices if is_same_night else other.read(queries, some, sorted(other_runs)) if other else {}
+            for place in some:
+                own = matrices[place]
+                baseline = others.get(place) or nothing(queries)
+                sides = Sides(own, baseline, place, key, pairs)
+                if self.options.unchanged_queries:
+                    sides = dataclasses.replace(sides, only=~sides.rejudged)
+                found.rows.extend(stripped(rows_of(sides, self.options, self.attributes, self.weights)))
+                for run, of_baseline in pairs if self.queries else ():
+                    found.queries.extend(extremes(sides, run, of_baseline, self.queries))
+                if not (is_same_night or told):
+                    found.warnings.extend(self._other_judgments(sides))
+                    told = True
+
+    def _other_judgments(self, sides: Sides) -> list[str]:
+        """A sentence that says how many queries are judged differently than in the baseline's night."""
+        changed = int(sides.rejudged.sum())
+        if not changed:
+            return []
+        left_out = self.options.unchanged_queries
+        what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
+        every = int((sides.own.there() | sides.baseline.there()).sum())
+        return [
+            f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments than on "
+            f"{sides.key['baseline_night']}, {what}"
+        ]
+
+    def _refuse_unknown(self, own: Sequence[Source], others: Sequence[Source]) -> None:
+        known = {run for source in others for run in source.runs}
+        if not (self.baselines or others):
+            raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
+        for run in self.baselines:
+            if run not in known:
+                raise unknown_name("baseline", "run", run, known)
+        known_cutoffs = {cutoff for source in [*own, *others] for cutoff in source.cutoffs}
+        for cutoffs in self.options.measures.values():
+            absent = [cutoff for cutoff in cutoffs or () if cutoff not in known_cutoffs]
+            if absent:
+                places = ", ".join(format_cutoff(cutoff) for cutoff in sorted(known_cutoffs, key=by_depth))
+                raise ConfigurationError(
+                    f"cutoffs: no scores at {', '.join(map(format_cutoff, absent))}; there are scores at {places}"
+                )
+
+
+def nothing(queries: Queries) -> ScoreMatrix:
+    """A matrix without runs."""
+    return MatrixReader(queries, [], [("", None)], "baseline").read([])["", None]
+
+
+def together(places: Sequence[Place], size: int) -> Iterator[Sequence[Place]]:
+    """The places whose matrices, each of this size, are read at once."""
+    most = max(1, _AT_ONCE // size)
+    return (places[at : at + most] for at in range(0, len(places), most))
+
+
+def mean_matrices(
+    sources: Sequence[Source], queries: Queries, places: Sequence[Place], tonight: Mapping[Place, ScoreMatrix]
+) -> dict[Place, ScoreMatrix]:
+    """The scores of a night, or the means of several, by place."""
+    runs = {run for source in sources for run in source.runs}
+    if len(sources) == 1:
+        return sources[0].read(queries, places, sorted(runs))
+    if len(places) == 1:
+        read = (source.read(queries, places, sorted(runs))[places[0]] for source in sources)
+        return {places[0]: mean_of(read, tonight[places[0]])}
+    every = [source.read(queries, places, sorted(runs)) for source in sources]
+    return {place: mean_of((each[place] for each in every), tonight[place]) for place in places}
+
+
+def stripped(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the columns of COMPARISONS."""
+    return [{name: row[name] for name in COMPARISONS.names} for row in rows]

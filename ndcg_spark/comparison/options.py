@@ -3,18 +3,15 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DoubleType
-
 from ndcg_spark.comparison.statistics import CORRECTIONS
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
+from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.text import did_you_mean
 
 #: The columns of QUERY_SCORES that can be compared.
-SCORES = tuple(field.name for field in QUERY_SCORES if field.dataType == DoubleType())
-TESTS = ("t", "randomization")
+SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +22,8 @@ class ComparisonOptions:
     measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
     #: Intervals cover 1 - alpha.
     alpha: float = 0.05
-    #: How p values are adjusted within their families: `holm`, `bh` or `none`.
+    #: How p values are adjusted for their number: one of CORRECTIONS.
     correction: str = "holm"
-    #: `t`, or `randomization` for all; with `t`, rows whose flags cast doubt on it get another test (COMPARING.md).
-    test: str = "t"
     #: Differences of at most this size are ties.
     tie: float = 1e-9
     #: The sizes of losses that are counted; the first is that of `large_losses`.
@@ -37,14 +32,15 @@ class ComparisonOptions:
     min_queries: int = 10
     #: The seed of the random signs.
     seed: int = 0
-    #: The largest difference that does not matter; without it, no comparison is concluded to be the same.
-    margin: float | None = None
+    #: The largest difference that does not matter: runs that certainly differ by less are the same.
+    margin: float = 0.01
     #: Leave out queries whose judgments are not those of the baseline's night.
     unchanged_queries: bool = False
+    #: Draw so many signs that every p value of the randomization test is precise.
+    precise: bool = False
 
     def __post_init__(self) -> None:
         _refuse_unknown("correction", self.correction, tuple(CORRECTIONS))
-        _refuse_unknown("test", self.test, TESTS)
         if not self.measures:
             raise ConfigurationError("measure: there is none; name at least one")
         if not 0 < self.alpha < 1:
@@ -53,31 +49,15 @@ class ComparisonOptions:
             raise ConfigurationError(
                 f"tie: {self.tie!r} is not a difference of 0 or more; 1e-9 makes ties of equal scores"
             )
-        if self.margin is not None and not 0 < self.margin < float("inf"):
+        if not 0 < self.margin < float("inf"):
             raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
         if not all(0 < loss < float("inf") for loss in self.losses):
             raise ConfigurationError(f"losses: {self.losses!r} are not differences above 0; 0.2 is usual")
 
     @property
-    def wanted(self) -> float:
-        """The difference for which the number of needed queries is planned: the margin, else 0.01."""
-        return 0.01 if self.margin is None else self.margin
-
-    @property
     def names(self) -> list[str]:
         """The measures."""
         return list(self.measures)
-
-    @property
-    def cutoffs(self) -> list[Cutoff] | None:
-        """The cutoffs of all measures, ascending; None if a measure is compared at all of its cutoffs."""
-        named = list(self.measures.values())
-        return None if None in named else ascending(cutoff for of_measure in named for cutoff in of_measure or ())
-
-    def has(self, measure: str, cutoff: Cutoff) -> bool:
-        """Whether a measure is compared at a cutoff."""
-        cutoffs = self.measures[measure]
-        return cutoffs is None or cutoff in cutoffs
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:

@@ -2,15 +2,17 @@
 
 Up to EXACT changed units (queries, or buckets of queries) all combinations of signs are enumerated. With more, signs
 are drawn from a distribution that is tilted towards the observed sum (importance sampling by exponential tilting), so
-that p values far below 1 in REPLICATES are as exact as large ones. The p value depends only on the differences and the
-seed, not on the order of rows or the engine.
+that p values far below 1 / draws are as exact as large ones. The p value depends only on the differences and the seed,
+not on the order of rows.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-#: How many signs are drawn at a time, repeatedly until the standard error is at most this share of the p value.
-REPLICATES, PRECISION = 10_000, 0.0125
+from ndcg_spark.comparison.matrix import Numbers
+
+#: How many signs are drawn; and for a precise p value, how many at a time until the standard error is at most this
+#: share of it.
+DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
 #: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
 #: Up to this many queries, each query is a unit; beyond, the units are this many buckets of queries. Flipping buckets
@@ -22,36 +24,36 @@ EQUAL = 1e-9
 LEAST = float(np.finfo(np.float64).tiny)
 
 #: No more signs than this are drawn in total, which is one draw for the largest possible number of units.
-_MOST_SIGNS = REPLICATES * UNITS
+_MAX_SIGNS = REPLICATES * UNITS
 #: The number of units whose signs are drawn at once: 10,000 numbers for each take 41 MB.
 _AT_ONCE = 512
 
-_Numbers = NDArray[np.float64]
 
-
-def p_value(differences: _Numbers, seed: int = 0) -> float:
+def p_value(differences: Numbers, seed: int = 0, *, precise: bool = False) -> float:
     """The two-sided p value of the differences, each the sum of those of a unit's queries; 1 for a sum of 0.
 
     Differences as small as rounding errors of the largest one count as 0.
     """
-    sizes = np.abs(np.asarray(differences, np.float64))
+    sizes = np.abs(differences)
     largest = sizes.max(initial=0.0)
     if not largest > 0:
         return 1.0
-    # In a fixed order, and with a largest of 1, so that neither weights nor units of measurement matter.
+    # In a fixed order, and with a largest of 1, so that the units of measurement do not matter.
     order = np.argsort(sizes, kind="stable")
     sizes = sizes[order] / largest
-    seen = abs(float(np.sum(np.asarray(differences, np.float64)[order] / largest)))
+    observed = abs(float(np.sum(differences[order] / largest)))
     changed = sizes[sizes > EQUAL]
     limit = EQUAL * float(changed.sum())
-    if seen >= changed.sum() - limit:
+    if observed >= changed.sum() - limit:
         return max(2.0 ** (1 - len(changed)), LEAST)
-    exact = len(changed) <= EXACT
-    found = _counted(changed, seen - limit) if exact else _drawn(changed, seen, seen - limit, seed)
-    return min(1.0, max(found, LEAST))
+    if len(changed) <= EXACT:
+        p = _counted(changed, observed - limit)
+    else:
+        p = _drawn(changed, observed, observed - limit, seed, precise)
+    return min(1.0, max(p, LEAST))
 
 
-def _counted(sizes: _Numbers, least: float) -> float:
+def _counted(sizes: Numbers, least: float) -> float:
     """The share of all signs whose sum is at least `least` from 0."""
     sums = np.zeros(1)
     for size in sizes:
@@ -59,39 +61,45 @@ def _counted(sizes: _Numbers, least: float) -> float:
     return float(np.mean(np.abs(sums) >= least))
 
 
-def _drawn(sizes: _Numbers, seen: float, least: float, seed: int) -> float:
+def _drawn(sizes: Numbers, observed: float, least: float, seed: int, precise: bool) -> float:
     """Twice the mean of [S >= least] exp(K(t) - t S), where each sign is + with the probability 1 / (1 + exp(-2 t a)).
 
     K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
     """
-    tilt = _tilt(sizes, seen)
+    tilt = _tilt(sizes, observed)
     # log cosh x, which does not leave the range of a double.
     cumulant = float(np.sum(tilt * sizes + np.log1p(np.exp(-2 * tilt * sizes)) - np.log(2)))
     chance = np.random.default_rng(seed)
     drawn = np.zeros(0)
+    draws = REPLICATES if precise else DRAWS
     while True:
-        sums = _tilted_sums(chance, sizes, tilt)
+        sums = _tilted_sums(chance, sizes, tilt, draws)
         drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - tilt * np.maximum(sums, least)), 0.0))
         mean, error = float(drawn.mean()), float(drawn.std()) / len(drawn) ** 0.5
-        if error <= PRECISION * mean or (len(drawn) + REPLICATES) * len(sizes) > _MOST_SIGNS:
+        if not precise or error <= PRECISION * mean or (len(drawn) + draws) * len(sizes) > _MAX_SIGNS:
             return 2 * mean
 
 
-def _tilted_sums(chance: np.random.Generator, sizes: _Numbers, tilt: float) -> _Numbers:
-    sums = np.zeros(REPLICATES)
+def _tilted_sums(chance: np.random.Generator, sizes: Numbers, tilt: float, draws: int) -> Numbers:
+    sums = np.zeros(draws)
     for start in range(0, len(sizes), _AT_ONCE):
         part = sizes[start : start + _AT_ONCE]
-        plus = chance.random((REPLICATES, len(part))) < 1 / (1 + np.exp(-2 * tilt * part))
+        plus = chance.random((draws, len(part))) < 1 / (1 + np.exp(-2 * tilt * part))
         sums += 2 * (plus @ part) - part.sum()
     return sums
 
 
-def _tilt(sizes: _Numbers, seen: float) -> float:
-    """The root of sum a tanh(t a) = seen, by bisection: the sum grows with t, from 0 to the sum of the sizes."""
-    low, high = 0.0, 1.0
-    while float(np.sum(sizes * np.tanh(high * sizes))) < seen and high < 1e9:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float(np.sum(sizes * np.tanh(middle * sizes))) < seen else (low, middle)
-    return (low + high) / 2
+def _tilt(sizes: Numbers, observed: float) -> float:
+    """The root of sum a tanh(t a) = observed, by Newton's method.
+
+    The sum is concave in t and 0 at 0, so that from there every step stays below the root.
+    """
+    tilt = 0.0
+    for _ in range(200):
+        tanh = np.tanh(tilt * sizes)
+        slope = float(np.sum(sizes * sizes * (1 - tanh * tanh)))
+        step = (observed - float(np.sum(sizes * tanh))) / slope if slope > 0 else 0.0
+        tilt += step
+        if step <= 1e-12 * tilt:
+            break
+    return tilt

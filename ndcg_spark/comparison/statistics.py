@@ -5,7 +5,6 @@ scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not;
 """
 
 import dataclasses
-import math
 from collections.abc import Collection
 from typing import Any
 
@@ -13,26 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # scipy.stats is not used because it takes half a second to import.
-from scipy.special import betaincinv, fdtrc, stdtr, stdtrit
-
-from ndcg_spark.comparison.moments import Moments
+from scipy.special import betaincinv, stdtr, stdtrit
 
 Numbers = NDArray[np.float64]
 
 #: The power at which a difference counts as detectable.
 POWER = 0.8
-#: The smallest number of changed queries with which t is trusted.
-FEWEST_CHANGED = 30
-#: How many queries t needs for each unit of the squared skewness of the differences (Kohavi et al. 2014).
-PER_SKEWNESS = 355
+#: With fewer changed queries the row is flagged.
+FEWEST_CHANGED = 10
 #: Differences vary only by rounding if their deviation is at most this share of their mean.
 SAME = 1e-9
 #: The fewest queries that weights may come down to, and the largest share of the weight that one query may have.
 FEWEST_EFFECTIVE, LARGEST_SHARE = 30, 0.05
 #: The flags of a comparison whose interval proves nothing, because t is doubtful or no query shows what could be lost.
-DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "skewed", "few_effective", "one_weighs_much"})
-#: Beyond this many standard errors the correction for skewness stays what it is there.
-_CORRECTED = 5.0
+DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "few_effective", "one_weighs_much", "doubt"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,24 +40,14 @@ class PairedTest:
 
 
 def paired_t(
-    n: ArrayLike,
-    mean: ArrayLike,
-    deviation: ArrayLike,
-    alpha: float = 0.05,
-    *,
-    freedom: ArrayLike | None = None,
-    skewness: ArrayLike = 0.0,
+    n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, alpha: float = 0.05, *, freedom: ArrayLike | None = None
 ) -> PairedTest:
     """The two-sided paired t test, the interval of 1 - alpha, mean / deviation, and the difference found at POWER.
 
     `deviation` is that of the sample of n differences, `freedom` the degrees of freedom (n - 1). Where n < 2, nothing
     varies or no double holds how much it varies, every answer is nan.
-
-    `skewness` is that of the mean, 0 for the plain t test. Otherwise p and interval are those of t corrected for
-    skewness (Johnson 1978), in the monotone form of Hall (1992), up to five standard errors. COMPARING.md has the
-    measured rates of false alarms of both.
     """
-    n, mean, deviation, skewness = (np.asarray(each, np.float64) for each in (n, mean, deviation, skewness))
+    n, mean, deviation = (np.asarray(each, np.float64) for each in (n, mean, deviation))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
     answers = (n >= 2) & (freedom > 0) & (deviation > 0) & np.isfinite(deviation)
     freedom = np.where(answers, freedom, np.nan)
@@ -72,27 +55,12 @@ def paired_t(
     error = spread / np.sqrt(np.where(answers, n, np.nan))
     quantile = stdtrit(freedom, 1 - alpha / 2)
     return PairedTest(
-        2 * stdtr(freedom, -np.abs(_corrected(mean / error, skewness))),
-        mean - _uncorrected(quantile, skewness) * error,
-        mean - _uncorrected(-quantile, skewness) * error,
+        2 * stdtr(freedom, -np.abs(mean / error)),
+        mean - quantile * error,
+        mean + quantile * error,
         mean / spread,
         (quantile + stdtrit(freedom, POWER)) * error,
     )
-
-
-def _corrected(t: Numbers, skewness: Numbers) -> Numbers:
-    """The t as it would be without the skewness of the mean: t + g t^2 / 3 + g^2 t^3 / 27 + g / 6."""
-    near = np.clip(t, -_CORRECTED, _CORRECTED)
-    return np.asarray(t + skewness * near**2 / 3 + skewness**2 * near**3 / 27 + skewness / 6)
-
-
-def _uncorrected(corrected: Numbers, skewness: Numbers) -> Numbers:
-    """The t whose corrected value is `corrected`."""
-    far = np.copysign(_CORRECTED, corrected - skewness / 6)
-    beyond = np.abs(corrected - skewness / 6) > np.abs(_corrected(far, skewness) - skewness / 6)
-    third = np.where(skewness == 0, 1.0, skewness / 3)
-    within = (np.cbrt(1 + 3 * third * (corrected - skewness / 6)) - 1) / third
-    return np.where(skewness == 0, corrected, np.where(beyond, corrected - _corrected(far, skewness) + far, within))
 
 
 def weighted_error(n: ArrayLike, squares: ArrayLike, weight: ArrayLike) -> Numbers:
@@ -115,31 +83,18 @@ def benjamini_hochberg(p_values: ArrayLike) -> Numbers:
     return _adjusted(p_values, _benjamini_hochberg)
 
 
+def bonferroni(p_values: ArrayLike) -> Numbers:
+    """P values times their number. nan stays nan."""
+    return _adjusted(p_values, lambda ascending: ascending * len(ascending))
+
+
 def unadjusted(p_values: ArrayLike) -> Numbers:
     """The p values as they are."""
     return np.array(p_values, np.float64)
 
 
 #: How p values can be adjusted for their number, by the name of the correction.
-CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "none": unadjusted}
-
-
-def slices_differ(n: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
-    """The p value of one mean difference in all slices, of F* of Brown and Forsythe (1974); nan if nothing varies.
-
-    The arguments are, for each slice, the number of its queries and the mean and the sample variance of their
-    differences. Unlike Welch's F it takes slices without variance, and keeps its level where few queries of a slice
-    changed: measured at 0.05 with resampled pairs of real runs 3.9 to 5.1 % (Welch 4.5 to 11.0 %), and with rare losses
-    in slices of 10, 30 and 100 queries 10.8 % (Welch 42.8 %).
-    """
-    n, mean, variance = (np.asarray(each, np.float64) for each in (n, mean, variance))
-    total = n.sum()
-    parts = (1 - n / total) * variance
-    if len(n) < 2 or not parts.sum() > 0:
-        return math.nan
-    statistic = (n * (mean - (n * mean).sum() / total) ** 2).sum() / parts.sum()
-    shares = parts / parts.sum()
-    return float(fdtrc(len(n) - 1, 1 / (shares**2 / (n - 1)).sum(), statistic))
+CORRECTIONS = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg, "none": unadjusted}
 
 
 def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
@@ -153,23 +108,6 @@ def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
 def queries_needed(n: float, detectable: float, wanted: float) -> float:
     """How many queries are needed to detect a difference of `wanted`, if n queries detect one of `detectable`."""
     return n * (detectable / wanted) * (detectable / wanted)
-
-
-def doubts(moments: Moments, changed: int) -> list[str]:
-    """The flags that say why t cannot be trusted with these differences, if any; `changed` is how many are not 0.
-
-    A skewness above 2 sqrt(6 / n) is larger than that of a sample of normal differences.
-    """
-    if moments.n < 2:
-        return ["unchanged", "too_few"] if moments.n and not changed else ["too_few"]
-    if not changed:
-        return ["unchanged"]
-    if moments.deviation <= SAME * abs(moments.mean):
-        return ["no_variation"]
-    few = ["few_changed"] if changed < FEWEST_CHANGED else []
-    squared = moments.skewness * moments.skewness
-    is_skewed = moments.n < PER_SKEWNESS * squared and squared * moments.n > 4 * 6
-    return [*few, *(["skewed"] if is_skewed else [])]
 
 
 def doubts_of_weights(effective: float, largest_share: float) -> list[str]:

@@ -4,23 +4,20 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql.types import DoubleType
-
 from ndcg_spark import config_values
-from ndcg_spark.comparison.comparability import convention_key, fingerprint
+from ndcg_spark.comparison.comparable import convention_key, fingerprint
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR, NightScore, Point, trend
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.convention.measures import written
+from ndcg_spark.convention.measures import COLUMNS, written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import nights_of_dataset, unpublished
-from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.text import unknown_name
 
 #: What can be followed from night to night.
-MEASURES = tuple(field.name for field in DATASET_SCORES if isinstance(field.dataType, DoubleType))
+MEASURES = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate", *COLUMNS)
 
 #: A night, and a row of its dataset scores; and all of its rows.
 _Scored = tuple[Night, Mapping[str, Any]]

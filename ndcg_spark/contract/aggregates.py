@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark.casting import as_type
 from ndcg_spark.schemas import JUDGMENTS, LINE, RESULTS, query_key
@@ -14,7 +15,7 @@ from ndcg_spark.scoring.pruning import MOST_NAMED, Pruning
 #: The lower half of a hash.
 LOW = 0xFFFFFFFF
 
-_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in schema}
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
 @dataclasses.dataclass(frozen=True)

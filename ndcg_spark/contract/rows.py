@@ -3,9 +3,9 @@
 import dataclasses
 from typing import TypeVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from ndcg_spark.casting import conform
 from ndcg_spark.contract import scan
@@ -21,7 +21,7 @@ class InputRows:
     """The rows of a source, and the column with the rule that each of them breaks."""
 
     source: Source
-    schema: StructType
+    schema: pa.Schema
     #: The code of the rule that a row breaks, else null.
     reason: Column
 

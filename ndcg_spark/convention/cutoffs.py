@@ -1,5 +1,6 @@
 """Cutoffs, the ranks down to which lists are scored: integers from 1, and None for the whole ranking."""
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
@@ -83,3 +84,13 @@ def _parse(written: object) -> object:
 
 def _is_cutoff(cutoff: object) -> TypeGuard[Cutoff]:
     return cutoff is None or (isinstance(cutoff, int) and not isinstance(cutoff, bool) and 1 <= cutoff < _LARGEST)
+
+
+def as_list(cutoffs: Any) -> list[Any]:
+    """One or several cutoffs as a list; whole numbers of any type, such as numpy's, become ints."""
+    several = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
+    plain = []
+    for cutoff in several:
+        is_whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        plain.append(operator.index(cutoff) if is_whole else cutoff)
+    return plain

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
+from ndcg_spark.comparison.comparable import SAME_JUDGMENTS, ChangedJudgments, different_options, fingerprint
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.gate.config import BaselineConfig, GateConfig
 from ndcg_spark.gate.rules import Row
@@ -98,13 +98,9 @@ class Baseline:
     night: Night | None = None
     refused: Refusal | None = None
     rows: Sequence[Row] = ()
-    #: For each row, the number of queries that lost at least so much, by the sizes of losses that the checks limit.
-    losses: Sequence[Mapping[float, int]] = ()
     changes: ChangedJudgments = SAME_JUDGMENTS
     #: The datasets that were evaluated together with this one since its last good night, each with the last date.
     expected: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: The warnings of the comparison.
-    warnings: Sequence[str] = ()
     #: The run and the id of the queries that changed most by the first check's measure, if they were requested.
     most_changed: Sequence[tuple[str, str]] = ()
 
@@ -115,7 +111,7 @@ class Baseline:
 
     def losing(self, key: Key, by: float) -> int:
         """How many queries lost at least this much in its row with this key."""
-        return self.losses[self._numbers[key]][by]
+        return int(self.rows[self._numbers[key]]["lost"][by])
 
     @functools.cached_property
     def _numbers(self) -> dict[Key, int]:

@@ -137,7 +137,6 @@ class GateConfig(Strict):
     #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     correction: Literal["holm", "none"] = "holm"
-    test: Literal["t", "randomization"] = "t"
     seed: int = 0
     min_queries: Annotated[int, Field(ge=2)] = 50
     max_unpaired_fraction: _Fraction = 0.0

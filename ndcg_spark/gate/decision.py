@@ -38,7 +38,6 @@ def decide(
         *_same_results(gate, tonight, baselines),
     ]
     warnings = [_of_unchanged(each) for each in baselines if each.changes.changed and not each.refused]
-    warnings += [sentence for each in baselines for sentence in each.warnings]
     of_records = [each.as_json() for each in baselines]
     verdict = _verdict(gate, tonight.dataset, tonight.evaluated_on, found, warnings, of_records, accepted)
     return dataclasses.replace(verdict, previous=tonight.previous)

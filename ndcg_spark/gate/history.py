@@ -1,40 +1,32 @@
 """The nights in an output as a gate reads them: which night a baseline stands for, and its scores."""
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
-
-from ndcg_spark import engine
-from ndcg_spark.comparison.baselines import alike, arrived, baseline_night, earlier, expected_datasets, together
+from ndcg_spark.comparison.comparable import alike, arrived, baseline_night, earlier, expected_datasets, together
 from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import BaselineConfig
 from ndcg_spark.nights import log
-from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
-from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.nights.read import read_dataset_scores
 
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """The nights that an output keeps, and a session to read their scores with."""
+    """The nights that an output keeps."""
 
     nights: Sequence[log.Night]
-    session: SparkSession
     #: The reason if the nights cannot be read; None if they can.
     unreadable: str | None = None
 
     @classmethod
-    def of(cls, output: str, session: SparkSession) -> "History":
+    def of(cls, output: str) -> "History":
         """The nights of an output. If they cannot be read, nothing is compared, and the history holds the reason."""
         try:
-            return cls(log.committed(output), session)
+            return cls(log.committed(output))
         except StorageError as error:
-            return cls((), session, str(error))
+            return cls((), str(error))
 
     def find(self, config: BaselineConfig, dataset: str, evaluated_on: str) -> Night | None:
         """The night that a baseline of the configuration stands for on this date; None if there is none."""
@@ -65,37 +57,8 @@ class History:
         """As `expected_datasets`."""
         return expected_datasets(self.nights, dataset, evaluated_on)
 
-    def scores(self, night: Night) -> DataFrame:
-        """The QUERY_SCORES of a night; if it stands for several nights, their means, under the newest date."""
-        rows = read_nights(self._committed(night), "query_scores", self.session)
-        if night.nights == 1:
-            return rows
-        newest = F.col("evaluated_on") == F.lit(night.evaluated_on).cast("date")
-        values = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
-        key = ["dataset", "run", "query_id", "cutoff"]
-        others = [name for name in QUERY_SCORES.names if name not in (*key, *values)]
-        means = rows.groupBy(*key).agg(
-            *(F.avg(name).alias(name) for name in values),
-            *(F.coalesce(F.max(F.when(newest, F.col(name))), F.max(name)).alias(name) for name in others),
-        )
-        return means.withColumn("evaluated_on", F.lit(night.evaluated_on).cast("date")).select(*QUERY_SCORES.names)
-
-    @contextlib.contextmanager
-    def read_whole(self, night: Night) -> Iterator[None]:
-        """A context for comparing with a night on the engine.
-
-        Raises StorageError if its scores are damaged, which each engine reports in its own words, and ReplacedError if
-        it was evaluated again in the meantime.
-        """
-        found = self._committed(night)
-        with log.unreplaced(found):
-            try:
-                yield
-            except engine.failures():
-                read_rows(found, "query_scores")
-                raise
-
-    def _committed(self, night: Night) -> list[log.Night]:
+    def committed(self, night: Night) -> list[log.Night]:
+        """The published nights that a night stands for, by date."""
         place = (night.dataset, night.evaluated_on)
         found = next(each for each in self.nights if (each.dataset, each.evaluated_on) == place)
         return alike(self.nights, found, night.nights)

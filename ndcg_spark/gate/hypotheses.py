@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from ndcg_spark.comparison.differences import deciding
 from ndcg_spark.comparison.statistics import holm
 from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.checks import RunCheck
@@ -52,8 +53,7 @@ def p_value(each: RunCheck) -> float | None:
     limit = each.check.max_share_losing
     if each.criterion == "max_share_losing" and limit:
         return share_p_value(each.row["large_losses"], each.row["queries"], limit.share)
-    p: float | None = each.row["p_value"]
-    return p
+    return deciding(each.row)
 
 
 def _hypothesis(each: RunCheck) -> Hashable:

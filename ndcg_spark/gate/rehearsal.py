@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pyspark.sql import DataFrame
-
+from ndcg_spark.comparison.compare import kept_attributes, of_nights
+from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import run_gate
@@ -18,10 +18,10 @@ def rehearse(
     gate: GateConfig,
     history: History,
     dataset: str | None = None,
-    attributes: DataFrame | None = None,
-    weights: DataFrame | None = None,
+    attributes: Attributes | None = None,
+    weights: Weights | None = None,
 ) -> Iterator[Verdict]:
-    """The verdict on each night of a dataset, or of all, as if the gate had run on every one. Runs Spark jobs.
+    """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
     A night is good if this gate passes it, if somebody has accepted it, or if there is nothing to compare it with. A
     baseline that is a date counts from the night after that date.
@@ -30,11 +30,12 @@ def rehearse(
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
             own = _at(gate, night)
-            tonight, known = night_of(night), History(nights, history.session)
+            tonight, known = night_of(night), History(nights)
             if not own.baseline and gate.baseline:
                 continue
-            scores = known.scores(tonight)
-            verdict = run_gate(own, tonight, scores, known, attributes, weights).verdict
+            (scores,) = of_nights([night])
+            sliced = kept_attributes([night]) or attributes
+            verdict = run_gate(own, tonight, scores, known, sliced, weights).verdict
             nights[number] = _rehearsed(night, verdict)
             yield verdict
 

@@ -1,24 +1,26 @@
 """Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
 
-from ndcg_spark.comparison.comparability import SAME_JUDGMENTS, changed_judgments, unchanged_queries
-from ndcg_spark.comparison.compare import Comparison, compare_tables
+from ndcg_spark.comparison.comparable import SAME_JUDGMENTS, ChangedJudgments, changed_judgments
+from ndcg_spark.comparison.compare import Source, mean_matrices, of_nights, together
+from ndcg_spark.comparison.differences import Sides, extremes, rows_of
+from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.convention.cutoffs import ascending
+from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline, refused_judgments
-from ndcg_spark.gate.config import BaselineConfig, CheckConfig, GateConfig
+from ndcg_spark.gate.config import BaselineConfig, GateConfig
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.history import History
 from ndcg_spark.gate.rules import LARGE_LOSS, Row
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.nights.log import ReplacedError
+from ndcg_spark.nights.log import ReplacedError, unreplaced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,21 +37,21 @@ class GateResult:
 def run_gate(
     gate: GateConfig,
     tonight: Night,
-    scores: DataFrame,
+    scores: Source,
     history: History,
-    attributes: DataFrame | None = None,
-    weights: DataFrame | None = None,
+    attributes: Attributes | None = None,
+    weights: Weights | None = None,
     accepted: str | None = None,
     changed: int = 0,
 ) -> GateResult:
-    """The verdict on a night whose QUERY_SCORES are `scores`. Runs Spark jobs.
+    """The verdict on a night with these scores.
 
     `changed` is how many of the queries that changed most are named for each run.
 
     Raises
     ------
     InputError
-        The attributes or the weights break their contract.
+        The scores break their contract.
     ReplacedError
         A night that this one was compared with was evaluated again in the meantime.
     """
@@ -69,6 +71,7 @@ def run_gate(
         tonight = dataclasses.replace(tonight, unreadable=unreadable)
     run = _GateRun(gate, tonight, scores, history, attributes, weights, changed)
     baselines = [run.baseline(config) for config in gate.baseline]
+    # Two baselines that stand for the same nights share their rows.
     rows = {id(row): dict(row) for each in baselines for row in each.rows}
     verdict = decide(gate, tonight, baselines, accepted, run.minimums())
     return GateResult(verdict, list(rows.values()), _changed(baselines))
@@ -104,10 +107,10 @@ def _changed(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
 class _GateRun:
     gate: GateConfig
     tonight: Night
-    scores: DataFrame
+    scores: Source
     history: History
-    attributes: DataFrame | None
-    weights: DataFrame | None
+    attributes: Attributes | None
+    weights: Weights | None
     changed: int = 0
     #: By their date and number, because two baselines may stand for the same nights, whose rows are then computed once.
     _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
@@ -126,7 +129,7 @@ class _GateRun:
         tonight, history = self.tonight, self.history
         if config.run is not None:
             found = Baseline(config, refused=refused_baseline(config, tonight, None))
-            return found if found.refused else self._with_rows(found, self.scores, None)
+            return found if found.refused else self._with_rows(found, [])
         night = history.find(config, tonight.dataset, tonight.evaluated_on)
         expected = history.expected(tonight.dataset, tonight.evaluated_on)
         refused = refused_baseline(config, tonight, night, history.unreadable)
@@ -134,86 +137,106 @@ class _GateRun:
             return Baseline(config, night, refused, expected=expected)
         nights = (night.evaluated_on, night.nights)
         if nights not in self._compared:
-            with history.read_whole(night):
-                self._compared[nights] = self._with_night(config, night)
+            committed = history.committed(night) if any(self._places(night)) else []
+            with unreplaced(committed):
+                self._compared[nights] = self._with_rows(Baseline(config, night), of_nights(committed, "baseline"))
         return dataclasses.replace(self._compared[nights], config=config, expected=expected)
 
-    def _with_night(self, config: BaselineConfig, night: Night) -> Baseline:
-        ours, theirs = self.scores, self.history.scores(night)
-        changes = SAME_JUDGMENTS
-        # The same fingerprint means the same judgments; only if it differs are the queries compared.
-        if night.judgments is None or night.judgments != self.tonight.judgments:
-            changes = changed_judgments(ours, theirs)
-        baseline = Baseline(config, night, refused_judgments(self.gate, night, changes), changes=changes)
-        if baseline.refused:
-            return baseline
-        if changes.changed:
-            queries = unchanged_queries(ours, theirs)
-            ours, theirs = (side.join(queries, on=["query_id"], how="left_semi") for side in (ours, theirs))
-        return self._with_rows(baseline, ours, theirs)
-
-    def _with_rows(self, baseline: Baseline, ours: DataFrame, theirs: DataFrame | None) -> Baseline:
-        """The baseline with its rows of COMPARISONS."""
-        night, run = baseline.night or self.tonight, baseline.config.run
-        found = self._rows(self.gate.check, ours, theirs, night, run, self.changed)
+    def _with_rows(self, baseline: Baseline, others: Sequence[Source]) -> Baseline:
+        """The baseline with its rows of COMPARISONS, or why there are none; `others` are its nights, if it is one."""
+        night = baseline.night or self.tonight
+        rows: list[Row] = []
+        found: list[Row] = []
+        changes: ChangedJudgments | None = None if others else SAME_JUDGMENTS
+        for places in self._places(night):
+            queries = Queries()
+            tonights = self.scores.read(queries, places, self.scores.runs)
+            theirs = mean_matrices(others, queries, places, tonights) if others else tonights
+            if changes is None:
+                changes = self._changes(night, tonights, theirs)
+                refused = refused_judgments(self.gate, night, changes)
+                if refused:
+                    return dataclasses.replace(baseline, refused=refused, changes=changes)
+            for place in places:
+                sides = self._sides(place, tonights[place], theirs[place], baseline.night, baseline.config.run)
+                if changes.changed:
+                    only = sides.own.hashes() == sides.baseline.hashes()
+                    sides = dataclasses.replace(sides, only=only)
+                rows += rows_of(sides, self._options(), self.attributes, self.weights)
+                is_first = place == (self.gate.check[0].measure, self.gate.check[0].cutoff)
+                for own, other in sides.pairs if is_first and self.changed else ():
+                    found += extremes(sides, own, other, self.changed)
         return dataclasses.replace(
-            baseline,
-            rows=found.rows,
-            losses=found.losses,
-            warnings=found.warnings,
-            most_changed=self._most_changed(found.queries),
+            baseline, rows=rows, changes=changes or SAME_JUDGMENTS, most_changed=self._most_changed(found)
         )
+
+    def _changes(
+        self, night: Night, tonights: Mapping[Place, ScoreMatrix], theirs: Mapping[Place, ScoreMatrix]
+    ) -> ChangedJudgments:
+        # The same fingerprint means the same judgments; only if it differs are the queries compared.
+        if night.judgments is not None and night.judgments == self.tonight.judgments:
+            return SAME_JUDGMENTS
+        place = next(iter(tonights))
+        return changed_judgments(tonights[place], theirs[place])
+
+    def _sides(
+        self, place: Place, own: ScoreMatrix, theirs: ScoreMatrix, night: Night | None, run: str | None = None
+    ) -> Sides:
+        requested = {run for check in self.gate.check for run in check.runs or self.tonight.runs}
+        runs = sorted(requested.intersection(self.tonight.runs, (night or self.tonight).runs) - {run})
+        key = {
+            "dataset": self.tonight.dataset,
+            "evaluated_on": self.scores.evaluated_on,
+            "evaluation_id": self.scores.evaluation_id,
+            "baseline_night": datetime.date.fromisoformat(night.evaluated_on) if night else None,
+            "baseline_nights": night.nights if night else None,
+        }
+        return Sides(own, theirs, place, key, [(each, run or each) for each in runs])
 
     def minimums(self) -> dict[tuple[float, Key], Row]:
         """The rows that compare tonight with every `min_value`, as if each query had that score in another night."""
         found: dict[tuple[float, Key], Row] = {}
-        if not self.tonight.has_queries:
-            return found
-        for minimum in dict.fromkeys(check.min_value for check in self.gate.check if check.min_value is not None):
-            checks = [check for check in self.gate.check if check.min_value == minimum]
-            measures = {check.measure for check in checks}
-            scores = {name: F.when(F.col(name).isNotNull(), F.lit(minimum)) for name in measures}
-            rows = self._rows(checks, self.scores, self.scores.withColumns(scores), self.tonight).rows
-            found |= {(minimum, key_of(row)): row for row in rows}
+        checks = [check for check in self.gate.check if check.min_value is not None]
+        places = {(check.measure, check.cutoff) for check in checks}
+        for some in self._places(self.tonight) if checks else ():
+            queries = Queries()
+            wanted = [place for place in some if place in places]
+            tonights = self.scores.read(queries, wanted, self.scores.runs) if wanted else {}
+            for place, own in tonights.items():
+                for minimum in {check.min_value or 0.0 for check in checks if (check.measure, check.cutoff) == place}:
+                    values = np.where(np.isnan(own.values), np.nan, minimum)
+                    theirs = dataclasses.replace(own, values=values)
+                    sides = self._sides(place, own, theirs, self.tonight)
+                    rows = rows_of(sides, self._options(), self.attributes, self.weights)
+                    found |= {(minimum, key_of(row)): row for row in rows}
         return found
 
-    def _rows(
-        self,
-        checks: Sequence[CheckConfig],
-        ours: DataFrame,
-        theirs: DataFrame | None,
-        night: Night,
-        baseline_run: str | None = None,
-        changed: int = 0,
-    ) -> Comparison:
-        """The rows of COMPARISONS that some checks need.
+    def _places(self, night: Night) -> Iterator[Sequence[Place]]:
+        """The places of all checks that both nights have, as many as are read at once.
 
-        Empty if a side has no judged query, or if the two have no run or no cutoff in common.
+        Empty if a side has no judged query.
         """
-        gate, tonight = self.gate, self.tonight
-        requested = {run for check in checks for run in check.runs or tonight.runs}
-        runs = sorted(requested.intersection(tonight.runs, night.runs) - {baseline_run})
-        there = {check.cutoff for check in checks} & tonight.cutoffs & night.cutoffs
-        if not runs or not there or not (tonight.has_queries and night.has_queries):
-            return Comparison([], [], [], [])
-        limits = {check.max_share_losing.by for check in checks if check.max_share_losing}
-        options = ComparisonOptions(
-            dict.fromkeys((check.measure for check in checks), ascending(there)),
+        there = self.tonight.cutoffs & night.cutoffs
+        places = dict.fromkeys((check.measure, check.cutoff) for check in self.gate.check if check.cutoff in there)
+        if not (places and self.tonight.has_queries and night.has_queries):
+            return iter(())
+        return together(list(places), max(1, self.scores.size) * max(1, night.nights))
+
+    def _options(self) -> ComparisonOptions:
+        gate = self.gate
+        limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
+        return ComparisonOptions(
             alpha=gate.alpha,
             correction=gate.correction,
-            test=gate.test,
             losses=(LARGE_LOSS, *sorted(limits - {LARGE_LOSS})),
             min_queries=gate.min_queries,
             seed=gate.seed,
+            precise=True,
         )
-        tables = {"attributes": self.attributes, "weights": self.weights}
-        baseline_runs = [] if baseline_run is None else [baseline_run]
-        return compare_tables(ours, theirs, baseline_runs, options, runs=runs, queries=changed, **tables)
 
     def _most_changed(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """The run and the id of the queries that changed most by the measure of the first check, at its cutoff."""
+        """The run and the id of the queries that changed most."""
         of_runs: dict[str, list[str]] = {}
         for row in sorted(rows, key=lambda row: (-abs(row["difference"]), row["query_id"])):
-            if (row["measure"], row["cutoff"]) == (self.gate.check[0].measure, self.gate.check[0].cutoff):
-                of_runs.setdefault(row["run"], []).append(row["query_id"])
+            of_runs.setdefault(row["run"], []).append(row["query_id"])
         return [(run, query) for run, queries in of_runs.items() for query in queries[: self.changed]]

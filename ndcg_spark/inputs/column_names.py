@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pyspark.sql.types import StructType
+import pyarrow as pa
 
-from ndcg_spark.casting import missing_columns, named_by_user
 from ndcg_spark.errors import InputError
 from ndcg_spark.table_config import TableConfig
 
@@ -112,12 +111,15 @@ def is_of_quepid(columns: Iterable[str]) -> bool:
 
 
 def names_in(
-    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
+    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: pa.Schema, where: str
 ) -> dict[str, str]:
     """What a table that `has` these columns calls those of the schema; InputError if a needed one is missing.
 
     `columns` are what its files call ours.
     """
+    # Here, because names are also looked up where there is no engine.
+    from ndcg_spark.casting import missing_columns, named_by_user
+
     known = ", ".join(named_by_user(has))
     absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
     if absent:

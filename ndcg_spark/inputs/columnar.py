@@ -5,7 +5,6 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.engine.scratch import Scratch
@@ -46,7 +45,7 @@ def read_typed(
     files: list[File],
     shape: Shape,
     config: TableConfig,
-    schema: StructType,
+    schema: pa.Schema,
     known: Sequence[Footer],
     name: str,
 ) -> tuple[DataFrame, int | None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
@@ -17,7 +18,7 @@ _OF_DOCUMENTS = ("relevance", "score", "rank")
 
 
 def rows_of(
-    table: DataFrame, columns: Mapping[str, str], config: TableConfig, schema: StructType, where: str
+    table: DataFrame, columns: Mapping[str, str], config: TableConfig, schema: pa.Schema, where: str
 ) -> DataFrame:
     """The schema's columns under the schema's names, one row per document; `columns` are what the files call ours."""
     refuse_alike(table.columns, where)

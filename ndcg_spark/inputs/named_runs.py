@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from ndcg_spark.casting import is_dataframe
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: The columns that either all runs have or none.
 _OF_ALL = ("dataset", "score", "cutoff")
@@ -22,7 +21,7 @@ def is_of_runs(table: Any, wanted: Collection[str]) -> bool:
     return is_dictionary and any(_is_table(value, wanted) for value in table.values())
 
 
-def together(runs: Mapping[str | None, DataFrame], lazy: Collection[str | None], where: str) -> DataFrame:
+def together(runs: "Mapping[str | None, DataFrame]", lazy: Collection[str | None], where: str) -> "DataFrame":
     """The tables of the runs as one, whose column run has the keys.
 
     Runs a job for each run whose table names runs, except the `lazy` ones, which may have many rows and must not.
@@ -36,7 +35,10 @@ def together(runs: Mapping[str | None, DataFrame], lazy: Collection[str | None],
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), named)
 
 
-def _named(run: str | None, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
+def _named(run: str | None, table: "DataFrame", is_lazy: bool, where: str) -> "DataFrame":
+    # Here, because runs are also compared where there is no engine.
+    from pyspark.sql import functions as F
+
     if "run" in table.columns:
         if is_lazy:
             raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
@@ -52,7 +54,9 @@ def _is_table(value: Any, wanted: Collection[str]) -> bool:
     """Whether a value of a dictionary is a table, and neither a column nor a nested dictionary."""
     if not isinstance(value, Mapping):
         # This asks the class, because a lazy frame of Polars warns of the cost when asked for its columns.
-        return is_dataframe(value) or any(hasattr(type(value), name) for name in ("columns", "column_names"))
+        return type(value).__module__.startswith("pyspark.") or any(
+            hasattr(type(value), name) for name in ("columns", "column_names")
+        )
     ids = [name for name in ("query_id", "doc_id") if name in wanted]
     is_nested = any(isinstance(each, Mapping) for each in value.values())
     return not is_nested and all(any(is_known(name, str(column)) for column in value) for name in ids)

@@ -8,9 +8,9 @@ are typed, and the columns INTERNAL of `schemas` tell what is wrong with a row a
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
@@ -37,7 +37,7 @@ from ndcg_spark.schemas import (
 from ndcg_spark.table_config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 
 #: The schema of a table whose files have these columns.
-SchemaOf = Callable[[Sequence[str]], StructType]
+SchemaOf = Callable[[Sequence[str]], pa.Schema]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,13 +133,13 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
     """
     config = config or AttributesConfig.model_validate({"path": paths})
 
-    def schema(has: Sequence[str]) -> StructType:
+    def schema(has: Sequence[str]) -> pa.Schema:
         """All columns as text, the query under our own name, unless the table has a row per attribute."""
         key = column_names.of_attributes(config.columns, has, "query_attributes")
         if {"attribute", "value"} & {*has, *key}:
             return QUERY_ATTRIBUTES
         names = [*key, *(name for name in has if name not in key.values())]
-        return StructType([StructField(name, StringType()) for name in names])
+        return pa.schema([(name, pa.string()) for name in names])
 
     return _without_faults(_read(engine, "query_attributes", config, paths, schema))
 
@@ -217,7 +217,7 @@ def _of_engine(
     )
 
 
-def _doubtful_run(shape: Shape, table: TableContext, schema: StructType) -> str | None:
+def _doubtful_run(shape: Shape, table: TableContext, schema: pa.Schema) -> str | None:
     return column_names.doubtful_run(shape.columns, table.config.columns, table.folders) if schema is RESULTS else None
 
 

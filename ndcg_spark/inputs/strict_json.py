@@ -4,10 +4,12 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.text_blocks import Row
+
+if TYPE_CHECKING:
+    from ndcg_spark.inputs.text_blocks import Row
 
 _LONGEST_TEXT = 1000
 _PIECE = 1 << 20
@@ -113,8 +115,11 @@ def refused_unless_whole(where: str) -> Iterator[None]:
         raise InputError(f"{where} is not valid JSON, {reason}; write it again") from error
 
 
-def broken(names: Sequence[str], text: str, fault: str = "broken_line") -> Row:
+def broken(names: Sequence[str], text: str, fault: str = "broken_line") -> "Row":
     """A broken row of these columns, with as much of its text as a message may show."""
+    # Here, because dictionaries are also read where there is no engine.
+    from ndcg_spark.inputs.text_blocks import Row
+
     return Row([None] * len(names), fault, text.encode("utf-8", "backslashreplace").decode()[:_LONGEST_TEXT])
 
 

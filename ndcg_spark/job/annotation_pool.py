@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep, report_rows_read
+from ndcg_spark.job.progress import report_rows_read
 from ndcg_spark.job.scores import results_of
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import TO_JUDGE

@@ -7,8 +7,9 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep, report_rows_read, warn_of_input
+from ndcg_spark.job.progress import report_rows_read, warn_of_input
 from ndcg_spark.job.scores import (
     counted_refusals,
     refuse_unjudged,

@@ -4,20 +4,17 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
-from ndcg_spark.comparison.baselines import baseline_night
-from ndcg_spark.comparison.comparability import doubts
-from ndcg_spark.comparison.compare import Comparison, compare_tables
+from ndcg_spark.comparison.comparable import baseline_night, doubts
+from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.config_values import LAST_GOOD
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
-from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.read import read_attributes, read_weights
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.about_queries import read_files_of_queries
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
-from ndcg_spark.nights.read import read_dataset_scores, read_nights
+from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.text import unknown_name
 
@@ -83,9 +80,8 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     measures = _evaluated_measures(request.options.measures, tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
     every = [*tonight, *baselines.values()]
-    with unreplaced(every), open_engine(request.engine, request.remote) as engine, translated_failures(()):
-        report_step("engine", engine.name)
-        comparison = _compared(engine, request, tonight, baselines)
+    with unreplaced(every):
+        comparison = _compared(request, tonight, baselines, report_step)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
@@ -110,21 +106,20 @@ def doubts_of(tonight: Iterable[Night], baselines: Mapping[str, Night]) -> list[
 
 
 def _compared(
-    engine: Engine,
-    request: ComparisonRequest,
-    tonight: Sequence[Night],
-    baselines: Mapping[str, Night],
+    request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night], report_step: ReportStep
 ) -> Comparison:
-    return compare_tables(
-        read_nights(tonight, "query_scores", engine.session),
-        read_nights([*baselines.values()], "query_scores", engine.session) if baselines else None,
-        request.baselines,
+    slices, of_queries = ([path] if path else [] for path in (request.slices, request.weights))
+    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote, report_step)
+    compared = Compared(
         request.options,
-        runs=request.runs,
-        attributes=read_attributes(engine, [request.slices]) if request.slices else None,
-        weights=read_weights(engine, [request.weights]) if request.weights else None,
-        queries=request.queries,
+        request.baselines,
+        request.runs,
+        attributes or kept_attributes(tonight),
+        weights,
+        request.queries,
     )
+    others = {source.dataset: source for source in of_nights([*baselines.values()], "baseline")}
+    return compared.with_sources(of_nights(tonight), others or None)
 
 
 def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: str) -> dict[str, Night]:

@@ -17,8 +17,8 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
-from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, results_of
 from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
 

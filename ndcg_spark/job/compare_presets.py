@@ -9,8 +9,8 @@ from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
+from ndcg_spark.job.clock import Clock, ReportStep
 from ndcg_spark.job.evaluate import evaluate_on
-from ndcg_spark.job.progress import Clock, ReportStep
 from ndcg_spark.job.setup import engine_for
 
 

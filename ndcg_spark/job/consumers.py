@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _KEY = ("dataset", "run", "query_id", "cutoff")
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
-_COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "evaluation_id")
+_COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
 
 
 class Consumer(Protocol):
@@ -79,16 +79,16 @@ class InlineComparison:
     def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
         """Compare the scores, also in slices, and store the comparison in `result`."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
-        from ndcg_spark.comparison.compare import compare_tables
+        from ndcg_spark.comparison.compare import Compared
         from ndcg_spark.comparison.options import ComparisonOptions
+        from ndcg_spark.comparison.tables import attributes_of, sources
 
         # The columns that are compared, each at the cutoffs that were requested for it.
         names = dict.fromkeys(name for name, _ in self.measure_set.pairs)
         measures: dict[str, list[Cutoff] | None] = {
             MEASURES[name].column: self.measure_set.cutoffs_of(name) for name in names
         } or {"ndcg": None}
-        if not published:
-            # The scores are fetched into this process first, because they would otherwise be computed three times.
-            rows = scores.select(*_COMPARED, *measures).toArrow()
-            scores = scores.sparkSession.createDataFrame(rows)
-        self.result = compare_tables(scores, None, [self.baseline], ComparisonOptions(measures), attributes=attributes)
+        rows = scores.select(*_COMPARED, *measures).toArrow()
+        sliced = None if attributes is None else attributes_of(attributes.toArrow())
+        compared = Compared(ComparisonOptions(measures), [self.baseline], attributes=sliced)
+        self.result = compared.with_sources(sources(rows, list(measures), "query_scores"))

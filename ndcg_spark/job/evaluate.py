@@ -16,19 +16,11 @@ from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.job.clock import AnnounceStep, Clock, ReportStep
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
-from ndcg_spark.job.progress import (
-    AnnounceStep,
-    Clock,
-    ReportStep,
-    evaluating,
-    reading,
-    report_rows_read,
-    report_rows_rejected,
-    warn_of_input,
-)
+from ndcg_spark.job.progress import evaluating, reading, report_rows_read, report_rows_rejected, warn_of_input
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
     MeansOf,

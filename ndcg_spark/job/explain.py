@@ -14,8 +14,9 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.from_rows import explained_of, facts_of
 from ndcg_spark.explanation.request import Explained, ExplainRequest
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep, report_rows_read
+from ndcg_spark.job.progress import report_rows_read
 from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
 from ndcg_spark.job.setup import Sources, context_of, engine_for
 from ndcg_spark.schemas import query_key

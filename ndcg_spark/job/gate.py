@@ -7,16 +7,12 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
-
-from ndcg_spark.comparison.baselines import arrived
+from ndcg_spark.comparison.comparable import arrived
+from ndcg_spark.comparison.compare import kept_attributes, of_night, of_nights
+from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
-from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.config import GateConfig
@@ -24,15 +20,17 @@ from ndcg_spark.gate.decision import decide_absent
 from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.job.setup import Context, slice_tables
+from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights import log
-from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import kept_attributes
 from ndcg_spark.nights.select import missing_datasets, select_nights
-from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.text import did_you_mean
+
+if TYPE_CHECKING:
+    from ndcg_spark.contract.checked_tables import CheckedTables
+    from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+    from ndcg_spark.job.setup import Context
+    from ndcg_spark.nights.publish import Publication
 
 #: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
 _Written = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
@@ -53,7 +51,7 @@ def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateCon
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if accepted is not None and not accepted.strip():
         raise ConfigurationError("arguments: --accept-baseline needs a reason, which the record keeps; say why")
-    known = [field.name for field in QUERY_SCORES if field.dataType == DoubleType()]
+    known = list(SCORES)
     for number, check in enumerate(gate.check):
         if check.measure not in known:
             near = did_you_mean(check.measure, known)
@@ -77,20 +75,20 @@ def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> Non
 
 def gate_written(
     gate: GateConfig,
-    context: Context,
-    checked: CheckedTables,
-    publication: Publication,
+    context: "Context",
+    checked: "CheckedTables",
+    publication: "Publication",
     output: str,
     rows: Iterable[Mapping[str, Any]],
     most_changed: int,
 ) -> _Written:
-    """Run the gate on every written night, and write the comparisons that the verdicts rest on. Runs Spark jobs.
+    """Run the gate on every written night, and write the comparisons that the verdicts rest on.
 
     `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
     run.
     """
-    evaluation, session = context.evaluation, context.engine.session
-    scores = publication.read("query_scores", session)
+    evaluation = context.evaluation
+    tables = tables_of_queries(context.slices)
     rows_of: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["dataset"], []).append(row)
@@ -107,10 +105,8 @@ def gate_written(
             sorted(rows_of),
             without_results=checked.datasets_without_results,
         )
-        of_dataset, tables = scores.where(F.col("dataset") == F.lit(dataset)), context.slices
-        history = History.of(output, session)
-        of_queries = (tables.attributes, tables.weights)
-        return run_gate(gate, tonight, of_dataset, history, *of_queries, context.accepted, most_changed)
+        scores = of_night(publication.night(dataset), rows_of[dataset])
+        return run_gate(gate, tonight, scores, History.of(output), *tables, context.accepted, most_changed)
 
     results = {dataset: log.read_again_if_replaced(functools.partial(result, dataset)) for dataset in rows_of}
     comparisons = [row for each in results.values() for row in each.rows]
@@ -126,7 +122,7 @@ def gate_written(
     return [*(each.verdict for each in results.values()), *absent], of_datasets, changed
 
 
-def _fingerprint(counts: JudgmentCounts | ResultCounts, dataset: str) -> str | None:
+def _fingerprint(counts: "JudgmentCounts | ResultCounts", dataset: str) -> str | None:
     # All rows of a table that names no dataset belong to the only one.
     return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
 
@@ -178,16 +174,15 @@ def _published(
     # A gate that compares nights reports this in its verdicts.
     if absent and not gate.compares_nights:
         report_step("note", absent)
-    with log.unreplaced(of_date), open_engine(config.engine, config.remote) as engine, translated_failures(()):
-        report_step("engine", engine.name)
-        history, tables = History(nights, engine.session), slice_tables(engine, config)
+    with log.unreplaced(of_date):
+        history = History(nights)
+        attributes, weights = read_tables_of_queries(config, of_date, report_step)
         verdicts = []
         for night in of_date:
             tonight = dataclasses.replace(night_of(night), datasets=there)
             reason = accepted or (night.record.get("accepted") or {}).get("reason")
-            scores = history.scores(tonight)
-            attributes = tables.attributes or kept_attributes(night, engine.session)
-            result = run_gate(gate, tonight, scores, history, attributes, tables.weights, reason)
+            (scores,) = of_nights([night])
+            result = run_gate(gate, tonight, scores, history, kept_attributes([night]) or attributes, weights, reason)
             verdicts.append(result.verdict)
         verdicts += [decide_absent(gate, name, date) for name in sorted(judged_only)]
         others = {night.dataset for night in nights}.difference(there, judged_only) if dataset is None else set()

@@ -6,8 +6,8 @@ from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_tables
 from ndcg_spark.inputs.read import read_judgments
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.job.setup import engine_for, sources_of
 
 

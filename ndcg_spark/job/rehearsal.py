@@ -1,14 +1,12 @@
 """A gate rehearsed on the published nights, which do not change."""
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine import open_engine
 from ndcg_spark.gate.history import History
 from ndcg_spark.gate.rehearsal import rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.job.about_queries import read_tables_of_queries
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.gate import usable_gate
-from ndcg_spark.job.progress import ReportStep
-from ndcg_spark.job.setup import slice_tables
 from ndcg_spark.nights.log import committed, read_again_if_replaced
 from ndcg_spark.nights.select import nights_of_dataset
 
@@ -30,13 +28,11 @@ def rehearse_published(
     def verdicts() -> list[Verdict]:
         nights = committed(output)
         nights_of_dataset(nights, output, dataset)
-        with open_engine(config.engine, config.remote) as engine, translated_failures(()):
-            report_step("engine", engine.name)
-            tables = slice_tables(engine, config)
-            found = []
-            for verdict in rehearse(gate, History(nights, engine.session), dataset, tables.attributes, tables.weights):
-                report_step("rehearsed", f"{verdict.dataset} of {verdict.evaluated_on}: {verdict.in_words}")
-                found.append(verdict)
-            return found
+        attributes, weights = read_tables_of_queries(config, nights, report_step)
+        found = []
+        for verdict in rehearse(gate, History(nights), dataset, attributes, weights):
+            report_step("rehearsed", f"{verdict.dataset} of {verdict.evaluated_on}: {verdict.in_words}")
+            found.append(verdict)
+        return found
 
     return read_again_if_replaced(verdicts)

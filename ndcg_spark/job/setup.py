@@ -19,8 +19,8 @@ from ndcg_spark.inputs.read import (
     read_weights,
 )
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
+from ndcg_spark.job.clock import Clock, ReportStep
 from ndcg_spark.job.consumers import Consumer
-from ndcg_spark.job.progress import Clock, ReportStep
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.monitoring import hook, prometheus
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed

@@ -1,5 +1,6 @@
 """`read_scores`: the tables of published nights, for Python and notebooks."""
 
+import dataclasses
 import datetime
 import functools
 import os
@@ -14,8 +15,8 @@ from ndcg_spark.nights.log import Night, committed, log_table
 from ndcg_spark.nights.read import read_nights
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG
-from ndcg_spark.pandas_tables import Table, with_html
 from ndcg_spark.schemas import KEPT
+from ndcg_spark.spark_tables import Table, with_html
 from ndcg_spark.tables.comparisons import comparison_table
 from ndcg_spark.tables.writers import html
 from ndcg_spark.text import did_you_mean
@@ -83,4 +84,5 @@ def _compared(table: DataFrame, correction: str, alpha: float) -> str:
     """Comparisons of one date as HTML, those of all queries first. Runs a Spark job."""
     rows = [row.asDict() for row in table.collect()]
     rows.sort(key=lambda row: (row["dataset"], str(row["attribute"] or ""), str(row["value"] or "")))
-    return html(comparison_table(rows, correction, alpha).first(_SHOWN, "rows"))
+    shown = comparison_table(rows, correction, alpha).first(_SHOWN, "rows")
+    return html(dataclasses.replace(shown, notes=[shown.title, *shown.notes]))

@@ -21,7 +21,7 @@ from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 
 #: The tables and their schemas. The log comes last: while it is old, so are its numbers of the date.
-TABLES = {name: to_arrow_schema(schema) for name, schema in {**KEPT, LOG: EVALUATIONS}.items()}
+TABLES = {**KEPT, LOG: EVALUATIONS}
 #: How often nights are exported again because they were evaluated again in the meantime.
 _TIMES = 10
 #: Iceberg's rows in memory at once: pyiceberg cannot write a stream into a partitioned table.

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyarrow import parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.store import FAILURES, LOG, Store, folder, parquet
@@ -25,7 +24,7 @@ Row = Mapping[str, Any]
 #: The columns of EVALUATIONS whose text is JSON.
 JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
-_SCHEMA = to_arrow_schema(EVALUATIONS)
+_SCHEMA = EVALUATIONS
 _STORED = pa.schema([field for field in _SCHEMA if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=(\d{{4}}-\d\d-\d\d)/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(_SCHEMA.names)

@@ -11,10 +11,9 @@ from typing import Any
 
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.log import append, committed, row_of, utc_now
+from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
 from ndcg_spark.schemas import IN_PATHS
@@ -44,13 +43,18 @@ class Publication:
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add a few rows to a table, without the engine. Raises StorageError."""
         self._written.add(name)
-        content = parquet(rows, to_arrow_schema(stored(name)))
+        content = parquet(rows, stored(name))
         with self._store.failures("cannot be written"):
             self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content)
 
     def read(self, name: str, session: SparkSession) -> DataFrame:
         """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
+
+    def night(self, dataset: str) -> Night:
+        """What was verified, as a night of a dataset that is not published yet."""
+        night = Night(dataset, self._date, 0, self._id, self._store, {})
+        return night.with_record({"files": self._files})
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.

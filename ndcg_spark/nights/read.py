@@ -5,30 +5,29 @@ import contextlib
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, refuse_replaced
-from ndcg_spark.nights.store import AT_ONCE, FAILURES
+from ndcg_spark.nights.store import FAILURES
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
 #: Conditions on rows: a column has one of these values, of which None is null.
 Where = Mapping[str, Sequence[Any]]
 
 
-def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSession) -> DataFrame:
+def read_evaluation(output: str, evaluation_id: str, date: str, session: "SparkSession") -> "DataFrame":
     """The QUERY_SCORES of an evaluation that was just published; no other night is read.
 
     Raises StorageError as `read_nights`, or because all its nights were evaluated again in the meantime.
@@ -39,7 +38,7 @@ def read_evaluation(output: str, evaluation_id: str, date: str, session: SparkSe
     return read_nights(nights, "query_scores", session)
 
 
-def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> DataFrame:
+def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
     Raises
@@ -49,27 +48,34 @@ def read_nights(nights: Sequence[Night], table: str, session: SparkSession) -> D
     StorageError
         A file of a night is missing or has another size.
     """
+    # Here, because nights are also read where there is no engine.
+    from pyspark.sql import functions as F
+
     _refuse_lost(nights, table)
     parts = []
     for (date, evaluation_id), datasets, night in _evaluations(nights):
         if paths := [*map(night.store.for_engine, night.files(table))]:
             rows = read_files(session, table, paths, date, evaluation_id)
             parts.append(rows.where(F.col("dataset").isin(datasets)))
-    return _union(parts) if parts else session.createDataFrame([], KEPT[table])
+    return _union(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
 
 
-def read_files(session: SparkSession, table: str, paths: Sequence[str], date: str, evaluation_id: str) -> DataFrame:
+def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":
     """The rows of an evaluation in these files or folders, in the schema of their table."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     key = {"evaluated_on": F.lit(date).cast("date"), "evaluation_id": F.lit(evaluation_id)}
-    return session.read.schema(stored(table)).parquet(*paths).withColumns(key).select(*KEPT[table].names)
+    rows = session.read.schema(from_arrow_schema(stored(table))).parquet(*paths)
+    return rows.withColumns(key).select(*KEPT[table].names)
 
 
-def stored(table: str) -> StructType:
+def stored(table: str) -> pa.Schema:
     """The schema of the files of a table: without the columns that are in their paths."""
-    return StructType([field for field in KEPT[table] if field.name not in IN_PATHS])
+    return pa.schema([field for field in KEPT[table] if field.name not in IN_PATHS])
 
 
-def kept_attributes(night: Night, session: SparkSession) -> DataFrame | None:
+def kept_attributes(night: Night, session: "SparkSession") -> "DataFrame | None":
     """The QUERY_ATTRIBUTES that a night was evaluated with; None if it had none. Raises as `read_nights`."""
     if not night.kept_rows("query_attributes"):
         return None
@@ -85,11 +91,11 @@ def _evaluations(nights: Sequence[Night]) -> Iterator[tuple[tuple[str, str], lis
         yield key, [night.dataset for night in together], together[0]
 
 
-def _union(parts: Sequence[DataFrame]) -> DataFrame:
+def _union(parts: "Sequence[DataFrame]") -> "DataFrame":
     """All rows; as a tree, because a long chain of unions overflows an engine's stack."""
     while len(parts) > 1:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
-        parts = [functools.reduce(DataFrame.union, pair) for pair in pairs]
+        parts = [functools.reduce(lambda one, other: one.union(other), pair) for pair in pairs]
     return parts[0]
 
 
@@ -123,9 +129,18 @@ def read_rows(
     """
     with _lost_files_named(nights, table):
         tables = [scanner.to_table() for scanner in scanners(nights, table, columns, where)]
-    schema = to_arrow_schema(KEPT[table])
+    schema = KEPT[table]
     empty = (schema if columns is None else pa.schema([schema.field(name) for name in columns])).empty_table()
     return pa.concat_tables([empty, *tables])
+
+
+def read_batches(
+    nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of `read_rows`, part by part. Raises as `read_rows`."""
+    with _lost_files_named(nights, table):
+        for scanner in scanners(nights, table, columns, where):
+            yield from scanner.to_batches()
 
 
 def scanners(
@@ -135,7 +150,7 @@ def scanners(
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
-    schema, parquet = to_arrow_schema(KEPT[table]), ds.ParquetFileFormat()
+    schema, parquet = KEPT[table], ds.ParquetFileFormat()
     for (date, evaluation_id), datasets, night in _evaluations(nights):
         day = pa.scalar(date).cast(pa.date32())
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == evaluation_id)
@@ -147,7 +162,8 @@ def scanners(
         yield ds.FileSystemDataset(fragments, schema, parquet, night.store.system).scanner(
             columns=None if columns is None else list(columns),
             filter=functools.reduce(operator.and_, conditions),
-            fragment_readahead=AT_ONCE,
+            fragment_readahead=night.store.at_once,
+            batch_readahead=4,
         )
 
 

@@ -5,16 +5,15 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.baselines import earlier
-from ndcg_spark.comparison.comparability import convention_key, doubts, fingerprint
+from ndcg_spark.comparison.comparable import convention_key, doubts, earlier, fingerprint
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
-from ndcg_spark.job.progress import ReportStep
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
-from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
+from ndcg_spark.tables.comparison_notes import DOUBTED
 
 Row = Mapping[str, Any]
 #: A column of scores and its cutoff.
@@ -53,8 +52,6 @@ class NightComparison:
     night: Night | None
     correction: str = ComparisonOptions.correction
     alpha: float = ComparisonOptions.alpha
-    #: What queries of each pair of statuses did to the means, as `Comparison` has it; None where that is not published.
-    transitions: Sequence[Row] | None = None
     warnings: Sequence[str] = ()
     #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
     findings: Sequence[Row] = ()
@@ -68,8 +65,7 @@ class NightComparison:
 
     def is_sure(self, row: Row) -> bool:
         """Whether a difference is significant, and both sides have the same judgments."""
-        is_concluded = row["p_adjusted"] is not None and OTHER_JUDGMENTS not in row["flags"]
-        return is_concluded and bool(row["p_adjusted"] < self.alpha)
+        return row["p_decides"] is not None and not DOUBTED.intersection(row["flags"]) and row["p_decides"] < self.alpha
 
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
@@ -112,8 +108,8 @@ def comparison_of(
 ) -> NightComparison | None:
     """The comparison of a night: with what is requested, as its gate did, else with the newest comparable night.
 
-    Comparable is an earlier night with the same judgments and convention. None if there is none. Starts an engine
-    unless the gate has compared by this measure, or the comparison is known.
+    Comparable is an earlier night with the same judgments and convention. None if there is none. It is made
+    unless the gate has compared by this measure, or it is known.
 
     Raises
     ------
@@ -129,14 +125,12 @@ def comparison_of(
             return None
         baseline = dataclasses.replace(baseline, date=before.evaluated_on)
     found = baseline.found or _compare(output, night, baseline, place, report_step)
-    rows, transitions = (
-        [row for row in of if row["dataset"] == night.dataset] for of in (found.rows, found.transitions)
-    )
+    rows = [row for row in found.rows if row["dataset"] == night.dataset]
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
     warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
     once = list(dict.fromkeys(warnings))
-    return NightComparison(rows, baseline.run, then, other, transitions=transitions, warnings=once)
+    return NightComparison(rows, baseline.run, then, other, warnings=once)
 
 
 def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | None:
@@ -150,7 +144,7 @@ def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | 
     verdict = night.record.get("verdict") or {}
     for baseline in verdict.get("baselines", []):
         name, date = baseline["baseline"], baseline["night"]
-        own = [row for row in rows if _is_of(row, name, date)]
+        own = [row for row in rows if _is_of(row, name, date, baseline.get("nights") or 1)]
         if not own:
             continue
         drops = [each for each in verdict["findings"] if (each["criterion"], each["baseline"]) == ("drop", name)]
@@ -193,10 +187,10 @@ def _newest_comparable(night: Night, nights: Iterable[Night]) -> Night | None:
     return next((each for each in before if meaning(each) == meaning(night)), None)
 
 
-def _is_of(row: Row, baseline: str, date: str | None) -> bool:
+def _is_of(row: Row, baseline: str, date: str | None, nights: int) -> bool:
     if row["baseline_night"] is None:
         return date is None and f"run {row['baseline']}" == baseline
-    return bool(row["baseline_night"].isoformat() == date)
+    return (row["baseline_night"].isoformat(), row["baseline_nights"]) == (date, nights)
 
 
 def _key_of(row: Row) -> tuple[Any, ...]:
@@ -214,8 +208,10 @@ def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tupl
 
 def _numbers(finding: Row) -> dict[str, Any]:
     """The numbers of a comparison that a finding rests on; none if it could not be measured."""
-    names = ("mean", "baseline_mean", "interval_low", "interval_high", "p_adjusted")
-    return {} if finding["value"] is None else {"difference": finding["value"], **{n: finding[n] for n in names}}
+    names = ("mean", "baseline_mean", "interval_low", "interval_high")
+    if finding["value"] is None:
+        return {}
+    return {"difference": finding["value"], "p_decides": finding["p_adjusted"], **{n: finding[n] for n in names}}
 
 
 def _limits(baseline: Row, is_kept: bool) -> list[str]:

@@ -2,29 +2,30 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
 from ndcg_spark.tables.comparison_notes import notes_of_test
 from ndcg_spark.tables.comparisons import (
     comparison_table,
-    differing_slices_table,
     query_table,
-    transition_table,
 )
 from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
 from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import TextTable
 
+if TYPE_CHECKING:
+    from ndcg_spark.job.outcome import EvaluationOutcome
+
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
     *("baseline", "measure", "difference", "relative_difference", "interval_low", "interval_high", "p_value"),
-    *("p_adjusted", "conclusion", "test", "effect_size", "minimum_detectable", "wins", "ties", "losses", "flags"),
+    *("p_adjusted", "p_randomization", "p_decides", "conclusion", "effect_size", "minimum_detectable"),
+    *("wins", "ties", "losses", "flags"),
 )
 
 
@@ -44,7 +45,7 @@ def print_compared(
     print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
 
 
-def print_with_comparison(outcome: EvaluationOutcome, found: Comparison, style: str, order: Order | None) -> None:
+def print_with_comparison(outcome: "EvaluationOutcome", found: Comparison, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
@@ -88,16 +89,7 @@ def _value(found: Comparison) -> dict[str, Any]:
 def _tables(
     found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
 ) -> list[TextTable]:
-    """The comparisons of all queries and of slices, the extreme queries, what changes of status do to the means."""
-
-    def table(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str] = ()) -> TextTable:
-        how = (options.correction, options.alpha)
-        return comparison_table(rows, *how, order=order, top=top, warnings=warnings, wanted=options.wanted)
-
-    sliced = [row for row in found.rows if row["attribute"] is not None]
-    tables = [table([row for row in found.rows if row["attribute"] is None], found.warnings)]
-    tables += [differing_slices_table(found.slices_differ)] if found.slices_differ else []
-    tables += [table(sliced)] if sliced else []
-    tables += [query_table(found.queries)] if found.queries else []
-    changed = transition_table(found.transitions)
-    return [*tables, *([changed] if changed else [])]
+    """The comparisons and, if they were asked for, the extreme queries."""
+    how = (options.correction, options.alpha)
+    table = comparison_table(found.rows, *how, order=order, top=top, warnings=found.warnings)
+    return [table, *([query_table(found.queries)] if found.queries else [])]

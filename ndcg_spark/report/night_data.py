@@ -56,7 +56,7 @@ class NightData:
     #: The queries that are shown with their documents: the first and the last EXTREMES of `queries`.
     worst: Sequence[QueryScore]
     best: Sequence[QueryScore]
-    #: Of the run: baseline_status, status, queries and perhaps change, as the transitions of `Comparison`.
+    #: Of the run: how many queries have which baseline_status and status.
     transitions: Sequence[Row]
     #: The row of DATASET_SCORES of the baseline of the run.
     baseline_row: Row | None
@@ -165,7 +165,7 @@ def night_data(
         queries=queries,
         worst=detailed[: len(worst)],
         best=detailed[len(worst) :],
-        transitions=_transitions(comparison, chosen, place, scores, theirs),
+        transitions=_transitions(comparison, chosen, scores, theirs),
         baseline_row=baseline_row,
         trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
         slices=_with_intervals(_slices(night, chosen, cutoff), column),
@@ -207,14 +207,10 @@ def _queries(scores: _Scores, theirs: _Scores, has_baseline: bool) -> list[Query
     return sorted(known, key=lambda each: (sort_value(getattr(each, value)), each.query_id))
 
 
-def _transitions(
-    found: NightComparison | None, run: str, place: Place, scores: _Scores, theirs: _Scores
-) -> Sequence[Row]:
-    """How many queries have which status on both sides, and what that did to the mean where it is known."""
+def _transitions(found: NightComparison | None, run: str, scores: _Scores, theirs: _Scores) -> Sequence[Row]:
+    """How many queries have which status on both sides."""
     if found is None or found.is_baseline(run):
         return []
-    if found.transitions is not None:
-        return [row for row in found.transitions if (row["run"], row["measure"], row["cutoff"]) == (run, *place)]
     if found.night is None:
         return []
     nothing = (None, None)

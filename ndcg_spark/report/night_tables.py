@@ -112,7 +112,7 @@ def compared_table(data: NightData) -> TextTable | None:
     """The comparisons of the run that is shown in detail: every measure, cutoff and slice; None if it has none."""
     found = data.comparison
     rows = [row for row in found.rows if row["run"] == data.run] if found else []
-    return run_comparison_table(rows, found.rows, found.correction, found.alpha) if found and rows else None
+    return run_comparison_table(rows, found.correction, found.alpha) if found and rows else None
 
 
 def findings_table(record: Row) -> TextTable | None:
@@ -165,14 +165,13 @@ def coverage_table(data: NightData) -> TextTable:
 
 
 def transitions_table(data: NightData) -> TextTable | None:
-    """What became of the status of queries, and what that did to the mean where it is known."""
+    """What became of the status of queries."""
     if not data.transitions or data.comparison is None:
         return None
     columns = [
         name(f"with {data.comparison.baseline_of(data.run)}", "baseline_status", status),
         *(name(f"with {data.run}", "status", status), number("queries", form=counted)),
     ]
-    columns += [number("change of the mean", "change", signed)] if "change" in data.transitions[0] else []
     return text_table(columns, data.transitions)
 
 

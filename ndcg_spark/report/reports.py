@@ -8,12 +8,10 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.job.consumers import InlineComparison
-from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.job.progress import ReportStep
+from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
@@ -28,6 +26,10 @@ from ndcg_spark.scores import View
 from ndcg_spark.tables.table import TextTable, rounded, signed
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import printable
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.consumers import InlineComparison
+    from ndcg_spark.job.outcome import EvaluationOutcome
 
 _ANY_BASELINE = Baseline()
 _LONGEST_ANCHOR = 200
@@ -99,9 +101,9 @@ def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
     report_step: ReportStep,
-    evaluate: Callable[[EvaluationConfig, ReportStep], EvaluationOutcome],
-    comparison: InlineComparison | None = None,
-) -> Iterator[tuple[EvaluationOutcome, Callable[[], None]]]:
+    evaluate: "Callable[[EvaluationConfig, ReportStep], EvaluationOutcome]",
+    comparison: "InlineComparison | None" = None,
+) -> "Iterator[tuple[EvaluationOutcome, Callable[[], None]]]":
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
 
     Without an output, the night is kept in a temporary folder until the block ends, with its documents. Raises as
@@ -127,6 +129,9 @@ def evaluated_with_report(
         # Nobody needs to know what is written to a folder that is removed.
         if step != "wrote":
             report_step(step, sentence)
+
+    # Here, because an engine is needed only where there is something to evaluate.
+    from ndcg_spark.engine.scratch import Scratch
 
     scratch = Scratch()
     try:

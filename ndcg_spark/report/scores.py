@@ -3,12 +3,10 @@
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.job.compare_presets import PresetScores
-from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.masking import masked
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
@@ -19,11 +17,15 @@ from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import message
 
+if TYPE_CHECKING:
+    from ndcg_spark.job.compare_presets import PresetScores
+    from ndcg_spark.job.outcome import EvaluationOutcome
+
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 
 
-def print_outcome(outcome: EvaluationOutcome, style: str, order: Order | None = None) -> None:
+def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
     """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
     columns = measure_first(DATASET_SCORES, outcome.measure_set.columns)
     value = functools.partial(outcome_value, outcome, order)
@@ -31,12 +33,12 @@ def print_outcome(outcome: EvaluationOutcome, style: str, order: Order | None = 
     print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, rows)
 
 
-def ordered(outcome: EvaluationOutcome, order: Order | None) -> list[Mapping[str, Any]]:
+def ordered(outcome: "EvaluationOutcome", order: Order | None) -> list[Mapping[str, Any]]:
     """The dataset scores of an evaluation in this order, by default by the headline."""
     return [row for of_run in sorted_runs(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
 
 
-def outcome_value(outcome: EvaluationOutcome, order: Order | None) -> dict[str, Any]:
+def outcome_value(outcome: "EvaluationOutcome", order: Order | None) -> dict[str, Any]:
     """Everything there is to say about an evaluation, for JSON."""
     rows = ordered(outcome, order) if order else outcome.dataset_scores
     return {
@@ -46,7 +48,7 @@ def outcome_value(outcome: EvaluationOutcome, order: Order | None) -> dict[str, 
     }
 
 
-def outcome_tables(outcome: EvaluationOutcome, style: str, order: Order | None) -> list[TextTable]:
+def outcome_tables(outcome: "EvaluationOutcome", style: str, order: Order | None) -> list[TextTable]:
     """The dataset scores of an evaluation, and a table per verdict."""
     table = paper_table if style == "latex" else score_table
     notes = [f"{outcome.convention}: {outcome.formula}"]
@@ -55,7 +57,7 @@ def outcome_tables(outcome: EvaluationOutcome, style: str, order: Order | None) 
     return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *sliced, *verdicts]
 
 
-def print_presets(compared: Sequence[PresetScores], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
+def print_presets(compared: Sequence["PresetScores"], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print the dataset scores under every preset. In CSV, `refused` is why a preset scores nothing."""
 
     def tables() -> list[TextTable]:

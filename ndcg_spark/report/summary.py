@@ -4,8 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from ndcg_spark.comparison.comparability import fingerprint
-from ndcg_spark.comparison.statistics import queries_needed
+from ndcg_spark.comparison.comparable import fingerprint
 from ndcg_spark.report.baseline import NightComparison, Row
 from ndcg_spark.report.causes import causes_in_words
 from ndcg_spark.report.night_data import TIE, NightData
@@ -92,14 +91,13 @@ def _evidence(data: NightData, row: Row, found: NightComparison) -> str:
     numbers = []
     if row["interval_low"] is not None:
         numbers.append(f"{100 * (1 - found.alpha):g} % interval {interval(row)}")
-    if row["p_adjusted"] is not None:
-        numbers.append(f"{_name_of_p(row, found)} {p_value(row['p_adjusted'])}")
+    if row["p_decides"] is not None:
+        numbers.append(f"{_name_of_p(row, found)} {p_value(row['p_decides'])}")
     sentences = [", ".join([*numbers, f"{counted(row['queries'])} queries"])]
     allowed, detectable = found.allowed_drop(data.run, data.place), row["minimum_detectable"]
     wanted = allowed or _WORTH_SEEING
     if detectable is not None and detectable > wanted and not found.is_sure(row):
-        needed = queries_needed(row["queries"], detectable, wanted)
-        sentences.append(f"they could only see {detectable:.2g}; to see {wanted:g} about {_about(needed)} are needed")
+        sentences.append(f"a difference below {detectable:.2g} is hardly detected with so few queries")
     sentences += [f"a drop of {allowed:g} is allowed"] if allowed is not None else []
     sentences += [FLAGS[flag] for flag in row["flags"] if flag in FLAGS]
     return " ".join(f"{each[:1].upper()}{each[1:]}." for each in sentences)
@@ -109,11 +107,6 @@ def _name_of_p(row: Row, found: NightComparison) -> str:
     if found.findings:
         return "the p of the gate"
     return "adjusted p" if found.correction != "none" and (row["family_size"] or 0) > 1 else "p"
-
-
-def _about(number: float) -> str:
-    """A number to two digits."""
-    return f"{int(float(f'{number:.1e}')):,}"
 
 
 def _counts(compared: Mapping[str, Row], found: NightComparison) -> str:

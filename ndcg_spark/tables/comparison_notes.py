@@ -8,27 +8,22 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: The family of the comparisons that come first and are counted.
-PRIMARY = "primary"
 #: The flag of a comparison in which some queries have other judgments than in the baseline, so that a difference says
 #: nothing about the run.
 OTHER_JUDGMENTS = "other_judgments"
+#: The flags of comparisons from which nothing is concluded.
+DOUBTED = frozenset({OTHER_JUDGMENTS, "doubt"})
 
 #: What each mark means.
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-_TESTS = {
-    "t": "paired t test",
-    "corrected t": "t test corrected for skewness",
-    "randomization": "randomization test",
-}
 CONCLUSIONS = {
     "worse": "worse",
     "better": "better",
-    "same": "the same",
-    "cannot_tell": "not told apart",
+    "same": "same",
+    "cannot_tell": "cannot tell",
     None: "not tested",
 }
-_CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+_CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 
 #: What each flag of a comparison means.
 FLAGS = {
@@ -38,13 +33,12 @@ FLAGS = {
     "without_weight": "some of the queries have no weight and are left out",
     "unchanged": "no query has changed",
     "too_few": "one query or none, so nothing can be tested",
-    "no_variation": "every query differs by the same, so the interval is a point",
-    "few_changed": "fewer than 30 queries have changed: p is that of the randomization test, the interval is doubtful",
-    "skewed": "the differences are skewed: p and the interval are doubtful, also where they are corrected for it",
+    "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
+    "few_changed": "fewer than 10 queries have changed",
+    "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
     "few_effective": "the weights count for fewer than 30 queries",
     "one_weighs_much": "one query has more than 5 % of the weight",
-    "simpson": "every slice of an attribute changes the other way",
 }
 
 
@@ -54,48 +48,62 @@ def mark(p_value: float | None) -> str:
 
 
 def stars(row: Row) -> str:
-    """The mark of a row's adjusted p value; none where judgments differ: the run did not cause that."""
-    return "" if OTHER_JUDGMENTS in row["flags"] else mark(row["p_adjusted"])
+    """The mark of the p value that decides; none where nothing is concluded."""
+    return "" if DOUBTED.intersection(row["flags"]) else mark(row["p_decides"])
 
 
 def counts(rows: Rows) -> str:
-    """How many comparisons of the primary measure, or of all that are shown, have which conclusion."""
-    primary = {(row["measure"], row["cutoff"]) for row in rows if row["family"] == PRIMARY}
+    """How many comparisons of the first measure, on all queries if there are any, have which conclusion."""
+    rows = [row for row in rows if row["attribute"] is None] or rows
+    first = next(((row["measure"], row["cutoff"]) for row in rows), None)
     found: dict[str, int] = {}
     for row in rows:
-        is_counted = not primary or (row["measure"], row["cutoff"]) in primary
-        if is_counted and row["weight_effective_n"] is None:
-            words = "unchanged" if "unchanged" in row["flags"] else CONCLUSIONS[row["conclusion"]]
-            found[words] = found.get(words, 0) + 1
+        if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None:
+            found[in_words(row)] = found.get(in_words(row), 0) + 1
     listed = ", ".join(f"{found[each]:,} {each}" for each in (*CONCLUSIONS.values(), "unchanged") if each in found)
-    names = ", ".join(sorted(f"{measure}@{format_cutoff(cutoff)}" for measure, cutoff in primary))
-    return f"{names}: {listed}" if names else listed
+    return f"{first[0]}@{format_cutoff(first[1])}: {listed}" if first else listed
 
 
-def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
-    """Notes on the rows that are shown."""
-    notes = notes_of_test(rows, correction)
+def in_words(row: Row) -> str:
+    """The conclusion of a row."""
+    return "unchanged" if "unchanged" in row["flags"] else CONCLUSIONS[row["conclusion"]]
+
+
+def comparison_notes(rows: Rows, correction: str, alpha: float, *, starred: bool = True) -> list[str]:
+    """Notes on the rows that are shown, perhaps with stars."""
+    notes = notes_of_test(rows, correction, starred=starred)
     if any(row["interval_low"] is not None for row in rows):
         level = f"{100 * (1 - alpha):g} %"
-        notes.append(f"interval: {level} of the mean difference over the queries that both have, each by itself")
+        notes.append(f"interval: {level} of the mean difference over {_queries(rows)} that both have, each by itself")
     flags = dict.fromkeys(flag for row in rows for flag in row["flags"])
-    return [*notes, *(f"{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
+    return [*notes, *(f"{_flagged(rows, flag)}{flag}: {FLAGS[flag]}" for flag in flags if flag in FLAGS)]
 
 
-def notes_of_test(rows: Rows, correction: str) -> list[str]:
+def _queries(rows: Rows) -> str:
+    numbers = {row["queries"] for row in rows}
+    return f"the {min(numbers):,}{f' to {max(numbers):,}' if len(numbers) > 1 else ''} queries"
+
+
+def _flagged(rows: Rows, flag: str) -> str:
+    """The runs with a flag, where others do not have it."""
+    runs = dict.fromkeys(row["run"] for row in rows if flag in row["flags"])
+    if len(runs) == len({row["run"] for row in rows}):
+        return ""
+    return f"{', '.join([*runs][:3])}{f' and {len(runs) - 3:,} more' if len(runs) > 3 else ''}: "
+
+
+def notes_of_test(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
     """The baseline, the test, and what the stars mean if there are any."""
     sizes = [row["family_size"] for row in rows if row["family_size"] is not None]
     several = f"{min(sizes):,} to {max(sizes):,}" if len(set(sizes)) > 1 else f"{max(sizes, default=0):,}"
     is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
     adjusted = f", adjusted for {several} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
-    meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if any(map(stars, rows)) else ""
+    meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
     baselines = sorted({_baseline(row) for row in rows})
     is_of_same_name = len(baselines) != 1 and all(row["baseline"] == row["run"] for row in rows)
     notes = [f"baseline: {f'the run of the same name{_night(rows)}' if is_of_same_name else ', '.join(baselines)}"]
-    found = {row["test"].removeprefix("weighted ") for row in rows if row["test"]}
-    *others, last = [words for test, words in _TESTS.items() if test in found] or [""]
-    tests = f"{', '.join(others)} or {last}" if others else last
-    return [*notes, *([f"p: two-sided {tests}{adjusted}{meaning}"] if tests else [])]
+    is_tested = any(row["p_value"] is not None for row in rows)
+    return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
 
 
 def _baseline(row: Row) -> str:

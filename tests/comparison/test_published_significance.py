@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from commands import command_line
-from paired import scores
+from paired import compare_rows, scores
 from scipy import stats
 
 pytestmark = pytest.mark.embedded
@@ -22,47 +22,32 @@ PERMTEST = {
 }
 
 
-def monte_carlo(p_value):
-    """Within 4 of its standard errors, and of the digits that were published."""
-    return pytest.approx(p_value, rel=0.05)
-
-
-def test_two_systems_of_trec_8_have_the_significance_that_was_published(embedded, shared_data):
+def test_two_systems_of_trec_8_have_the_significance_that_was_published(shared_data):
     with (shared_data / "significance" / "adhoc8_ap_125_126.csv").open(encoding="utf-8") as file:
         topics = list(csv.DictReader(file))
     both = {name: {topic["query_id"]: float(topic[name]) for topic in topics} for name in ("baseline", "experimental")}
-    rows = [embedded.rows(scores(both), "baseline", test=test, correction="none")[0] for test in ("t", "randomization")]
-    assert [row["queries"] for row in rows] == [50, 50]
+    (row,) = compare_rows(scores(both), "baseline", correction="none")
+    assert row["queries"] == 50
     # Urbano, Lima and Hanjalic (2019): t test 0.0013193972, permutation test 0.001188.
-    t = rows[0]["difference"] / ((rows[0]["interval_high"] - rows[0]["interval_low"]) / 2 / stats.t.ppf(0.975, 49))
-    assert t == pytest.approx(3.4072971704672885, rel=1e-10)
-    assert 2 * stats.t.sf(t, 49) == pytest.approx(0.0013193972, abs=5e-11)
-    if rows[0]["test"] == "t":
-        assert rows[0]["p_value"] == pytest.approx(0.0013193972019333376, rel=1e-10)
-    assert rows[1]["p_value"] == monte_carlo(0.001188)
+    assert row["effect_size"] * 50**0.5 == pytest.approx(3.4072971704672885, rel=1e-10)
+    assert row["p_value"] == pytest.approx(0.0013193972019333376, rel=1e-12)
+    assert row["p_randomization"] == pytest.approx(0.001188, rel=0.15)
 
 
-@pytest.mark.parametrize("test", ["t", "randomization"])
-def test_four_systems_on_324_queries_have_the_significance_that_was_published(embedded, shared_data, test):
+def test_four_systems_on_324_queries_have_the_significance_that_was_published(shared_data):
     matrix = np.loadtxt(shared_data / "significance" / "permtest_ndcg.tsv")
     table = scores({str(at): values for at, values in enumerate(matrix, 1)})
-    rows = {row["run"]: row for row in embedded.rows(table, "1", test=test, correction="none")}
+    rows = {row["run"]: row for row in compare_rows(table, "1", correction="none")}
     assert rows.keys() == PERMTEST.keys()
     for run, (difference, t, p_value, low, high, wins, ties, losses, exact) in PERMTEST.items():
         row = rows[run]
         assert row["difference"] == pytest.approx(difference, abs=5e-9)
         assert row["effect_size"] * 324**0.5 == pytest.approx(t)
-        if "skewed" not in row["flags"]:
-            assert row["interval_low"] == pytest.approx(low, abs=5e-11 + abs(low) * 1e-6)
-            assert row["interval_high"] == pytest.approx(high, abs=5e-11 + high * 1e-6)
+        assert row["interval_low"] == pytest.approx(low, abs=5e-11 + abs(low) * 1e-6)
+        assert row["interval_high"] == pytest.approx(high, abs=5e-11 + high * 1e-6)
         assert (row["wins"], row["ties"], row["losses"]) == (wins, ties, losses)
-        if row["test"] == "t":
-            assert row["p_value"] == pytest.approx(p_value, rel=1e-10)
-        elif row["test"] == "randomization":
-            assert row["p_value"] == monte_carlo(exact)
-        else:
-            assert (row["test"], run) == ("corrected t", "2")
-            assert row["p_value"] == pytest.approx(p_value, abs=0.05)
+        assert row["p_value"] == pytest.approx(p_value, rel=1e-10)
+        assert row["p_randomization"] == pytest.approx(exact, rel=0.15)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +64,7 @@ def trec_covid(shared_data, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(embedded, trec_covid):
+def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(trec_covid):
     per_query = {}
     for row in trec_covid.select(["run", "query_id", "ndcg"]).to_pylist():
         per_query.setdefault(row["run"], {})[row["query_id"]] = row["ndcg"]
@@ -87,24 +72,17 @@ def test_142_runs_of_trec_covid_against_one_are_those_of_scipy(embedded, trec_co
     topics = sorted(baseline)
     columns = {"dataset": pa.array(trec_covid["dataset"].cast(pa.string()))}
     plain = trec_covid.set_column(trec_covid.schema.get_field_index("dataset"), "dataset", columns["dataset"])
-    rows = embedded.rows(plain, "sab20.1.meta.docs")
+    rows = compare_rows(plain, "sab20.1.meta.docs")
     assert {row["run"] for row in rows} == per_query.keys()
     assert len(rows) == 142
-    tested = 0
     for row in rows:
         values = [[scored[topic] for topic in topics] for scored in (per_query[row["run"]], baseline)]
         expected = stats.ttest_rel(*values)
         interval = expected.confidence_interval(0.95)
         assert row["queries"] == 30
-        if "skewed" not in row["flags"]:
-            assert [row["interval_low"], row["interval_high"]] == pytest.approx(list(interval), rel=1e-10, abs=1e-13)
-        if row["test"] == "t":
-            tested += 1
-            assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-10)
-        else:
-            assert {"few_changed", "skewed"} & set(row["flags"])
-            # The two tests of the same differences are never far apart.
-            assert row["p_value"] == pytest.approx(expected.pvalue, abs=0.05)
-    assert tested > 20
+        assert [row["interval_low"], row["interval_high"]] == pytest.approx(list(interval), rel=1e-12, abs=1e-14)
+        assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
+        # The two tests of the same differences are never far apart.
+        assert row["p_randomization"] == pytest.approx(expected.pvalue, abs=0.05)
     p_values = sorted(row["p_value"] for row in rows)
     assert min(row["p_adjusted"] for row in rows) == pytest.approx(142 * p_values[0])

@@ -8,7 +8,7 @@ import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, minimums, night, row, spread, verdict
 from kept_nights import committed_night
 
-from ndcg_spark.comparison.comparability import ChangedJudgments
+from ndcg_spark.comparison.comparable import ChangedJudgments
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.baseline import Baseline, Night, key_of, refused_baseline, refused_judgments
 from ndcg_spark.gate.decision import decide, decide_absent
@@ -139,7 +139,7 @@ def test_a_gate_over_143_runs_fails_where_each_loses_everything():
     assert (found.verdict, found.exit_code, len(found.findings)) == ("fail", 5, 143)
 
 
-@pytest.mark.parametrize("flag", ["few_changed", "skewed", "few_effective", "one_weighs_much", "no_variation"])
+@pytest.mark.parametrize("flag", ["few_changed", "doubt", "few_effective", "one_weighs_much", "no_variation"])
 def test_nothing_is_ruled_out_where_a_flag_doubts_the_interval(flag):
     for rule, word, code in (("regression", "pass", "no_drop_seen"), ("noninferiority", "none", "drop_not_ruled_out")):
         found = verdict(gate(rule=rule), row(MANY, flags=[flag]))
@@ -539,9 +539,8 @@ def test_more_queries_lose_than_may_where_the_interval_of_their_share_says_so(ru
 
 def test_another_size_of_a_loss_is_counted_on_its_own():
     held = gate({"max_share_losing": {"by": 0.5, "share": 0.01}})
-    rows = row([-0.2] * 4 + [0.01] * 96)
-    assert verdict(held, rows, losses=[{0.2: 4, 0.5: 0}]).verdict == "pass"
-    assert verdict(held, rows, losses=[{0.2: 4, 0.5: 6}]).verdict == "fail"
+    few, many = ({**row([-0.2] * 4 + [0.01] * 96), "lost": {0.2: 4, 0.5: count}} for count in (0, 6))
+    assert (verdict(held, few).verdict, verdict(held, many).verdict) == ("pass", "fail")
 
 
 def test_queries_without_a_weight_are_no_pass_of_a_weighted_check():

@@ -6,7 +6,7 @@ import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, gate, night, verdict
 from kept_nights import committed_night
 
-from ndcg_spark.comparison.baselines import arrived, expected_datasets
+from ndcg_spark.comparison.comparable import arrived, expected_datasets
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.history import History
 from ndcg_spark.gate.run import run_gate, run_gate_on_absent
@@ -63,9 +63,7 @@ def unjudged(date):
 @pytest.mark.parametrize("baseline", [{"run": "bm25"}, {"night": "last_good"}])
 @pytest.mark.parametrize("check", [{"max_drop": 0.01}, {"min_value": 0.0}, {"max_share_losing": {"by": 1, "share": 1}}])
 def test_a_dataset_without_a_judged_query_is_not_measured(baseline, check):
-    found = run_gate(
-        gate({"runs": ["hybrid"], **check}, baseline=[baseline]), unjudged(TONIGHT), None, OneNight([], None)
-    )
+    found = run_gate(gate({"runs": ["hybrid"], **check}, baseline=[baseline]), unjudged(TONIGHT), None, OneNight([]))
     assert (found.verdict.verdict, found.verdict.code, found.verdict.exit_code) == ("none", "not_measured", 6)
 
 
@@ -119,12 +117,12 @@ def test_a_dataset_is_not_forgotten_where_another_of_its_night_is_evaluated_agai
 
 
 def test_a_dataset_that_was_evaluated_before_on_its_own_date_is_there_tonight():
-    history = History([kept("shop", TONIGHT), kept("web", YESTERDAY, "shop")], None)
+    history = History([kept("shop", TONIGHT), kept("web", YESTERDAY, "shop")])
     assert history.known_of(night(datasets=["web"])).datasets == ["shop", "web"]
 
 
 def test_a_night_of_the_same_date_from_before_its_dataset_had_no_results_is_no_arrival():
-    history = History([kept("shop", TONIGHT)], None)
+    history = History([kept("shop", TONIGHT)])
     assert history.known_of(night(datasets=["web"], without_results=["shop"])).datasets == ["web"]
 
     def datasets(shop_at, web_at):

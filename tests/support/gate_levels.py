@@ -13,63 +13,37 @@ from typing import Any
 import numpy as np
 import pyarrow.dataset as ds
 from gates import TONIGHT, against, gate, night
+from paired import attributes, matrix
 
-from ndcg_spark.comparison import randomization, table
-from ndcg_spark.comparison.aggregates import NOISE, Aggregate
+from ndcg_spark.comparison.differences import Sides, rows_of
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.comparison.places import Place, Scored
+from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.slices import ALL
 
 Scores = np.ndarray
 Noise = Callable[[np.random.Generator, int, float], Scores]
-_PLACE = Place(Scored("web", datetime.date.fromisoformat(TONIGHT), "hybrid", 10), None, None, "e", "hybrid")
-#: The number of the one slice, and the names of both.
-SLICE = 1
-_SLICES = {ALL: (None, None), SLICE: ("language", "de")}
 #: How many nights a chain has after the first, which is the anchor.
 CHAIN = 50
 
 
-def compared(run: Scores, baseline: Scores, config: GateConfig, number: int = ALL) -> dict[str, Any]:
-    """The row of COMPARISONS of these scores per query, by what makes it of the sums of an engine."""
-    apart = run - baseline
-    n, variance = len(apart), float(apart.var())
-    both = {"sum": float(run.sum()), "baseline_sum": float(baseline.sum())}
-    sums = {
-        **dict.fromkeys(("weights", "weight", "weight_squares", "largest_weight", "weighted"), 0),
-        **dict.fromkeys(("pairs", "scores", "baselines"), n),
-        **both,
-        **{f"paired_{name}": value for name, value in both.items()},
-        "mean": float(apart.mean()),
-        "variance": variance,
-        "skewness": float(((apart - apart.mean()) ** 3).mean()) / variance**1.5 if variance > 0 else 0.0,
-        "changed": int((abs(apart) > NOISE).sum()),
-        "wins": int((apart > NOISE).sum()),
-        "losses": int((apart < -NOISE).sum()),
-        "lost_0": int((apart <= -0.2 + NOISE).sum()),
-    }
-    counts = {"status": 1, "baseline_status": 1, "rows": n, "rejudged": 0, "attributed": 0}
-    aggregate = Aggregate(_PLACE, 0, number, 0, [{f"{name}_0": value for name, value in sums.items()} | counts])
-    estimate = table.unweighted(aggregate, config.min_queries)
-    if estimate.needs_randomization(config.test):
-        estimate.randomized = randomization.p_value(apart, config.seed)
-    options = ComparisonOptions(alpha=config.alpha, test=config.test, min_queries=config.min_queries)
-    (found,) = table.rows([estimate], _SLICES, options)
-    return found
+def compared(run: Scores, baseline: Scores, config: GateConfig, part: int = 0) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS of these scores per query; the first `part` queries are a slice."""
+    key = {"dataset": "web", "evaluated_on": datetime.date.fromisoformat(TONIGHT), "evaluation_id": "e"}
+    key |= {"baseline_night": None, "baseline_nights": None}
+    own = matrix({"hybrid": run})
+    sides = Sides(own, matrix({"hybrid": baseline}, queries=own.queries), ("ndcg", 10), key, [("hybrid", "hybrid")])
+    sliced = Attributes(attributes({f"q{at}": {"language": "de"} for at in range(part)})) if part else None
+    options = ComparisonOptions(alpha=config.alpha, min_queries=config.min_queries)
+    return [row for row in rows_of(sides, options, sliced) if row["value"] in (None, "de")]
 
 
 def verdict(config: GateConfig, run: Scores, baselines: Sequence[Scores], part: int = 0) -> Verdict:
     """The verdict on these scores beside those of each baseline; the first `part` queries are a slice."""
-    places = {ALL: slice(None), **({SLICE: slice(part)} if part else {})}
-    sides = [
-        against(config, *(compared(run[at], scores[at], config, number) for number, at in places.items()), at=place)
-        for place, scores in enumerate(baselines)
-    ]
-    rows = [(least, compared(run, np.full(len(run), least), config)) for least in _minimums(config)]
+    sides = [against(config, *compared(run, scores, config, part), at=place) for place, scores in enumerate(baselines)]
+    rows = [(least, row) for least in _minimums(config) for row in compared(run, np.full(len(run), least), config)]
     return decide(config, night(), sides, minimums={(least, key_of(row)): row for least, row in rows})
 
 

@@ -50,10 +50,10 @@ def row(differences: Sequence[float], baseline_mean: float = 0.6, **more: Any) -
     """A row of COMPARISONS for these differences per query; what the paired t-test says of them is scipy's."""
     d = np.asarray(differences, float)
     n, mean = len(d), float(d.mean()) if len(d) else None
-    tested = dict.fromkeys(("p_value", "interval_low", "interval_high", "minimum_detectable"))
+    tested = dict.fromkeys(("p_value", "p_randomization", "interval_low", "interval_high", "minimum_detectable"))
     if n > 1 and d.std() > 0:
         error, wide = d.std(ddof=1) / np.sqrt(n), stdtrit(n - 1, 0.975)
-        tested = {
+        tested |= {
             "p_value": float(2 * stdtr(n - 1, -abs(mean / error))),
             "interval_low": float(mean - wide * error),
             "interval_high": float(mean + wide * error),
@@ -64,6 +64,7 @@ def row(differences: Sequence[float], baseline_mean: float = 0.6, **more: Any) -
         "queries": n,
         "unpaired_queries": 0,
         "large_losses": int((d <= -0.2).sum()),
+        "lost": {0.2: int((d <= -0.2).sum())},
         "changed_queries": int((d != 0).sum()),
         "mean": None if mean is None else baseline_mean + mean,
         "baseline_mean": baseline_mean,
@@ -82,8 +83,7 @@ def against(
     """A baseline of a gate, with these rows; its night is yesterday's, or the anchor's, unless told otherwise."""
     config = gate.baseline[at]
     found = None if config.run else night(YESTERDAY if config.is_good_night else str(config.night))
-    losses = [{0.2: row["large_losses"]} for row in rows]
-    known = {"night": found, "losses": losses, **more}
+    known = {"night": found, **more}
     refused = refused_baseline(config, tonight or night(), known["night"])
     return Baseline(config, rows=rows, **{"refused": refused, **known})
 

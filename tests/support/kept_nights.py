@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
@@ -46,7 +45,7 @@ class Frame:
 
 def frame(name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
     """These rows of a table."""
-    return Frame(pa.Table.from_pylist(rows, to_arrow_schema(stored(name))))
+    return Frame(pa.Table.from_pylist(rows, stored(name)))
 
 
 def record(**more: object) -> dict[str, object]:

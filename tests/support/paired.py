@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ndcg_spark import compare
+from ndcg_spark.comparison.compare import Compared, Comparison
+from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.tables import attributes_of, night_of, sources, weights_of
+
 Scores = Sequence[float | None]
 KINDS = {"cutoff": pa.int32(), "evaluated_on": pa.date32()}
 NIGHT = datetime.date(2026, 11, 20)
@@ -54,3 +60,43 @@ def pairs_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     if kind == "discrete":
         return np.round(baseline, 1), np.round(baseline, 1) + chance.integers(-2, 3, n) / 4
     return baseline, baseline + chance.normal(0.05, 0.2, n) * (chance.random(n) < 0.1)
+
+
+def compare_rows(table: Any, baseline: Any, **options: Any) -> list[dict[str, Any]]:
+    """The rows of `compare`."""
+    found = compare(table, baseline, **options)
+    plain = found.astype(object).where(found.notna(), None).to_dict("records")
+    nights = ("evaluated_on", "baseline_night")
+    return [{name: v.date() if name in nights and v else v for name, v in row.items()} for row in plain]
+
+
+def compared(
+    table: pa.Table,
+    baseline: pa.Table | None = None,
+    *runs: str,
+    attributes: pa.Table | None = None,
+    weights: pa.Table | None = None,
+    queries: int = 0,
+    **options: Any,
+) -> Comparison:
+    """All that is found of tables."""
+    made = ComparisonOptions(**options)
+    known = Compared(
+        made,
+        runs,
+        attributes=None if attributes is None else attributes_of(attributes),
+        weights=None if weights is None else weights_of(weights),
+        queries=queries,
+    )
+    others = None if baseline is None else night_of(sources(baseline, made.names, "baseline"))
+    return known.with_sources(sources(table, made.names, "query_scores"), others)
+
+
+def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:
+    """The scores of runs of the queries q0, q1, ... with these hashes of their judgments, by default all 1."""
+    values = np.array([[np.nan if v is None else v for v in of_run] for of_run in runs.values()], np.float64)
+    n = values.shape[1] if len(values) else len(hashes)
+    known = queries if queries is not None else Queries()
+    known.add(pa.array([f"q{at}" for at in range(n)]))
+    judged = np.array(hashes or [1] * n, np.int64)
+    return ScoreMatrix(known, list(runs), values, judged, judged != 0)

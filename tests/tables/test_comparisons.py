@@ -1,7 +1,12 @@
 """Comparisons as people are shown them."""
 
-from ndcg_spark.tables.comparisons import SORT_COLUMNS, comparison_table, query_table, transition_table
+from ndcg_spark.tables.comparisons import (
+    SORT_COLUMNS,
+    comparison_table,
+    query_table,
+)
 from ndcg_spark.tables.sorting import order_of
+from ndcg_spark.tables.writers import text
 
 UNCHANGED = {
     "dataset": "web",
@@ -19,34 +24,26 @@ UNCHANGED = {
     "interval_low": -2e-17,
     "interval_high": 4e-17,
     "p_adjusted": 1.0,
-    "test": None,
     "wins": 0,
     "ties": 11,
     "losses": 0,
     "flags": ["unchanged"],
     "evaluated_on": None,
-    "family": None,
     "family_size": None,
     "conclusion": "cannot_tell",
     "p_value": 1.0,
+    "p_decides": 1.0,
     "minimum_detectable": None,
-    "queries_needed": None,
     "weight_effective_n": None,
 }
-
-
-def test_a_run_that_has_not_changed_does_not_decide_which_test_is_named():
-    changed = {**UNCHANGED, "run": "other", "interval_high": 0.5, "test": "randomization", "flags": ["few_changed"]}
-    notes = comparison_table([UNCHANGED, changed], "none", 0.05).notes
-    assert "p: two-sided randomization test" in notes
 
 
 def row(run, difference=0.1, **more):
     """A row that changed, with an interval of 0.05 to either side."""
     interval = {"interval_low": difference - 0.05, "interval_high": difference + 0.05}
-    family = {"family": "primary", "family_size": 3, "conclusion": "cannot_tell", "flags": []}
-    planned = {"p_value": 0.002, "p_adjusted": 0.004, "minimum_detectable": 0.36, "queries_needed": 780}
-    return {**UNCHANGED, "run": run, "difference": difference, **interval, **family, **planned, **more}
+    family = {"family_size": 3, "conclusion": "cannot_tell", "flags": []}
+    tests = {"p_value": 0.002, "p_adjusted": 0.004, "p_decides": 0.004, "minimum_detectable": 0.36}
+    return {**UNCHANGED, "run": run, "difference": difference, **interval, **family, **tests, **more}
 
 
 def shown(rows, **more):
@@ -55,16 +52,16 @@ def shown(rows, **more):
 
 MANY = [
     row("good", conclusion="better"),
-    row("a-run-with-a-long-name", -0.2, conclusion="worse", flags=["few_changed", "skewed"]),
+    row("a-run-with-a-long-name", -0.2, conclusion="worse", flags=["few_changed"]),
     row("other", 0.01, p_adjusted=0.6),
-    row("other", -3.0, measure="dcg", family="other measures"),
+    row("other", -3.0, measure="dcg"),
     {**UNCHANGED, "run": "same", "difference": 0.0},
 ]
 
 
 def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     table = shown(MANY)
-    assert table.title == "ndcg@10: 1 worse, 1 better, 1 not told apart, 1 unchanged"
+    assert table.title == "ndcg@10: 1 worse, 1 better, 1 cannot tell, 1 unchanged"
     runs = ["a-run-with-a-long-name", "same", "other", "good", "other"]
     assert [cells[0] for cells in table.rows] == runs
     for sort, first in (("difference", "good"), ("run", "a-run-with-a-long-name"), ("p_adjusted:desc", "same")):
@@ -75,12 +72,20 @@ def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     assert table.notes[0] == "and 3 more without --top"
 
 
-def test_runs_that_are_the_same_are_named_where_there_are_any():
-    table = shown([row("a", 0.001, conclusion="same"), row("b", 0.1, conclusion="better")])
-    place = table.headings.index("conclusion")
-    assert [cells[place] for cells in table.rows] == ["the same", "better"]
-    assert table.title == "ndcg@10: 1 better, 1 the same"
-    assert "conclusion" not in shown([row("b", 0.1, conclusion="better")]).headings
+def test_a_table_of_one_measure_fits_a_hundred_columns():
+    long = row("a" * 10, -0.1, conclusion="cannot_tell", wins=100, ties=1000, losses=100)
+    table = shown([long, UNCHANGED])
+    assert table.headings == [
+        *("run", "mean", "baseline", "difference", "interval", "p (adjusted)", "won/tied/lost", "conclusion")
+    ]
+    assert max(map(len, text(table)[:4])) <= 100
+    assert [cells[-2:] for cells in table.rows] == [["100/1,000/100", "cannot tell"], ["0/11/0", "unchanged"]]
+
+
+def test_a_flag_names_the_runs_that_have_it():
+    table = shown([row("a", flags=["few_changed"]), row("b")])
+    assert next(note for note in table.notes if "few_changed" in note).startswith("a: few_changed: ")
+    assert shown([row("a", flags=["few_changed"])]).notes[-1].startswith("few_changed: ")
 
 
 def test_a_row_with_weights_stays_below_the_one_without():
@@ -106,28 +111,12 @@ def test_a_run_with_several_baselines_names_the_one_of_each_row():
     assert table.notes[0] == "baseline: old, older"
     # A run that is compared with that of its own name has one.
     alone = comparison_table([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}], "holm", 0.05)
-    assert alone.headings[:2] == ["run", "measure"]
+    assert alone.headings[:2] == ["run", "mean"]
     assert alone.notes[0] == "baseline: the run of the same name"
-
-
-def test_the_changes_of_status_of_two_baselines_are_summed_up_apart():
-    part = {name: UNCHANGED[name] for name in ("dataset", "evaluated_on", "run", "measure", "cutoff")}
-    parts = [
-        {**part, "baseline": name, "baseline_status": was, "status": "scored", "queries": 2, "change": change}
-        for name, change in (("old", 0.25), ("older", 0.5))
-        for was in ("scored", "missing")
-    ]
-    shown = transition_table(parts).rows
-    assert [(row[1], row[3], row[-1]) for row in shown if row[3] == "all"] == [
-        ("old", "all", "+0.5000"),
-        ("older", "all", "+1.0000"),
-    ]
 
 
 def test_rows_of_several_datasets_say_of_which_they_are():
     query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
-    status = {**UNCHANGED, "baseline_status": "scored", "status": "missing", "change": 0.25}
-    for table, row in ((query_table, query), (transition_table, status)):
-        assert table([row]).headings[0] == "run"
-        both = table([row, {**row, "dataset": "news"}])
-        assert (both.headings[0], {cells[0] for cells in both.rows}) == ("dataset", {"web", "news"})
+    assert query_table([query]).headings[0] == "run"
+    both = query_table([query, {**query, "dataset": "news"}])
+    assert (both.headings[0], {cells[0] for cells in both.rows}) == ("dataset", {"web", "news"})

@@ -74,9 +74,10 @@ def comparison(run, mean, p=0.5, baseline_mean=0.4, measure="ndcg", cutoff=10, *
         "weight_effective_n": None,
         "mean": mean,
         "p_adjusted": p,
+        "p_value": p,
+        "p_decides": p,
         "family_size": 2,
         "flags": [],
-        "test": "t",
     }
     return {**row, "baseline_mean": baseline_mean, **more}
 

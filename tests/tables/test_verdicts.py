@@ -48,9 +48,3 @@ def test_what_speaks_against_a_night_comes_first_and_is_never_left_out():
     rows = [row(DROPPED, run=run) for run in runs]
     found = verdict_table(decide(every, tonight, [against(every, *rows, tonight=tonight, night=before)]).as_json())
     assert len(found.rows) == 70
-
-
-def test_warnings_of_the_comparison_are_told_with_the_verdict():
-    found = verdict(gate(), row(SAME), warnings=["query_attributes: 3 unknown queries, e.g. q9"])
-    assert found.verdict == "pass"
-    assert verdict_table(found.as_json()).notes[-1] == "warning: query_attributes: 3 unknown queries, e.g. q9"

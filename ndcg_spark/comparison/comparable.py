@@ -1,11 +1,75 @@
-"""Which nights are a baseline: the night of a date, or the last good nights before a night."""
+"""Which nights can be compared: the same options and judgments; and which of them are a baseline."""
 
+import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from ndcg_spark.comparison.comparability import convention_key, fingerprint
+import numpy as np
+
+from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.log import Night, last_good
+
+#: A night's record.
+Record = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangedJudgments:
+    """The number of queries judged in either of two nights, and the number of those whose judgments differ."""
+
+    queries: int = 0
+    changed: int = 0
+    example: str | None = None
+
+
+SAME_JUDGMENTS = ChangedJudgments()
+
+
+def fingerprint(record: Record, table: str, dataset: str) -> str | None:
+    """The fingerprint of a dataset's `judgments` or `results`; None if its record has none."""
+    own = record.get("inputs", {}).get(table, {})
+    found: str | None = own.get("fingerprints", {}).get(dataset, own.get("fingerprint"))
+    return found
+
+
+def convention_key(record: Record) -> str:
+    """What distinguishes conventions: their options, not their names."""
+    return json.dumps(record.get("options"), sort_keys=True)
+
+
+def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """The options that differ, in words; an option missing in a night has its default.
+
+    The name of a convention does not count: two presets may have the same options.
+    """
+    here, there, default = (json.loads(json.dumps(each)) for each in (ours, theirs, Convention().options()))
+    values = {name: [each.get(name, default.get(name)) for each in (here, there)] for name in {**here, **there}}
+    return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
+
+
+def doubts(dataset: str, ours: Record, theirs: Record, date: str) -> list[str]:
+    """Why the scores of two nights of a dataset may not mean the same; `date` is that of the other night."""
+    sentences = []
+    if different_options(ours.get("options", {}), theirs.get("options", {})):
+        sentences.append(
+            f"{date} has another convention, {theirs.get('convention')}, and this night has "
+            f"{ours.get('convention')}: their scores cannot be compared"
+        )
+    if fingerprint(ours, "judgments", dataset) != fingerprint(theirs, "judgments", dataset):
+        sentences.append(f"the judgments of {dataset} are not those of {date}")
+    return sentences
+
+
+def changed_judgments(own: ScoreMatrix, other: ScoreMatrix) -> ChangedJudgments:
+    """The queries of either night whose judgments differ; those that one night alone has judged are among them."""
+    there = own.there() | other.there()
+    changed = np.flatnonzero((own.hashes() != other.hashes()) & there)
+    examples = own.queries.ids.take(changed).to_pylist()
+    return ChangedJudgments(int(there.sum()), len(changed), min(examples, default=None))
 
 
 def baseline_night(nights: Iterable[Night], dataset: str, evaluated_on: str, baseline: str) -> Night | None:

@@ -1,0 +1,105 @@
+"""Matrices of scores: read batch by batch, compared by judgments, and averaged over nights."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paired import matrix, scores
+
+from ndcg_spark.comparison.comparable import changed_judgments
+from ndcg_spark.comparison.matrix import MatrixReader, Queries, mean_of
+from ndcg_spark.errors import InputError
+
+PLACE = ("ndcg", 10)
+
+
+def read(*tables, runs=("a", "b"), places=(PLACE,), queries=None):
+    batches = [batch for table in tables for batch in table.to_batches()]
+    return MatrixReader(Queries() if queries is None else queries, runs, places, "query_scores").read(batches)
+
+
+def judged(hashes, **runs):
+    """The scores of runs, with the hash of the judgments of each query."""
+    table = scores(runs)
+    return table.append_column("judgments_hash", pa.array([*hashes] * len(runs), pa.int64()))
+
+
+@given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("pqrstuvw")), st.floats(0, 1) | st.none()))
+def test_every_score_has_its_place_however_the_rows_are_split(cells):
+    rows = [scores({run: {query: value}}) for (run, query), value in cells.items()]
+    found = read(*rows)[PLACE]
+    ids = found.queries.ids.to_pylist()
+    expected = {(run, query): value for (run, query), value in cells.items() if value is not None}
+    values = {(run, query): found.values[r, q] for r, run in enumerate("ab") for q, query in enumerate(ids)}
+    assert {cell: value for cell, value in values.items() if not np.isnan(value)} == expected
+    assert {query for query, there in zip(ids, found.there(), strict=True) if there} == {query for _, query in cells}
+
+
+def test_nights_share_their_queries_and_a_missing_run_has_no_scores():
+    queries = Queries()
+    tonight = read(scores({"a": {"p": 0.5}}), queries=queries)[PLACE]
+    before = read(scores({"a": {"q": 0.25, "p": 1.0}}), queries=queries)[PLACE]
+    assert queries.ids.to_pylist() == ["p", "q"]
+    np.testing.assert_array_equal(tonight.scores("a"), [0.5, np.nan])
+    np.testing.assert_array_equal(before.scores("a"), [1.0, 0.25])
+    np.testing.assert_array_equal(before.scores("c"), [np.nan, np.nan])
+
+
+def test_runs_and_cutoffs_that_are_not_asked_for_are_left_out():
+    deep = scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32()))
+    found = read(scores({"a": {"p": 0.5}, "c": {"q": 1.0}}), deep, runs=["a"], places=[("ndcg", None)])
+    assert found["ndcg", None].scores("a")[0] == 0.75
+    assert np.isnan(found["ndcg", None].scores("a")[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (scores({"a": {"p": 0.5, "": 0.5}}), "1 row(s) with an empty query_id"),
+        (scores({"a": {"p": 0.5, None: 0.5}}), "1 row(s) with an empty query_id"),
+        (scores({None: {"p": 0.5, "q": 0.5}}), "2 row(s) with an empty run"),
+        (scores({"a": {"p": float("inf")}}), "1 infinite score(s) in ndcg, e.g. of query_id=p of run=a"),
+        (scores({"a": {"p": float("-inf")}}), "1 infinite score(s)"),
+        (pa.concat_tables([scores({"a": {"p": 0.5}})] * 3), "2 row(s) repeat a query at cutoff 10"),
+        (pa.concat_tables([judged([n], a=[0.5], **{str(n): [0.5]}) for n in (1, 2)]).slice(1, 3), "judgments_hash"),
+    ],
+    ids=["empty", "null", "run", "infinite", "minus infinity", "twice", "hash"],
+)
+def test_what_breaks_the_contract_is_refused(table, words):
+    with pytest.raises(InputError) as refused:
+        read(table, runs=["a", "1", "2"])
+    assert words in str(refused.value)
+
+
+def test_a_query_that_comes_twice_is_refused_across_batches():
+    with pytest.raises(InputError, match=r"1 row\(s\) repeat a query"):
+        MatrixReader(Queries(), ["a"], [PLACE], "query_scores").read(
+            batch for _ in range(2) for batch in scores({"a": {"p": 0.5}}).to_batches()
+        )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([1, 2], [1, 2], (2, 0, None)),
+        ([1, 3, 3], [1, 2, 3], (3, 1, "q1")),
+        ([1, 0, 3], [1, 2, 0], (3, 2, "q1")),
+        ([1], [2], (1, 1, "q0")),
+    ],
+)
+def test_a_query_has_changed_if_its_hash_differs_or_only_one_night_has_judged_it(ours, theirs, expected):
+    own = matrix({"a": [0.5] * len(ours)}, ours)
+    found = changed_judgments(own, matrix({"a": [0.5] * len(theirs)}, theirs, own.queries))
+    assert (found.queries, found.changed, found.example) == expected
+
+
+def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights():
+    tonight = matrix({"a": [0.0] * 4}, [1, 2, 3, 4])
+    nights = [
+        matrix({"a": [0.2, 0.4, None, 0.1]}, [1, 2, 3, 9], tonight.queries),
+        matrix({"a": [0.4, 0.8, 0.6, 0.2], "b": [1.0] * 4}, [1, 7, 3, 9], tonight.queries),
+    ]
+    found = mean_of(nights, tonight)
+    np.testing.assert_allclose(found.scores("a"), [0.3, 0.4, 0.6, np.nan])
+    np.testing.assert_allclose(found.scores("b"), [1.0, np.nan, 1.0, np.nan])
