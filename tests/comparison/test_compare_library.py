@@ -6,8 +6,8 @@ import paired
 import pandas as pd
 import pyarrow as pa
 import pytest
-from embedded import examples_of
 from paired import compare_rows
+from scored import examples_of
 
 from ndcg_spark import evaluate
 from ndcg_spark.comparison import api
@@ -44,8 +44,8 @@ def test_a_table_of_any_kind_is_compared(kind):
     assert row["evaluated_on"] == (datetime.date(2026, 11, 20) if "dates" in kind else None)
 
 
-def test_classic_spark_compares_its_own_dataframe_with_a_frame_of_pandas(spark):
-    scores = spark.createDataFrame(pa.table(COLUMNS)).where("run = 'new'")
+def test_a_dataframe_of_the_session_is_compared_with_a_frame_of_pandas(session):
+    scores = session.createDataFrame(pa.table(COLUMNS)).where("run = 'new'")
     # Runs of two tables are paired by name.
     (row,) = compared(scores, pd.DataFrame(COLUMNS).query("run == 'old'").assign(run="new"))
     assert (row["run"], row["queries"], row["difference"]) == ("new", 3, pytest.approx(0.5 / 3))
@@ -74,29 +74,29 @@ def test_so_are_frames_of_polars_with_slices_and_weights():
     ]
 
 
-def compared_as_evaluated(_, judgments, results, date):
+def compared_as_evaluated(judgments, results, date):
     scores = evaluate(judgments, results, [1], evaluated_on=date)
     rows = compared(scores.query_scores)
     assert compared(scores) == rows
     return rows, scores.query_scores.first()["evaluation_id"]
 
 
-def test_the_scores_of_an_evaluation_are_compared_as_they_are(evaluate_embedded):
+def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
     judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 0}}
     results = {
         "old": {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}, "q3": {"a": 1.0}},
         "new": {"q1": {"a": 2.0, "b": 1.0}},
     }
     date = datetime.date(2026, 11, 20)
-    (row,), evaluation_id = evaluate_embedded.call(compared_as_evaluated, judgments, results, date)
+    (row,), evaluation_id = compared_as_evaluated(judgments, results, date)
     # q1 is won and q2 lost; q3 has no relevant document, so that neither mean is over it.
     assert (row["queries"], row["unpaired_queries"], row["wins"], row["losses"]) == (2, 0, 1, 1)
     assert (row["evaluated_on"], row["mean"], row["baseline_mean"]) == (date, 0.5, 0.5)
     assert row["evaluation_id"] == evaluation_id
 
 
-def test_the_examples_of_the_docstring_run(evaluate_embedded):
-    failed, attempted, said = evaluate_embedded.call(examples_of, api.__name__)
+def test_the_examples_of_the_docstring_run(session):
+    failed, attempted, said = examples_of(session, api.__name__)
     assert (failed, attempted > 3) == (0, True), said
 
 
