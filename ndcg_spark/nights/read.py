@@ -199,12 +199,10 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
         # Not a dataset of all files, which takes twice as long where each has a few rows.
         files = [pa.BufferReader(night.store.read(path)) for path in night.files("dataset_scores")]
         tables = [pq.ParquetFile(file).read(use_threads=False) for file in files]
-        # Before rows become dictionaries, which takes longest.
-        own = (
-            table.filter(pc.and_(pc.is_null(table["attribute"]), pc.equal(table["dataset"], night.dataset)))
-            for table in tables
-        )
-        return without_slices({**empty, **row, **key} for table in own for row in table.to_pylist())[0]
+        # Slices go before rows become dictionaries, which takes longest.
+        whole = (table.filter(pc.is_null(table["attribute"])).to_pylist() for table in tables)
+        own = ({**empty, **row, **key} for rows in whole for row in rows if row["dataset"] == night.dataset)
+        return without_slices(own)[0]
 
     threads = nights[0].store.at_once if nights else 1
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(threads) as pool:
