@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -325,6 +326,22 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     answer = said_with(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
     assert answer.startswith("refused: engine: it died, "), answer
     assert "rendezvous" not in answer.lower()
+
+
+@pytest.mark.slow
+def test_a_signal_ends_the_command_line_at_once_whatever_the_engine_has_installed():
+    program = """if True:
+        import time
+        from ndcg_spark.__main__ import _default_signals
+        from ndcg_spark.engine import open_engine
+        with _default_signals(), open_engine("embedded"):
+            print("open", flush=True)
+            time.sleep(60)
+        """
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "open\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
 
 
 @pytest.mark.slow

@@ -58,11 +58,11 @@ def start() -> Engine:
         # The client has packages of its own, which pysail does not require.
         import pyspark.sql.connect.session  # noqa: F401
         from pysail.spark import SparkConnectServer
-    with contextlib.ExitStack() as stack:
+    # Until the first answer: Sail replaces the handlers when its server begins to serve.
+    with _keeping_signal_handlers(), contextlib.ExitStack() as stack:
         try:
-            with _keeping_signal_handlers():
-                server = SparkConnectServer("127.0.0.1", 0)
-                admitted = port_guard.start(server)
+            server = SparkConnectServer("127.0.0.1", 0)
+            admitted = port_guard.start(server)
         except EngineError:
             raise
         except Exception as error:  # it raises many kinds, above all for its settings in the environment
