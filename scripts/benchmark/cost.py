@@ -22,8 +22,8 @@ import psutil
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.clock import Clock
+from ndcg_spark.job.evaluate import evaluate_on
 
 Cost = dict[str, float]
 #: The settings of evaluations by name; an event, or an operator of a plan with those below it, as the log has them.
