@@ -25,6 +25,10 @@ def _text(name: str, description: str) -> "Param[str]":
 class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultParamsWritable):
     """The mean NDCG@k of the recommendations or rankings in one DataFrame; larger is better.
 
+    CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
+    the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
+    be divided, and the means come out too high: compare models only, and evaluate the chosen one on all it recommends.
+
     Parameters
     ----------
     queryCol, itemCol, scoreCol, gradeCol : str
@@ -37,10 +41,6 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         The cutoff, and a preset followed by options that differ, as in `Convention.label`: ``trec_eval gain=exp2``.
     metricName : str
         ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention ``mllib_binary``.
-
-    CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
-    the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
-    be divided, and the means come out too high: compare models only, and evaluate the chosen one on all it recommends.
 
     Examples
     --------
