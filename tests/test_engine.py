@@ -331,9 +331,11 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
 @pytest.mark.slow
 def test_a_signal_ends_the_command_line_at_once_whatever_the_engine_has_installed():
     program = """if True:
-        import time
+        import signal, time
         from ndcg_spark.__main__ import _default_signals
         from ndcg_spark.engine import open_engine
+        # A shell's background jobs begin with this signal ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         with _default_signals(), open_engine("embedded"):
             print("open", flush=True)
             time.sleep(60)
