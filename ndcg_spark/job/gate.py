@@ -50,7 +50,7 @@ def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateCon
     if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if accepted is not None and not accepted.strip():
-        raise ConfigurationError("arguments: --accept-baseline needs a reason, which the record keeps; say why")
+        raise ConfigurationError("arguments: --accept-baseline needs a reason, which the log keeps; say why")
     known = list(SCORES)
     for number, check in enumerate(gate.check):
         if check.measure not in known:
