@@ -18,7 +18,7 @@ from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
-from ndcg_spark.inputs.values import constant
+from ndcg_spark.inputs.delimited import constant
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.table_config import TableConfig
 
