@@ -38,6 +38,7 @@ from ndcg_spark.scoring.evaluation import (
     rejected_rows,
 )
 from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.steps import report_step
 
 _LIST = ["dataset", "run", "query_id"]
 
@@ -46,7 +47,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, waste(output)):
-        context.report_step("removed", sentence)
+        report_step("removed", sentence)
     date = evaluation.evaluated_on.isoformat()
     publication = Publication(output, date, evaluation.evaluation_id)
     verdicts: list[Verdict] = []
@@ -67,21 +68,21 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
                     _write_documents(publication, checked, evaluation, session, _lists_table(changed, session))
-                context.report_step("documents", f"kept for {len(changed):,} lists that changed most")
+                report_step("documents", f"kept for {len(changed):,} lists that changed most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
-        context.report_step("scored", scores)
+        report_step("scored", scores)
         context.release()
         with context.clock.step("publish", "publishing"):
             datasets = {row["dataset"] for row in means[0]}
             superseded = publication.commit(night_record(context, checked), datasets, of_datasets)
-    context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
+    report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
-        context.report_step("superseded", sentence)
+        report_step("superseded", sentence)
     if verdicts:
         from ndcg_spark.job.gate import report_verdicts
 
-        report_verdicts(verdicts, context.report_step)
+        report_verdicts(verdicts)
     if context.consumer:
         scores_read = read_evaluation(output, evaluation.evaluation_id, date, session)
         context.consumer.consume(scores_read, True, context.slices.attributes)

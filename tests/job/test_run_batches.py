@@ -108,7 +108,7 @@ def night(folder, settings):
     """All that is known of a night, and it is removed."""
     output = folder / "output"
     wanted = settings_of(folder, output=str(output), max_rejected_fraction=0.1, **settings)
-    counts = evaluate.evaluate(wanted, lambda *_: None).counts
+    counts = evaluate.evaluate(wanted).counts
     (record,) = (night.record for night in committed(str(output)))
     tables = {}
     for name in ("query_scores", "dataset_scores", "rejected_rows"):
@@ -144,7 +144,7 @@ def test_a_night_is_the_same_in_batches_and_at_once(tmp_path, monkeypatch, ranks
 
 
 def scored(wanted):
-    outcome = evaluate.evaluate(wanted, lambda *_: None)
+    outcome = evaluate.evaluate(wanted)
     rows = ({**row, "evaluation_id": None} for row in outcome.dataset_scores)
     return outcome.counts, list(map(rounded, rows))
 
@@ -155,7 +155,7 @@ def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_p
 
 
 def checked(wanted):
-    found = check.check_inputs(wanted, lambda *_: None)
+    found = check.check_inputs(wanted)
     return {**found, "judged_rate": list(map(rounded, found["judged_rate"]))}
 
 
@@ -200,7 +200,7 @@ def interrupted(wanted):
 
     Publication.write = stage_once
     try:
-        evaluate.evaluate(wanted, lambda *_: None)
+        evaluate.evaluate(wanted)
     except KeyboardInterrupt:
         return names
     finally:
@@ -224,7 +224,7 @@ def bytes_read(wanted):
         return int(Path("/proc/self/io").read_text(encoding="ascii").split()[1])
 
     before = so_far()
-    evaluate.evaluate(wanted, lambda *_: None)
+    evaluate.evaluate(wanted)
     return so_far() - before
 
 
