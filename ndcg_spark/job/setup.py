@@ -64,7 +64,7 @@ class Context:
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration names, not yet open. Raises EngineError."""
-    return open_engine(config.engine, config.remote, config.staging)
+    return open_engine(config.engine, config.remote)
 
 
 def context_of(
