@@ -2,10 +2,7 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator
-
-from pyspark.sql import DataFrame
 
 from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
@@ -25,6 +22,7 @@ from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
     refuse_scores,
+    runs_table,
     scores_by_part,
     shown_columns,
     sorted_rows,
@@ -148,12 +146,16 @@ def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     evaluation = context.evaluation
     with context.clock.step("evaluate", evaluating(checked)):
         parts = scores_by_part(context.engine, checked, evaluation)
+        materialize = context.sources[1].materialize
+        if context.consumer and materialize:
+            # Computed once, and of one part at a time.
+            parts = [(materialize(scores for scores, _ in parts), runs_table(context.engine, checked))]
         of_queries = context.slices.of_queries
         tables = (dataset_scores(scores, runs, evaluation, of_queries) for scores, runs in parts)
         rows = [row for table in tables for row in table.collect()]
     means = sorted_rows(rows, shown_columns(context))
     refuse_scores(context, checked, means)
     if context.consumer:
-        per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
+        ((per_query, _),) = parts
         context.consumer.consume(per_query, False, context.slices.attributes)
     return means

@@ -135,27 +135,29 @@ def _write_documents(
     session: SparkSession,
     lists: DataFrame | None = None,
 ) -> None:
-    """Write the table RANKED_DOCUMENTS where the query scores already are, and verify its rows.
+    """Write the table RANKED_DOCUMENTS where the query scores already are, part by part, and verify its rows.
 
     `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
     all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
     deep.
     """
     key = query_key(checked.judgments.columns)
-    # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
-    whole = evaluation.convention.ties == "rank"
-    results = results_to_score(checked, checked.results if whole else checked.pruned_results)
     judgments = checked.published_judgments
-    if lists is not None:
-        queries = lists.select(*key).distinct()
+    queries = None if lists is None else lists.select(*key).distinct()
+    if queries is not None:
         judgments = judgments.join(queries, on=key, how="left_semi")
-        results = results.join(queries, on=key, how="left_semi")
-    documents = ranked_documents(judgments, results, evaluation)
-    if lists is not None:
-        # Rows without a run belong to the ideal rankings.
-        marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
-        documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
-    publication.write("ranked_documents", documents)
+    for number, part in enumerate(checked.parts):
+        # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
+        whole = evaluation.convention.ties == "rank"
+        results = results_to_score(part, part.results if whole else part.pruned_results)
+        if queries is not None:
+            results = results.join(queries, on=key, how="left_semi")
+        documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
+        if lists is not None:
+            # Rows without a run belong to the ideal rankings.
+            marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
+            documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
+        publication.write("ranked_documents", documents)
     depth = evaluation.deepest_finite
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", session).where(at_depth)

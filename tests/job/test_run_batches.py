@@ -16,6 +16,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import run_batches
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
+from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import floors
@@ -111,7 +112,9 @@ def night(folder, settings):
     counts = evaluate.evaluate(wanted).counts
     (record,) = (night.record for night in committed(str(output)))
     tables = {}
-    for name in ("query_scores", "dataset_scores", "rejected_rows"):
+    names = ["query_scores", "dataset_scores", "rejected_rows"]
+    names += ["ranked_documents"] if "documents" in settings else []
+    for name in names:
         table = dataset.dataset(output / name, partitioning="hive").to_table().drop(["evaluation_id"])
         tables[name] = sorted(map(rounded, table.to_pylist()))
     shutil.rmtree(output)
@@ -128,6 +131,7 @@ CASES = {
     "without ranks": (False, {}, {}),
     "duplicates": (False, {}, {"change": with_duplicates}),
     "excluded documents": (True, {"exclude": {"path": "excluded.csv"}}, {}),
+    "documents": (True, {"documents": "all"}, {}),
 }
 
 
@@ -152,6 +156,17 @@ def scored(wanted):
 def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_path):
     wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
     assert in_batches(scored, wanted) == at_once(scored, wanted)
+
+
+def per_query(wanted):
+    written = []
+    evaluate.evaluate(wanted, lambda *_: None, QueryScores(written.extend))
+    return [rounded({**row, "evaluation_id": None}) for row in written]
+
+
+def test_query_scores_are_the_same_in_batches_and_at_once(tmp_path):
+    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
+    assert in_batches(per_query, wanted) == at_once(per_query, wanted)
 
 
 def checked(wanted):
