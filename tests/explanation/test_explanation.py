@@ -98,6 +98,6 @@ def returned(doc_id, rank, gain, *, place=None, relevance=1.0):
 
 def facts_of_one(documents, gains, cutoff=None, **options):
     """The facts of one small list of the query q."""
-    score = Score("scored", None, 0.0, 0.0, 0, 0)
+    score = Score("scored", None, 0.0, 1.0, 0, 0)
     judged = {document: (1.0, gain) for document, gain in gains.items()}
     return Facts("d", "r", "q", cutoff, Convention(**options), score, documents, judged)
