@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import Night
+from ndcg_spark.steps import report_step
 from ndcg_spark.table_config import AttributesConfig, TableConfig, WeightsConfig
 
 if TYPE_CHECKING:
@@ -19,13 +19,10 @@ Tables = tuple[Attributes | None, Weights | None]
 
 def tables_of_queries(tables: "SliceTables") -> Tables:
     """The tables, fetched into this process. Runs jobs; InputError where one breaks its contract."""
-    attributes, weights = tables.attributes, tables.weights
-    return _checked(
-        None if attributes is None else attributes.toArrow(), None if weights is None else weights.toArrow()
-    )
+    return _checked(*(table and table.toArrow() for table in (tables.attributes, tables.weights)))
 
 
-def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night], report_step: ReportStep) -> Tables:
+def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) -> Tables:
     """The tables that a configuration names and that not all of these nights keep."""
     is_kept = all(night.kept_rows("query_attributes") for night in nights)
     attributes, weights = (
@@ -38,25 +35,17 @@ def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night], re
         )
         for table in (None if is_kept else config.query_attributes, config.query_weights)
     )
-    return _read(attributes, weights, config.engine, config.remote, report_step)
+    return _read(attributes, weights, config.engine, config.remote)
 
 
-def read_files_of_queries(
-    slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None, report_step: ReportStep
-) -> Tables:
+def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None) -> Tables:
     """The tables in these files."""
     attributes = AttributesConfig.model_validate({"path": [*slices]}) if slices else None
     of_queries = WeightsConfig.model_validate({"path": [*weights]}) if weights else None
-    return _read(attributes, of_queries, engine, remote, report_step)
+    return _read(attributes, of_queries, engine, remote)
 
 
-def _read(
-    attributes: TableConfig | None,
-    weights: TableConfig | None,
-    engine: str,
-    remote: str | None,
-    report_step: ReportStep,
-) -> Tables:
+def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: str, remote: str | None) -> Tables:
     """The tables; an engine starts only for those that this process cannot read."""
     # Here, because commands without such tables need no reader.
     from ndcg_spark.inputs.query_tables import is_read_here, read_query_table

@@ -11,7 +11,7 @@ from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.config import NOT_READ, load_gate, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.request import ExplainRequest
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.report.baseline import Baseline
@@ -123,7 +123,7 @@ def gate_night(
     """
     source = config if isinstance(config, Mapping) else Path(config)
     settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
-    return verdict_view(gate_published(settings, str(output), dataset, _quiet, accept_baseline))
+    return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
 
 def explain(
@@ -190,12 +190,8 @@ def explain(
     judgments, results = (
         Source(table, name, "a table", []) for table, name in zip(tables, ("judgments", "results"), strict=True)
     )
-    return explanation_view(explain_query(config, request, _quiet, (judgments, results)))
+    return explanation_view(explain_query(config, request, (judgments, results)))
 
 
 def _text(date: _Date) -> str | None:
     return None if date is None else str(date)
-
-
-def _quiet(_step: str, _sentence: str) -> None:
-    """Steps are for a terminal."""

@@ -5,7 +5,6 @@ import io
 import json
 from pathlib import Path
 
-import notebooks
 import pandas as pd
 import pytest
 from commands import command_line
@@ -106,10 +105,10 @@ def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
     scores, log, compared = (
         read_scores(Path(output), name) for name in ("dataset_scores", "evaluations", "comparisons")
     )
-    assert (len(scores), list(scores)) == (2 * 2 * 2, DATASET_SCORES.names)
+    assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
     assert log["accepted"].tolist() == ["the first night", None]
     assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
-    assert len(read_scores(output, date="2026-11-01")) == 2 * 2
+    assert len(read_scores(output, date="2026-11-01")) == 2
 
 
 def test_a_date_without_a_night_is_refused(output):
