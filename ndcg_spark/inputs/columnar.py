@@ -12,13 +12,13 @@ from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.inputs import arrow_types, engine_files, footers
 from ndcg_spark.inputs.arrow_types import plain_type
 from ndcg_spark.inputs.column_names import names_in
+from ndcg_spark.inputs.delimited import constant
 from ndcg_spark.inputs.files import BINARY, TABLES, File
 from ndcg_spark.inputs.footers import Footer
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
-from ndcg_spark.inputs.delimited import constant
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.table_config import TableConfig
 

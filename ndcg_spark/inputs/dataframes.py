@@ -10,7 +10,7 @@ from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.arrow_tables import arrow_of, none_of
-from ndcg_spark.inputs.column_names import is_of_quepid, of_attributes, resolve
+from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.dictionaries import by_id
 from ndcg_spark.inputs.lists import explode, unpack
 from ndcg_spark.inputs.named_runs import is_of_runs, together
@@ -75,8 +75,6 @@ def frame(
             f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
         )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
-    if is_of_quepid(has):
-        named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
     return explode(named, "rank" in wanted, where)
 
 

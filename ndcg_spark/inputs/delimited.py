@@ -78,11 +78,12 @@ class Delimited:
         if not self.separator and block and not _is_plain(block, separator):
             block, separator = _single_blanks(block), " "
         columns, invalid = self._parse(block, separator)
-        if b'"' in block and self.separator and len(columns[next(iter(columns))]) + len(invalid) != _count(block):
-            # A quote that does not end in its line has swallowed others.
-            block, unclosed = self._without_unclosed(block)
+        if self.separator and b'"' in block and self._has_unclosed(block, len(next(iter(columns.values()))), invalid):
+            good: list[str] = []
+            for line in block.decode().split("\n"):
+                good.append(line) if self._is_closed(line) else broken.append((BROKEN, line))
+            block = "\n".join(good).encode()
             columns, invalid = self._parse(block, separator)
-            broken += unclosed
         without = {"", *invalid}
         columns = with_numbers(columns, (line for line in block.decode().split("\n") if line not in without))
         longer = [fields[: len(self.fields)] for line in invalid if (fields := self._with_name(line, separator))]
@@ -127,15 +128,14 @@ class Delimited:
             table = parse(as_text=True)
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
-    def _without_unclosed(self, block: bytes) -> tuple[bytes, list[tuple[str, str]]]:
-        """The block without the lines in which a quote does not end, and these."""
-        good: list[str] = []
-        broken: list[tuple[str, str]] = []
-        for line in block.decode().split("\n"):
-            # A reader of two lines takes them for one if the first has such a quote.
-            is_closed = '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
-            good.append(line) if is_closed else broken.append((BROKEN, line))
-        return "\n".join(good).encode(), broken
+    def _has_unclosed(self, block: bytes, rows: int, invalid: Sequence[str]) -> bool:
+        """Whether a quote that does not end in its line has swallowed other lines, or would."""
+        lines = block.rstrip(b"\n").split(b"\n")
+        return rows + len(invalid) != sum(map(bool, lines)) or not self._is_closed(lines[-1].decode())
+
+    def _is_closed(self, line: str) -> bool:
+        """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
+        return '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
 
     def _with_name(self, line: str, separator: str) -> list[str]:
         """The fields of a line whose run's name has blanks; empty if the blank may be in the document's id."""
@@ -236,10 +236,6 @@ def _kind(name: str, *, as_text: bool) -> pa.DataType:
     if name in ("score", "rank") and not as_text:
         return pa.float64()
     return pa.string() if name in ("doc_id", "score") else FEW
-
-
-def _count(block: bytes) -> int:
-    return sum(1 for line in block.split(b"\n") if line)
 
 
 def _is_plain(block: bytes, separator: str) -> bool:

@@ -1,19 +1,22 @@
 """Columns that both a file and a folder named column=value give: they must agree, or one would be lost silently."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.delimited import NUMBERS, constant
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.footers import Footer
-from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.delimited import NUMBERS, constant
 from ndcg_spark.table_config import TableConfig
 
+if TYPE_CHECKING:
+    from ndcg_spark.inputs.shapes import Shape
 
-def of_folders(shape: Shape, files: Sequence[File], names: Sequence[str], config: TableConfig) -> dict[str, str]:
+
+def of_folders(shape: "Shape", files: Sequence[File], names: Sequence[str], config: TableConfig) -> dict[str, str]:
     """What folders call those of our columns `names` that they give, unless the configuration gives one to all rows."""
     folders = dict(files[0].partition)
     given = {name for name in ("run", "relevance") if getattr(config, name, None) is not None}

@@ -6,6 +6,7 @@ long ids stay exact.
 """
 
 import contextlib
+import functools
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from ndcg_spark.inputs.files import File
 NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
 #: The columns that have a value for each document of a list.
 _OF_DOCUMENTS = ("doc_id", *NUMBERS)
+_BLANKS = " \t\r\f"
 _MAX_QUOTED = 1000
 #: How many queries of an object become columns together.
 _ENTRIES = 10_000
@@ -35,16 +37,12 @@ class Members(list[tuple[str, Any]]):
 class Documents(NamedTuple):
     """An object whose values are all text, numbers or null, in little memory."""
 
-    keys: pa.Array
-    values: pa.Array
+    ids: pa.Array
+    numbers: pa.Array
 
     def members(self) -> Iterator[tuple[str, str | None]]:
         """Its keys and values."""
-        return zip(self.keys.to_pylist(), self.values.to_pylist(), strict=True)
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
+        return zip(self.ids.to_pylist(), self.numbers.to_pylist(), strict=True)
 
 
 def _compact(members: list[tuple[str, Any]]) -> Members | Documents:
@@ -57,10 +55,9 @@ def _compact(members: list[tuple[str, Any]]) -> Members | Documents:
     return Members(members)
 
 
-#: Numbers as they are written; ValueError for what is not strict JSON.
-_STRICT = {"parse_int": str, "parse_float": str, "parse_constant": _refuse}
-_LINE = json.JSONDecoder(object_pairs_hook=Members, **_STRICT)
-_WHOLE = json.JSONDecoder(object_pairs_hook=_compact, **_STRICT)
+#: Numbers as they are written, but NaN and Infinity, which strict JSON lacks, as numbers.
+_decoder = functools.partial(json.JSONDecoder, parse_int=str, parse_float=str, parse_constant=float)
+_LINE, _WHOLE = _decoder(object_pairs_hook=Members), _decoder(object_pairs_hook=_compact)
 
 
 @dataclass(frozen=True)
@@ -85,20 +82,23 @@ class JsonLines:
     def read(self, block: bytes) -> Part:
         """The rows of a block."""
         block, broken = valid_lines(block)
-        lines = (line for line in block.decode().split("\n") if line.strip())
+        lines = (line for line in block.decode().split("\n") if line.strip(_BLANKS))
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
             texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
             return Part(with_numbers({**columns, **texts}, lines), broken)
-        rows, texts_of_rows = [], []
+        rows: list[Sequence[str | None]] = []
+        texts_of_rows: list[str] = []
         for line in lines:
             fault, of_line = self._rows(line)
             rows += of_line
             texts_of_rows += [line] * len(of_line)
             broken += [(fault, line)] if fault else []
         values = [*zip(*rows, strict=True)] or [()] * len(self.names)
-        read = {name: pa.chunked_array([pa.array(one, pa.string())]) for name, one in zip(self.names, values, strict=True)}
+        read = {
+            name: pa.chunked_array([pa.array(one, pa.string())]) for name, one in zip(self.names, values, strict=True)
+        }
         return Part(with_numbers(read, texts_of_rows), broken)
 
     def _parsed(self, block: bytes) -> pa.Table | None:
@@ -110,20 +110,22 @@ class JsonLines:
         try:
             first = json.loads(block.lstrip().partition(b"\n")[0])
             kinds = {theirs: _kind(ours, first.get(theirs)) for ours, theirs in self.columns.items()}
-            return arrow_json.read_json(
+            table = arrow_json.read_json(
                 pa.BufferReader(block),
                 read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
                 parse_options=arrow_json.ParseOptions(
                     explicit_schema=pa.schema([*kinds.items()]), unexpected_field_behavior="ignore"
                 ),
             )
+            # Arrow would take two objects in a line for two rows.
+            return table if len(table) == block.count(b"}\n{") + 1 else None
         except (ValueError, AttributeError, RecursionError):
             return None
 
     def _rows(self, line: str) -> tuple[str | None, Sequence[Sequence[str | None]]]:
         """The values of the rows of a line; or the code of the rule that it breaks."""
         try:
-            members = _LINE.decode(line.strip())
+            members = _LINE.decode(line)
         except (ValueError, RecursionError):
             return BROKEN, []
         keys = [key for key, _ in members] if isinstance(members, Members) else []
@@ -135,7 +137,7 @@ class JsonLines:
             return BROKEN, []
         row = {ours: found.get(theirs) for ours, theirs in self.columns.items()}
         if self.has_lists:
-            lists = {name: row[name] for name in _OF_DOCUMENTS if row.get(name) is not None}
+            lists: dict[str, Any] = {name: row[name] for name in _OF_DOCUMENTS if row.get(name) is not None}
             if any(type(value) is not list for value in lists.values()):
                 return BROKEN, []
             if len({len(value) for value in lists.values()}) > 1:
@@ -174,12 +176,14 @@ class JsonObject:
         """The rows of a part."""
         found = [(keys, documents) for keys, documents in entries if isinstance(documents, Documents)]
         broken = [(fault, text) for fault, text in entries if isinstance(text, str)]
-        sizes = [len(documents.keys) for _, documents in found]
+        sizes = [len(documents.ids) for _, documents in found]
         query = np.repeat(np.arange(len(found), dtype=np.int32), sizes)
         *outer, doc_id, value = self.names
-        columns = {name: pa.array([keys[at] for keys, _ in found], pa.string()).take(query) for at, name in enumerate(outer)}
-        columns[doc_id] = pa.concat_arrays([*(documents.keys for _, documents in found), _NOTHING])
-        columns[value] = pa.concat_arrays([*(documents.values for _, documents in found), _NOTHING])
+        columns = {
+            name: pa.array([keys[at] for keys, _ in found], pa.string()).take(query) for at, name in enumerate(outer)
+        }
+        columns[doc_id] = pa.concat_arrays([*(documents.ids for _, documents in found), _NOTHING])
+        columns[value] = pa.concat_arrays([*(documents.numbers for _, documents in found), _NOTHING])
         lines = (
             _shown(Members([(keys[-1], Members([member]))]))
             for keys, documents in found

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyarrow import compute, fs
@@ -20,6 +21,9 @@ from ndcg_spark.inputs.delimited import FEW, Part, constant
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.folder_values import with_folders
 from ndcg_spark.schemas import FAULT, LINE
+
+if TYPE_CHECKING:
+    from ndcg_spark.inputs.shapes import Shape
 
 #: The most threads. Each takes the memory of about ten blocks.
 _MOST_THREADS = 16
@@ -64,23 +68,24 @@ class ParquetCopy:
 
 
 def text_to_parquet(
-    reader: Reader,
+    shape: "Shape",
     files: Sequence[File],
     names: Sequence[str],
     scratch: Scratch,
     where: str,
-    folders: Mapping[str, str],
-    checked: Mapping[str, str],
+    of_folders: Mapping[str, str] = MappingProxyType({}),
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have.
 
-    `folders` are what folders call our columns. A folder's value counts before the file's, from which it must not
-    differ in the columns `checked`.
+    A folder's value counts before the file's, from which it must not differ in the columns `of_folders`.
     """
+    reader = shape.reader(names)
+    called = {ours: shape.columns.get(ours, ours) for ours in names}
+    checked = {ours: theirs for ours, theirs in of_folders.items() if ours in reader.names}
 
     def constants(file: File) -> dict[str, str | None]:
         values = dict(file.partition)
-        return {ours: values[theirs] for ours, theirs in folders.items() if theirs in values and ours not in checked}
+        return {ours: values[theirs] for ours, theirs in called.items() if theirs in values and ours not in checked}
 
     has = [name for name in names if name in reader.names or name in constants(files[0])]
     schema = pa.schema([(name, _TYPES.get(name, FEW)) for name in (*has, FAULT, LINE)])

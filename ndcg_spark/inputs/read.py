@@ -18,11 +18,10 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, columnar, discover, engine_files, folder_values, lakehouse, run_names
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
 from ndcg_spark.inputs.lists import rows_of
-from ndcg_spark.inputs.recognise import of_text
+from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
-from ndcg_spark.inputs.shapes import Shape, TableContext
-from ndcg_spark.inputs.text_to_parquet import text_to_parquet
+from ndcg_spark.inputs.shapes import Shape, TableContext, of_text
 from ndcg_spark.schemas import (
     EXCLUDE,
     FAULT,

@@ -34,7 +34,7 @@ _FIELDS: Mapping[str, Mapping[int, Mapping[str, str]]] = {
 }
 #: From here on, a whole number is a time in seconds: March 1973.
 _SECONDS = 10**8
-_LINES = 200
+_LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 _KEY = r'\s*"(?:[^"\\]|\\.)*+"\s*:\s*'
 #: The beginning of one object of all queries, and of one with runs around them; empty objects may come first.
 _OBJECT = rf"\s*\{{(?:{_KEY}\{{\s*\}}\s*,)*{_KEY}\{{"
@@ -133,10 +133,10 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
         return _of_json(text, kind, table)
     lines = _whole_lines(text)
     if kind in _SEPARATORS and not table.numbers_of_fields:
-        shape = _with_header(kind, first, others, table)
         # TSV without a header is common.
-        if kind == "csv" or table.config.format or table.name not in _FIELDS or shape.has - {*table.folders}:
-            return shape
+        is_certain = kind == "csv" or table.config.format or table.name not in _FIELDS
+        if is_certain or any(is_known(name, field) for name in table.names for field in (lines or [""])[0].split("\t")):
+            return _with_header(kind, first, others, table)
         kind = "trec"
     if table.name not in _FIELDS:
         raise InputError(
@@ -147,7 +147,7 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
 
 
 def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    header, *further = of_each([first, *others], lambda file: file.head(table.name).splitlines()[:1])
+    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[:1])
     for file, other in zip(others, further, strict=True):
         if other != header:
             raise InputError(
@@ -163,11 +163,12 @@ def _with_header(kind: str, first: File, others: Sequence[File], table: TableCon
 
 
 def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
-    """The shape of lines with the number of fields that TREC's have, if one has, else as most have."""
+    """The shape of lines with as many fields as most of the first ones have."""
     rows = [line.split(_SEPARATORS.get(kind)) for line in lines]
     usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
-    counts = Counter(usual if len(row) > usual and table.name == "results" and kind == "trec" else len(row) for row in rows)
-    fields = usual if usual in counts or not counts else counts.most_common(1)[0][0]
+    # More fields than a run has belong to its name.
+    counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)
+    fields = max(counts, key=lambda number: (counts[number], number == usual), default=usual)
     rows = [row for row in rows if len(row) == fields]
     default = dict(_FIELDS[table.name].get(fields, {}))
     numbers = table.numbers_of_fields
@@ -185,7 +186,8 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
         raise InputError(f"{seen}, of which the last is a time; number the others, {times}")
     if table.name == "judgments" and fields == 2 and "relevance" in needed:
         raise InputError(f"{seen}, and no grade; if they are a query and a document, give all one grade, --relevance 1")
-    if needed - shape.has and not numbers:
+    is_json = any(line.startswith(("{", "[")) for line in lines[:1])
+    if (needed - shape.has or is_json) and not numbers:
         raise InputError(
             f"{seen}; number them, --column {table.name}.query_id=1 and so on, or name another format, "
             "--input-format csv, tsv, jsonl or json"
@@ -230,7 +232,7 @@ def _is_timed(row: Sequence[str]) -> bool:
 
 def _whole_lines(text: str) -> list[str]:
     """The first lines that are not blank."""
-    return [line for line in (line.strip(" \t\r\f") for line in text.splitlines()) if line][:_LINES]
+    return [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
 
 
 def _object_in(line: str) -> dict[str, object] | None:
