@@ -15,18 +15,20 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql import DataFrame
 
-from ndcg_spark.casting import refuse_alike
-from ndcg_spark.engine import Engine
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
 from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.engine import Engine
 
 #: How many files are looked into at the same time.
 _READERS = 8
@@ -81,7 +83,7 @@ class Snapshot:
     #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
     scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
     #: The table, where the engine reads it by itself.
-    table: DataFrame | None = None
+    table: "DataFrame | None" = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +147,7 @@ def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]
         return list(pool.map(look, files))
 
 
-def find(engine: Engine, path: str, where: str) -> list[File]:
+def find(engine: "Engine", path: str, where: str) -> list[File]:
     """The files behind a path that this process can open, sorted by path, with what their first bytes show.
 
     Raises
@@ -301,7 +303,7 @@ def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
 
-def _without_pipe(engine: Engine, path: str, where: str) -> str:
+def _without_pipe(engine: "Engine", path: str, where: str) -> str:
     """A temporary copy of a pipe, such as /dev/stdin or the shell's <(zcat ...), which is read once; else the path."""
     try:
         # A name below /proc stands for the pipe only as it is: its target is not a path.
@@ -397,5 +399,8 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
     for names, path in keys.items():
+        # Here, because files are also looked for where there is no engine.
+        from ndcg_spark.casting import refuse_alike
+
         refuse_alike(names, f"{where}: the folders of {path}")
     return kind
