@@ -140,10 +140,10 @@ class _Delta:
     def __init__(self, path: str) -> None:
         import deltalake
 
-        from ndcg_spark.inputs.delta import address_of, storage_options
+        from ndcg_spark.inputs.storage import delta_address, delta_options
 
-        self._library, self._options = deltalake, storage_options()
-        self._root = address_of(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
+        self._library, self._options = deltalake, delta_options()
+        self._root = delta_address(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
 
     def _table(self, name: str) -> Any:
         return self._library.DeltaTable(f"{self._root}/{name}", storage_options=self._options)
