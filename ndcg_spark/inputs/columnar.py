@@ -6,6 +6,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
@@ -20,7 +21,6 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
 from ndcg_spark.schemas import FAULT
-from ndcg_spark.table_config import TableConfig
 
 
 def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:

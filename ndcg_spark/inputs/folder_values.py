@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyarrow import compute
 
+from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.footers import Footer
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.values import constant
 from ndcg_spark.schemas import WRITTEN
-from ndcg_spark.table_config import TableConfig
 
 
 def of_folders(shape: Shape, files: Sequence[File], names: Sequence[str], config: TableConfig) -> dict[str, str]:

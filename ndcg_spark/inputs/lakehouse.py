@@ -5,12 +5,12 @@ import re
 
 from pyspark.errors import PySparkException
 
+from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs import delta, discover, iceberg
 from ndcg_spark.inputs.files import TABLES, File, Snapshot
 from ndcg_spark.inputs.table_logs import TableLogError
-from ndcg_spark.table_config import TableConfig, moment
 
 _CATALOG = "table:"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")

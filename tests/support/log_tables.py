@@ -157,6 +157,8 @@ def delete_by_position(table: Any, positions: list[int], content: str = "POSITIO
 
 def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
     """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
+    from logged import logged_steps
+
     from ndcg_spark import config
     from ndcg_spark.job import evaluate as job
 
@@ -164,7 +166,8 @@ def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
         if step == "read" and "results of" in sentence:
             shutil.rmtree(table)
 
-    outcome = job.evaluate(config.validate(settings, "test"), tell)
+    with logged_steps(tell):
+        outcome = job.evaluate(config.validate(settings, "test"))
     assert not Path(table).exists()
     print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
 
