@@ -36,7 +36,7 @@ def evaluated(
 ) -> tuple[EvaluationOutcome, Told]:
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
     sessions.engine()
-    with logged_steps(lambda step, _: then(step)) as told:
+    with logged_steps(then) as told:
         return evaluate.evaluate(settings), told
 
 

@@ -7,13 +7,13 @@ from ndcg_spark.steps import LOGGER
 
 
 @contextlib.contextmanager
-def logged_steps(then=lambda step, sentence: None):
-    """A list that gets the name and the sentence of each step of the block; after each, `then` is called with them."""
+def logged_steps(then=lambda step: None):
+    """A list that gets the name and the sentence of each step of the block; after each, `then` is called with it."""
     steps, handler = [], logging.Handler(logging.INFO)
 
     def emit(record):
         steps.append((record.step, record.getMessage()))
-        then(*steps[-1])
+        then(record.step)
 
     handler.emit = emit
     LOGGER.addHandler(handler)
