@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
+from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, storage
-from ndcg_spark.table_config import TableConfig, moment
 from ndcg_spark.text import printable
 
 _CATALOG = "table:"
