@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import Night
+from ndcg_spark.steps import report_step
 
 if TYPE_CHECKING:
     from ndcg_spark.job.setup import SliceTables
@@ -25,7 +25,7 @@ def tables_of_queries(tables: "SliceTables") -> Tables:
     )
 
 
-def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night], report_step: ReportStep) -> Tables:
+def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) -> Tables:
     """The tables that a configuration names and that not all of these nights keep, read by its engine.
 
     No engine starts if there are none.
@@ -43,9 +43,7 @@ def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night], re
         return tables_of_queries(slice_tables(engine, config))
 
 
-def read_files_of_queries(
-    slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None, report_step: ReportStep
-) -> Tables:
+def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None) -> Tables:
     """The tables in these files, read by an engine; none starts if there are none."""
     if not (slices or weights):
         return None, None

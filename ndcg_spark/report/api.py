@@ -124,7 +124,7 @@ def gate_night(
     """
     source = config if isinstance(config, Mapping) else Path(config)
     settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
-    return verdict_view(gate_published(settings, str(output), dataset, _quiet, accept_baseline))
+    return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
 
 def explain(
@@ -186,12 +186,8 @@ def explain(
     judgments, results = (
         Source(table, name, "a table", []) for table, name in zip(tables, ("judgments", "results"), strict=True)
     )
-    return explanation_view(explain_query(config, request, _quiet, (judgments, results)))
+    return explanation_view(explain_query(config, request, (judgments, results)))
 
 
 def _text(date: _Date) -> str | None:
     return None if date is None else str(date)
-
-
-def _quiet(_step: str, _sentence: str) -> None:
-    """Steps are for a terminal."""

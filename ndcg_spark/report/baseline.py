@@ -9,7 +9,6 @@ from ndcg_spark.comparison.comparable import convention_key, doubts, earlier, fi
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
@@ -104,7 +103,6 @@ def comparison_of(
     nights: Sequence[Night],
     baseline: Baseline,
     place: Place,
-    report_step: ReportStep,
 ) -> NightComparison | None:
     """The comparison of a night: with what is requested, as its gate did, else with the newest comparable night.
 
@@ -124,7 +122,7 @@ def comparison_of(
         if before is None:
             return None
         baseline = dataclasses.replace(baseline, date=before.evaluated_on)
-    found = baseline.found or _compare(output, night, baseline, place, report_step)
+    found = baseline.found or _compare(output, night, baseline, place)
     rows = [row for row in found.rows if row["dataset"] == night.dataset]
     then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
     other = _night_of(then, night, nights)
@@ -160,7 +158,7 @@ def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | 
     return None
 
 
-def _compare(output: str, night: Night, baseline: Baseline, place: Place, report_step: ReportStep) -> Comparison:
+def _compare(output: str, night: Night, baseline: Baseline, place: Place) -> Comparison:
     measure, cutoff = place
     options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
     request = ComparisonRequest(
@@ -174,7 +172,7 @@ def _compare(output: str, night: Night, baseline: Baseline, place: Place, report
         engine=baseline.engine,
         remote=baseline.remote,
     )
-    return compare_nights(request, report_step)
+    return compare_nights(request)
 
 
 def _newest_comparable(night: Night, nights: Iterable[Night]) -> Night | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import figures, night_tables, summary
@@ -23,6 +22,7 @@ from ndcg_spark.report.night_data import NightData, headline, night_data
 from ndcg_spark.report.queries import MOST_RANKS, MOST_ROWS
 from ndcg_spark.schemas import DATASET_SCORES
 from ndcg_spark.scores import View
+from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import TextTable, rounded, signed
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import printable
@@ -43,7 +43,6 @@ def write_report(
     run: str | None = None,
     measure: str | None = None,
     baseline: Baseline = _ANY_BASELINE,
-    report_step: ReportStep = lambda *_: None,
 ) -> View:
     """The report of a night, the newest if no date is named; it is written to the file `html`, if that is given.
 
@@ -67,7 +66,7 @@ def write_report(
         found = []
         for night in nights:
             place = headline(night, measure)
-            comparison = comparison_of(output, night, known, baseline, place, report_step)
+            comparison = comparison_of(output, night, known, baseline, place)
             found.append(night_data(output, night, place, run, comparison))
         return found, missing_datasets(known, nights[0].evaluated_on, dataset)
 
@@ -100,8 +99,7 @@ def _view(nights: Sequence[NightData], page: str) -> View:
 def evaluated_with_report(
     config: EvaluationConfig,
     html: Path,
-    report_step: ReportStep,
-    evaluate: "Callable[[EvaluationConfig, ReportStep], EvaluationOutcome]",
+    evaluate: "Callable[[EvaluationConfig], EvaluationOutcome]",
     comparison: "InlineComparison | None" = None,
 ) -> "Iterator[tuple[EvaluationOutcome, Callable[[], None]]]":
     """The outcome of evaluating with this function, and what writes the report, with what the `comparison` has found.
@@ -117,18 +115,14 @@ def evaluated_with_report(
         baseline = Baseline(engine=config.engine, remote=config.remote)
         if comparison:
             baseline = Baseline(comparison.baseline, found=comparison.result)
-        write_report(folder, html, config.date.isoformat(), baseline=baseline)
+        with hidden():
+            write_report(folder, html, config.date.isoformat(), baseline=baseline)
         report_step("report", str(html))
 
     if config.output:
-        outcome = evaluate(config, report_step)
+        outcome = evaluate(config)
         yield outcome, lambda: write(str(outcome.output))
         return
-
-    def quiet(step: str, sentence: str) -> None:
-        # Nobody needs to know what is written to a folder that is removed.
-        if step != "wrote":
-            report_step(step, sentence)
 
     # Here, because an engine is needed only where there is something to evaluate.
     from ndcg_spark.engine.scratch import Scratch
@@ -136,7 +130,9 @@ def evaluated_with_report(
     scratch = Scratch()
     try:
         folder = str(scratch.folder())
-        outcome = evaluate(config.model_copy(update={"output": folder, "documents": "all"}), quiet)
+        # Nobody needs to know what is written to a folder that is removed.
+        with hidden("wrote"):
+            outcome = evaluate(config.model_copy(update={"output": folder, "documents": "all"}))
         yield dataclasses.replace(outcome, output=None), lambda: write(folder)
     finally:
         scratch.remove()
