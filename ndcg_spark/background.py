@@ -10,16 +10,30 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from ndcg_spark import errors
 from ndcg_spark.errors import EngineError, NdcgSparkError
 
 _LOCK = threading.Lock()
+#: Whether this is that process.
+is_here = False
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 
 
-def call(task: str, *arguments: Any) -> Any:
+def is_for(*tables: Any) -> bool:
+    """Whether the other process computes what is made of these tables: unless one is a DataFrame of Spark."""
+    return not (is_here or any(map(is_of_spark, tables)))
+
+
+def is_of_spark(table: Any) -> bool:
+    """Whether a table is a DataFrame of Spark, or has one for a run."""
+    tables = table.values() if isinstance(table, Mapping) else [table]
+    return any(type(each).__module__.startswith("pyspark.") for each in tables)
+
+
+def call(task: str, *arguments: Any, **options: Any) -> Any:
     """What a task of `worker.TASKS` returns, computed in the other process, which is started if there is none.
 
     Raises
@@ -30,7 +44,7 @@ def call(task: str, *arguments: Any) -> Any:
     with _LOCK:
         process = _started()
         try:
-            pickle.dump((task, arguments), process.stdin)  # type: ignore[arg-type]  # both are pipes
+            pickle.dump((task, arguments, options), process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
             failure, value = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:

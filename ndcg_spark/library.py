@@ -140,7 +140,7 @@ def evaluate(
         )
     ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
-    if session is not None or any(map(_is_of_spark, tables.values())):
+    if session is not None or not background.is_for(*tables.values()):
         from ndcg_spark.errors import engine_imports
 
         with engine_imports():
@@ -177,7 +177,7 @@ def _computed(tables: Mapping[str, Any], settings: dict[str, Any], relevance: fl
         settings["judgments"] |= {} if relevance is None else {"relevance": relevance}
         settings["results"] |= {} if run is None else {"run": run}
         config = validate({**settings, "output": os.path.join(folder, "scores")}, "arguments")
-        outcome, sentences = background.call("evaluate", config)
+        rows, measure_set, sentences = background.call("evaluate", config)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, NdcgSparkError):
@@ -193,8 +193,7 @@ def _computed(tables: Mapping[str, Any], settings: dict[str, Any], relevance: fl
         place = os.path.join(folder, "scores", "query_scores")
         return pyarrow.dataset.dataset(place, format="parquet", partitioning=partitioning).to_table()
 
-    rows = [*outcome.dataset_scores, *outcome.slice_scores]
-    scores = Scores(frame_of(rows, outcome.measure_set), query_scores, outcome.measure_set)
+    scores = Scores(frame_of(rows, measure_set), query_scores, measure_set)
     weakref.finalize(scores, shutil.rmtree, folder, ignore_errors=True)
     return scores
 
@@ -257,9 +256,3 @@ def _of_run(run: str | None, rows: pa.Table, where: str) -> pa.Table:
         if field.name in ("dataset", "query_id", "doc_id") and pa.types.is_integer(field.type):
             rows = rows.set_column(at, field.name, pc.cast(rows.column(at), pa.string()))
     return rows.append_column("run", pa.array([run] * rows.num_rows, pa.string()))
-
-
-def _is_of_spark(table: Any) -> bool:
-    """Whether a table is a DataFrame of Spark, or has one for a run."""
-    tables = table.values() if isinstance(table, Mapping) else [table]
-    return any(type(each).__module__.startswith("pyspark.") for each in tables)

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import logging
 import os
 import pickle
 import sys
@@ -9,34 +10,46 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import ndcg_spark
+from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.explanation.request import Explained, ExplainRequest
-from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluate import evaluate_on
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.steps import LOGGER
 
 
-def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[EvaluationOutcome, list[str]]:
-    """The outcome of an evaluation, published in the configured output, and its warnings."""
-    warnings: list[str] = []
+class _Warnings(logging.Handler):
+    """The warnings among the steps."""
 
-    def report_step(step: str, sentence: str) -> None:
-        if step == "warning":
-            warnings.append(sentence)
+    def __init__(self) -> None:
+        super().__init__()
+        self.sentences: list[str] = []
 
-    return evaluate_on(engine, config, report_step, Clock()), warnings
-
-
-def explain(engine: Engine, config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """The explanations of a query, from its inputs."""
-    from ndcg_spark.job.explain import explain_on
-
-    return explain_on(engine, config, request)
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "step", None) == "warning":
+            self.sentences.append(record.getMessage())
 
 
-TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "explain": explain}
+def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet, list[str]]:
+    """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its warnings."""
+    handler = _Warnings()
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        outcome = evaluate_on(engine, config)
+    finally:
+        LOGGER.removeHandler(handler)
+    return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set, handler.sentences
+
+
+def function(_engine: Engine, name: str, *arguments: Any, **options: Any) -> Any:
+    """What a public function returns here, on the session that runs."""
+    return getattr(ndcg_spark, name)(*arguments, **options)
+
+
+TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "function": function}
 
 
 def serve() -> None:
@@ -46,15 +59,16 @@ def serve() -> None:
     os.dup2(2, 1)
     name = "embedded" if importlib.util.find_spec("pysail") else "spark"
     engine: Engine | None = None
+    background.is_here = True
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                task, arguments = pickle.load(requests)  # noqa: S301  # from the process that started this one
+                task, arguments, options = pickle.load(requests)  # noqa: S301  # from the process that started this one
             except EOFError:
                 return
             try:
                 engine = engine or stack.enter_context(open_engine(name))
-                reply = None, TASKS[task](engine, *arguments)
+                reply = None, TASKS[task](engine, *arguments, **options)
             except NdcgSparkError as error:
                 reply = type(error).__name__, str(error)
             except Exception:  # a bug, which the other process shows
