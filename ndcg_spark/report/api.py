@@ -11,7 +11,7 @@ from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.config import NOT_READ, load_gate, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.request import ExplainRequest
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
