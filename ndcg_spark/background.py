@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ndcg_spark import errors
@@ -44,7 +45,7 @@ def call(task: str, *arguments: Any, **options: Any) -> Any:
     with _LOCK:
         process = _started()
         try:
-            pickle.dump((task, arguments, options), process.stdin)  # type: ignore[arg-type]  # both are pipes
+            pickle.dump((task, str(Path.cwd()), arguments, options), process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
             failure, value = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:
@@ -80,7 +81,8 @@ def _started() -> "subprocess.Popen[bytes]":
     global _running  # noqa: PLW0603
     # A fork of this process must not read the answers of its parent.
     if _running is None or _running[0] != os.getpid() or _running[1].poll() is not None:
-        path = os.pathsep.join(each for each in (*sys.path, os.getcwd()) if each)
+        stop()
+        path = os.pathsep.join(each for each in (*sys.path, str(Path.cwd())) if each)
         process = subprocess.Popen(
             [sys.executable, "-m", "ndcg_spark.worker"],
             stdin=subprocess.PIPE,

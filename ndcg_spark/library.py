@@ -24,12 +24,13 @@ from ndcg_spark.inputs.column_names import resolve
 from ndcg_spark.inputs.dictionaries import RUN, by_id
 from ndcg_spark.inputs.named_runs import is_of_runs
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
-from ndcg_spark.scores import Scores, SparkScores, frame_of
+from ndcg_spark.scores import Scores, frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NDCG = ("ndcg",)
+_NEEDED = ("judgments", "results")
 _LEAVE_ONE = "drop or rename all but one"
 
 
@@ -122,16 +123,14 @@ def evaluate(
     >>> scores = evaluate(judgments, results, 10, "trec_eval", measures="ndcg AP")
     >>> scores.table().round(4)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
          ndcg@10   AP
-    run
     run   0.8597  1.0
 
     >>> import pandas as pd
     >>> rows = [("bm25", "q1", "d3", 0.9), ("bm25", "q1", "d1", 0.8)]
     >>> frame = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
     >>> evaluate(judgments, frame, [1, None], "trec_eval").per_query("ndcg@1")
-              bm25
-    query_id
-    q1         0.5
+        bm25
+    q1   0.5
     """
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(options, Convention):
@@ -173,25 +172,28 @@ def _computed(tables: Mapping[str, Any], settings: dict[str, Any], relevance: fl
     """The scores of tables that this process has, or of files, which the other process computes and publishes."""
     folder = tempfile.mkdtemp(prefix="ndcg-spark-")
     try:
-        settings |= {name: _input(table, name, folder) for name, table in tables.items() if table is not None}
+        settings |= {
+            name: _input(table, name, folder) for name, table in tables.items() if table is not None or name in _NEEDED
+        }
         settings["judgments"] |= {} if relevance is None else {"relevance": relevance}
         settings["results"] |= {} if run is None else {"run": run}
-        config = validate({**settings, "output": os.path.join(folder, "scores")}, "arguments")
+        config = validate({**settings, "output": f"{folder}/scores"}, "arguments")
         rows, measure_set, sentences = background.call("evaluate", config)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, NdcgSparkError):
             # Tables have no path.
-            error.args = tuple(str(each).replace(folder + os.sep, "") for each in error.args)
+            error.args = tuple(str(each).replace(f"{folder}/", "") for each in error.args)
         raise
     for sentence in sentences:
-        warnings.warn(sentence.replace(folder + os.sep, ""), stacklevel=3)
+        warnings.warn(sentence.replace(f"{folder}/", ""), stacklevel=3)
 
     def query_scores() -> pa.Table:
         in_paths = pa.schema([("evaluated_on", pa.date32()), ("evaluation_id", pa.string())])
         partitioning = pyarrow.dataset.partitioning(in_paths, flavor="hive")
-        place = os.path.join(folder, "scores", "query_scores")
-        return pyarrow.dataset.dataset(place, format="parquet", partitioning=partitioning).to_table()
+        return pyarrow.dataset.dataset(
+            f"{folder}/scores/query_scores", format="parquet", partitioning=partitioning
+        ).to_table()
 
     scores = Scores(frame_of(rows, measure_set), query_scores, measure_set)
     weakref.finalize(scores, shutil.rmtree, folder, ignore_errors=True)
@@ -209,7 +211,7 @@ def _input(table: Any, name: str, folder: str) -> dict[str, Any]:
     rows = _arrow(table, _SCHEMAS[name], name)
     if not rows.num_rows:
         raise InputError(f"{name}: the table is empty; check what should have filled it, or leave it out")
-    path = os.path.join(folder, f"{name}.parquet")
+    path = f"{folder}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}
 

@@ -76,7 +76,10 @@ def compare_lists(
     """
     if background.is_for(results, baseline):
         more = {"persistence": persistence, "dataset": dataset}
-        return background.call("function", "compare_lists", results, baseline, cutoffs, convention, **more)
+        found: pd.DataFrame = background.call(
+            "function", "compare_lists", results, baseline, cutoffs, convention, **more
+        )
+        return found
     run = baseline if isinstance(baseline, str) else None
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_of(*tables.values())

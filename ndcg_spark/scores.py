@@ -2,10 +2,7 @@
 
 import dataclasses
 import functools
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +15,8 @@ from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.writers import html, text
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Scores:
         these come before it.
         """
         rows = self.dataset_scores
-        key = [name for name in ("dataset", "attribute", "value") if name in rows and rows[name].nunique(dropna=False) > 1]
+        key = [name for name in ("dataset", "attribute", "value") if rows[name].nunique(dropna=False) > 1]
         pairs = self._pairs()
         columns = {}
         for column, cutoff in pairs:
@@ -80,7 +79,7 @@ class Scores:
         # Sums in different orders differ in their last digits.
         order = pd.DataFrame({"score": -table.iloc[:, 0].round(12)}).reset_index()
         order = order.sort_values([*key, "score", "run"], na_position="first" if "attribute" in key else "last")
-        return table.iloc[order.index]
+        return table.iloc[order.index] if key else table.iloc[order.index].rename_axis(None)
 
     def per_query(self, measure: str | None = None) -> pd.DataFrame:
         """A row per query and a column per run, by default of the first measure: ``scores.per_query("ndcg@10")``.
@@ -97,7 +96,7 @@ class Scores:
         at = rows["cutoff"].isna() if cutoff is None else rows["cutoff"].eq(cutoff).fillna(False)
         key = ["dataset", "query_id"] if rows["dataset"].nunique() > 1 else "query_id"
         table = rows[at].pivot(index=key, columns="run", values=column).astype(float)
-        return table.rename_axis(columns=None)
+        return table.rename_axis(columns=None, index=None) if key == "query_id" else table.rename_axis(columns=None)
 
     def _pairs(self) -> list[tuple[str, Cutoff]]:
         """The measures that are shown, each with its cutoff, that of the headline first."""
@@ -175,8 +174,35 @@ def frame_of(rows: Sequence[dict[str, Any]], measures: MeasureSet) -> pd.DataFra
     return to_pandas(pa.Table.from_pylist(list(rows), DATASET_SCORES).select(names))
 
 
-def scratch(owner: object) -> str:
-    """A new folder that is removed together with its owner."""
-    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    return folder
+@dataclasses.dataclass(frozen=True, repr=False)
+class View:
+    """What a command shows: tables in a notebook and as text, its rows in pandas and Arrow."""
+
+    tables: Callable[[], Sequence[TextTable]]
+    #: What the command prints with --format json.
+    json: Callable[[], Any]
+    #: What it prints with --format csv.
+    columns: Sequence[str] = ()
+    rows: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    #: HTML above the tables.
+    page: Callable[[], str] = str
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame."""
+        return to_pandas(self.to_arrow())
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a pyarrow Table."""
+        rows = list(self.rows())
+        table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in self.columns})
+        # The cutoff is a number, even where every cutoff is the whole ranking.
+        kinds = (f.with_type(pa.int32()) if f.name == "cutoff" and f.type == pa.null() else f for f in table.schema)
+        return table.cast(pa.schema(kinds))
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        return self.page() + "".join(map(html, self.tables()))
+
+    def __repr__(self) -> str:
+        """As it is printed."""
+        return "\n\n".join("\n".join(text(table)) for table in self.tables())

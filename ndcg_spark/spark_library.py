@@ -1,4 +1,4 @@
-"""The evaluation as a function of Spark DataFrames: lazy tables of scores, which nothing computes before they are used."""
+"""The evaluation as a function of Spark DataFrames, whose scores nothing computes before they are used."""
 
 import atexit
 import contextlib
@@ -130,7 +130,9 @@ def graded_judgments(
     return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
 
 
-def results_with_runs(results: Any, session: SparkSession, where: str = "results", name: str | None = None) -> DataFrame:
+def results_with_runs(
+    results: Any, session: SparkSession, where: str = "results", name: str | None = None
+) -> DataFrame:
     """The results, as a single run if they name no runs, or if the run has a name."""
     table = frame(results, RESULTS.names, session, where, needed=_IDS)
     return table if "run" in table.columns and name is None else table.withColumn("run", F.lit(name or RUN))

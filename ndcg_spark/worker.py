@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import ndcg_spark
-from ndcg_spark import background
+from ndcg_spark import background, errors
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.steps import LOGGER
 
 
@@ -46,7 +47,8 @@ def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, A
 
 def function(_engine: Engine, name: str, *arguments: Any, **options: Any) -> Any:
     """What a public function returns here, on the session that runs."""
-    return getattr(ndcg_spark, name)(*arguments, **options)
+    with translated_failures(()):
+        return getattr(ndcg_spark, name)(*arguments, **options)
 
 
 TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "function": function}
@@ -63,15 +65,17 @@ def serve() -> None:
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                task, arguments, options = pickle.load(requests)  # noqa: S301  # from the process that started this one
+                task, folder, arguments, options = pickle.load(requests)  # noqa: S301  # from the process that started this one
             except EOFError:
                 return
             try:
+                os.chdir(folder)
                 engine = engine or stack.enter_context(open_engine(name))
-                reply = None, TASKS[task](engine, *arguments, **options)
+                reply: tuple[str | None, Any] = None, TASKS[task](engine, *arguments, **options)
             except NdcgSparkError as error:
-                reply = type(error).__name__, str(error)
-            except Exception:  # a bug, which the other process shows
+                kinds = (kind.__name__ for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+                reply = next(kinds), str(error)
+            except Exception:  # noqa: BLE001  # a bug, which the other process shows
                 reply = NdcgSparkError.__name__, traceback.format_exc()
             pickle.dump(reply, replies)
             replies.flush()

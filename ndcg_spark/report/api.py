@@ -16,13 +16,13 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.library import graded_judgments, results_with_runs, session_of
 from ndcg_spark.report.baseline import Baseline
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.reports import write_report
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import View
+from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_of
 
 _Date = datetime.date | str | None
 _Path = str | os.PathLike[str]
