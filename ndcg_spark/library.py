@@ -1,12 +1,13 @@
 """The evaluation as a function of files or tables."""
 
+import contextlib
 import datetime
 import os
 import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from ndcg_spark import background
-from ndcg_spark.config import validate
+from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NDCG = ("ndcg",)
-_NEEDED = ("judgments", "results")
 _LEAVE_ONE = "drop or rename all but one"
 
 
@@ -165,26 +165,15 @@ def evaluate(
         settings["measures"] = measures if isinstance(measures, str) else [str(each) for each in as_list(measures)]
     if evaluated_on is not None:
         settings["date"] = evaluated_on
-    return _computed(tables, settings, relevance, run)
+    return _computed(tables, settings, relevance=relevance, run=run)
 
 
-def _computed(tables: Mapping[str, Any], settings: dict[str, Any], relevance: float | None, run: str | None) -> Scores:
+def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
     """The scores of tables that this process has, or of files, which the other process computes and publishes."""
     folder = tempfile.mkdtemp(prefix="ndcg-spark-")
-    try:
-        settings |= {
-            name: _input(table, name, folder) for name, table in tables.items() if table is not None or name in _NEEDED
-        }
-        settings["judgments"] |= {} if relevance is None else {"relevance": relevance}
-        settings["results"] |= {} if run is None else {"run": run}
-        config = validate({**settings, "output": f"{folder}/scores"}, "arguments")
+    with _removed_on_failure(folder):
+        config = configured(tables, {**settings, "output": f"{folder}/scores"}, folder, **columns)
         rows, measure_set, sentences = background.call("evaluate", config)
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, NdcgSparkError):
-            # Tables have no path.
-            error.args = tuple(str(each).replace(f"{folder}/", "") for each in error.args)
-        raise
     for sentence in sentences:
         warnings.warn(sentence.replace(f"{folder}/", ""), stacklevel=3)
 
@@ -195,9 +184,48 @@ def _computed(tables: Mapping[str, Any], settings: dict[str, Any], relevance: fl
             f"{folder}/scores/query_scores", format="parquet", partitioning=partitioning
         ).to_table()
 
-    scores = Scores(frame_of(rows, measure_set), query_scores, measure_set)
+    inputs = config.model_copy(update={"output": None})
+    scores = Scores(frame_of(rows, measure_set), query_scores, measure_set, inputs)
     weakref.finalize(scores, shutil.rmtree, folder, ignore_errors=True)
     return scores
+
+
+def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
+    """The explanations of a query, from tables or files, which the other process computes."""
+    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
+    with _removed_on_failure(folder):
+        config = configured({"judgments": judgments, "results": results}, settings, folder, **columns)
+        found = background.call("explain", config, request)
+    shutil.rmtree(folder)
+    return found
+
+
+def configured(
+    tables: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    folder: str,
+    *,
+    relevance: float | None = None,
+    run: str | None = None,
+) -> EvaluationConfig:
+    """The configuration for tables, of which those that are no files are written to the folder."""
+    given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
+    inputs = {name: _input(table, name, folder) for name, table in given.items()}
+    inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
+    inputs["results"] |= {} if run is None else {"run": run}
+    return validate({**settings, **inputs}, "arguments")
+
+
+@contextlib.contextmanager
+def _removed_on_failure(folder: str) -> Iterator[None]:
+    """Run the block; if it fails, remove the folder, and say nothing of it, as tables have no path."""
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, NdcgSparkError):
+            error.args = tuple(str(each).replace(f"{folder}/", "") for each in error.args)
+        raise
 
 
 _SCHEMAS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names, "query_attributes": None}

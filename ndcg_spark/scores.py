@@ -51,16 +51,19 @@ class Scores:
         dataset_scores: pd.DataFrame,
         read_query_scores: Callable[[], pa.Table],
         measures: MeasureSet = NDCG_ONLY,
+        inputs: Any = None,
     ) -> None:
         self.dataset_scores = dataset_scores
         self._read_query_scores = read_query_scores
         self._measures = measures
+        #: The configuration for which they were computed, if their inputs are still there.
+        self.inputs = inputs
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
         """A row per dataset, run, query and cutoff."""
-        names = [name for name in measure_first(QUERY_SCORES, self._measures.columns) if name != "evaluation_id"]
-        return to_pandas(self._read_query_scores().select(names))
+        names = measure_first(QUERY_SCORES, self._measures.columns)
+        return to_pandas(self._read_query_scores().select(list(names)))
 
     def table(self) -> pd.DataFrame:
         """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.

@@ -16,7 +16,10 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.explanation.explain import Explained
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.explain import explain_on
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.steps import LOGGER
 
@@ -45,13 +48,18 @@ def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, A
     return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set, handler.sentences
 
 
+def explain(engine: Engine, config: EvaluationConfig, request: ExplainRequest) -> Explained:
+    """The explanations of a query, from its inputs."""
+    return explain_on(engine, config, request)
+
+
 def function(_engine: Engine, name: str, *arguments: Any, **options: Any) -> Any:
     """What a public function returns here, on the session that runs."""
     with translated_failures(()):
         return getattr(ndcg_spark, name)(*arguments, **options)
 
 
-TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "function": function}
+TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "explain": explain, "function": function}
 
 
 def serve() -> None:
