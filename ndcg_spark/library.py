@@ -20,10 +20,8 @@ from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
-from ndcg_spark.inputs.arrow_tables import arrow_of
 from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.inputs.dictionaries import RUN, by_id
-from ndcg_spark.inputs.named_runs import is_of_runs
+from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, is_of_runs
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, frame_of
 
