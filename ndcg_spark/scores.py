@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,6 @@ from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.tables.table import TextTable
-from ndcg_spark.tables.writers import html, text
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -175,37 +173,3 @@ def frame_of(rows: Sequence[dict[str, Any]], measures: MeasureSet) -> pd.DataFra
     """Rows of DATASET_SCORES in pandas, without the measures that were not computed."""
     names = [name for name in DATASET_SCORES.names if name not in COLUMNS or name in measures.columns]
     return to_pandas(pa.Table.from_pylist(list(rows), DATASET_SCORES).select(names))
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class View:
-    """What a command shows: tables in a notebook and as text, its rows in pandas and Arrow."""
-
-    tables: Callable[[], Sequence[TextTable]]
-    #: What the command prints with --format json.
-    json: Callable[[], Any]
-    #: What it prints with --format csv.
-    columns: Sequence[str] = ()
-    rows: Callable[[], Iterable[Mapping[str, Any]]] = tuple
-    #: HTML above the tables.
-    page: Callable[[], str] = str
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a pandas DataFrame."""
-        return to_pandas(self.to_arrow())
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as a pyarrow Table."""
-        rows = list(self.rows())
-        table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in self.columns})
-        # The cutoff is a number, even where every cutoff is the whole ranking.
-        kinds = (f.with_type(pa.int32()) if f.name == "cutoff" and f.type == pa.null() else f for f in table.schema)
-        return table.cast(pa.schema(kinds))
-
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        return self.page() + "".join(map(html, self.tables()))
-
-    def __repr__(self) -> str:
-        """As it is printed."""
-        return "\n\n".join("\n".join(text(table)) for table in self.tables())

@@ -21,7 +21,8 @@ from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.reports import write_report
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
-from ndcg_spark.scores import Scores, View
+from ndcg_spark.scores import Scores
+from ndcg_spark.views import View
 
 if TYPE_CHECKING:
     import pandas as pd
