@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import refuse_alike
+from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, run_names, stored
@@ -35,7 +36,6 @@ from ndcg_spark.schemas import (
     RESULTS,
     WRITTEN,
 )
-from ndcg_spark.table_config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 
 #: The schema of a table whose files have these columns.
 SchemaOf = Callable[[Sequence[str]], pa.Schema]

@@ -9,6 +9,7 @@ from pyarrow import compute
 from pyspark.sql import DataFrame
 
 from ndcg_spark.casting import refuse_alike
+from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
@@ -21,7 +22,6 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
 from ndcg_spark.inputs.values import constant
 from ndcg_spark.schemas import FAULT, WRITTEN
-from ndcg_spark.table_config import TableConfig
 
 
 class Footer(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark import background
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
 from ndcg_spark.comparison.trend_data import TrendRequest, lines
-from ndcg_spark.config import NOT_READ, load_gate, validate
+from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
@@ -125,7 +125,8 @@ def gate_night(
         The same errors as the command. A night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
+    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
 
@@ -183,15 +184,15 @@ def explain(
         return explanation_view(explain_night(str(source[0]), _text(date), request))
     if len(source) != 2 or date is not None:
         raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
-    # Tables need an engine; nights do not.
+    chosen: dict[str, Any] = {"convention": convention or Convention()}
+    if background.is_for(*source):
+        return explanation_view(explained(*source, chosen, request, relevance=relevance))
+    # Only DataFrames of Spark need an engine here.
     from ndcg_spark.inputs.read import Source
     from ndcg_spark.job.explain import explain_query
     from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_of
 
-    chosen: dict[str, Any] = {"convention": convention or Convention()}
-    if background.is_for(*source):
-        return explanation_view(explained(*source, chosen, request, relevance=relevance))
-    config = validate({**{name: {"path": NOT_READ} for name in ("judgments", "results")}, **chosen}, "arguments")
+    config = validate(chosen, "arguments", NightConfig)
     session = session_of(*source)
     tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
     judgments, results = (
