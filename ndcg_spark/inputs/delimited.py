@@ -10,15 +10,17 @@ import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import LINE
+
+if TYPE_CHECKING:
+    from ndcg_spark.inputs.files import File
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 BROKEN = "broken_line"
@@ -47,6 +49,20 @@ class Part(NamedTuple):
     broken: Sequence[tuple[str, str]] = ()
 
 
+class Reader(Protocol):
+    """How files of text are read in parts, each of which becomes columns."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """Our columns that the files have."""
+
+    def parts(self, file: "File", where: str) -> Iterator[Any]:
+        """The parts of a file; InputError if it cannot be read."""
+
+    def read(self, part: Any) -> Part:
+        """The rows of a part."""
+
+
 @dataclass(frozen=True)
 class Delimited:
     """Lines of fields with these names, and which field is which of our columns."""
@@ -64,7 +80,7 @@ class Delimited:
         """Our columns."""
         return self.columns
 
-    def parts(self, file: File, where: str) -> Iterator[bytes]:
+    def parts(self, file: "File", where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines, without its header."""
         texts = blocks(file, where)
         if self.has_header and (first := next(texts, b"")):
@@ -146,7 +162,7 @@ class Delimited:
         return fields if re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields)) else []
 
 
-def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(file: "File", where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning."""
     with file.open(where) as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)

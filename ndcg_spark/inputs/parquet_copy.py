@@ -4,57 +4,27 @@ import contextlib
 import dataclasses
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import pyarrow as pa
-from pyarrow import compute, fs
+from pyarrow import fs
 
 from ndcg_spark.engine.engine import usable_cores
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError
-from ndcg_spark.inputs.delimited import FEW, Part, constant
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.folder_values import with_folders
-from ndcg_spark.schemas import FAULT, LINE
-
-if TYPE_CHECKING:
-    from ndcg_spark.inputs.shapes import Shape
 
 #: The most threads. Each takes the memory of about ten blocks.
 _MOST_THREADS = 16
 #: The fewest rows that are written together, as an engine takes time and memory for each part of a file.
 _TOGETHER = 150_000
 
-_TYPES = {
-    "relevance": pa.float64(),
-    "score": pa.float64(),
-    "rank": pa.int32(),
-    "doc_id": pa.string(),
-    LINE: pa.string(),
-}
-
 #: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
 TableOf = Callable[[Any, File], pa.Table]
-
-
-class Reader(Protocol):
-    """How files of text are read in parts, each of which becomes columns."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """Our columns that the files have."""
-
-    def parts(self, file: File, where: str) -> Iterator[Any]:
-        """The parts of a file; InputError if it cannot be read."""
-
-    def read(self, part: Any) -> Part:
-        """The rows of a part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,57 +35,6 @@ class ParquetCopy:
     rows: int
     #: By column, how many values are not null.
     values: Mapping[str, int]
-
-
-def text_to_parquet(
-    shape: "Shape",
-    files: Sequence[File],
-    names: Sequence[str],
-    scratch: Scratch,
-    where: str,
-    of_folders: Mapping[str, str] = MappingProxyType({}),
-) -> ParquetCopy:
-    """The rows of text files, with those of our columns `names` that the files or their folders have.
-
-    A folder's value counts before the file's, from which it must not differ in the columns `of_folders`.
-    """
-    reader = shape.reader(names)
-    called = {ours: shape.columns.get(ours, ours) for ours in names}
-    checked = {ours: theirs for ours, theirs in of_folders.items() if ours in reader.names}
-
-    def constants(file: File) -> dict[str, str | None]:
-        values = dict(file.partition)
-        return {ours: values[theirs] for ours, theirs in called.items() if theirs in values and ours not in checked}
-
-    has = [name for name in names if name in reader.names or name in constants(files[0])]
-    schema = pa.schema([(name, _TYPES.get(name, FEW)) for name in (*has, FAULT, LINE)])
-
-    def table_of(part: Any, file: File) -> pa.Table:
-        read, given = reader.read(part), constants(file)
-        columns = {name: column for name, column in read.columns.items() if name not in given}
-        tables = [_filled(columns, len(next(iter(read.columns.values()))), given, schema)]
-        if read.broken:
-            faults, lines = (pa.chunked_array([[*texts]], pa.string()) for texts in zip(*read.broken, strict=True))
-            tables.append(_filled({FAULT: faults, LINE: lines}, len(lines), given, schema))
-        return with_folders(pa.concat_tables(tables), checked, file, where)
-
-    return write_copy(files, partial(reader.parts, where=where), table_of, schema, scratch, where)
-
-
-def _filled(
-    columns: Mapping[str, pa.ChunkedArray], rows: int, constants: Mapping[str, str | None], schema: pa.Schema
-) -> pa.Table:
-    """The table of this schema, whose other columns have one value in all rows."""
-    filled = []
-    for field in schema:
-        column = columns.get(field.name)
-        if column is None:
-            filled.append(constant(constants.get(field.name), field.type, rows))
-        elif field.type == FEW and not pa.types.is_dictionary(column.type):
-            filled.append(compute.dictionary_encode(column))
-        else:
-            filled.append(column if column.type == field.type else column.cast(field.type))
-    return pa.table(filled, schema)
 
 
 def write_copy(

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ndcg_spark.casting import refuse_alike
+from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known, resolve
-from ndcg_spark.inputs.delimited import Delimited
+from ndcg_spark.inputs.delimited import Delimited, Reader
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
-from ndcg_spark.inputs.parquet_copy import Reader
-from ndcg_spark.table_config import TableConfig
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 #: By table and number of fields in a line without a header, the numbers of those that have our columns.
