@@ -33,7 +33,7 @@ _SECOND: Mapping[str, Sequence[str]] = {
 #: Scores beside runs or ranks are no grades.
 _NOT_BESIDE: Mapping[tuple[str, str], Collection[str]] = {
     ("doc_id", "docid"): {"docno"},
-    ("score", "rating"): {"doc_position"},
+    ("score", "rating"): {"doc_position", "query"},
     ("relevance", "score"): {"rank", "run", *_ALIASES["run"]},
 }
 #: Names of the run that are also names of other things, such as a category of documents.

@@ -10,17 +10,15 @@ import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import LINE
-
-if TYPE_CHECKING:
-    from ndcg_spark.inputs.files import File
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 BROKEN = "broken_line"
@@ -56,7 +54,7 @@ class Reader(Protocol):
     def names(self) -> Collection[str]:
         """Our columns that the files have."""
 
-    def parts(self, file: "File", where: str) -> Iterator[Any]:
+    def parts(self, file: File, where: str) -> Iterator[Any]:
         """The parts of a file; InputError if it cannot be read."""
 
     def read(self, part: Any) -> Part:
@@ -80,7 +78,7 @@ class Delimited:
         """Our columns."""
         return self.columns
 
-    def parts(self, file: "File", where: str) -> Iterator[bytes]:
+    def parts(self, file: File, where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines, without its header."""
         texts = blocks(file, where)
         if self.has_header and (first := next(texts, b"")):
@@ -162,7 +160,7 @@ class Delimited:
         return fields if re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields)) else []
 
 
-def blocks(file: "File", where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """The text in parts of about this many bytes, each of whole lines, without a byte order mark at its beginning."""
     with file.open(where) as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)

@@ -11,16 +11,14 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, valid_lines, with_numbers
-
-if TYPE_CHECKING:
-    from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.files import File
 
 NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
 #: The columns that have a value for each document of a list.
@@ -77,7 +75,7 @@ class JsonLines:
         """Our columns."""
         return [*self.columns, *(["rank"] if self.is_ranked else [])]
 
-    def parts(self, file: "File", where: str) -> Iterator[bytes]:
+    def parts(self, file: File, where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines."""
         return blocks(file, where)
 
@@ -160,7 +158,7 @@ class JsonObject:
 
     names: Sequence[str]
 
-    def parts(self, file: "File", where: str) -> Iterator[list[Any]]:
+    def parts(self, file: File, where: str) -> Iterator[list[Any]]:
         """The documents of some queries at a time, with the keys around them, and the code and text of what is broken.
 
         InputError if the file is not one object of strict JSON.

@@ -176,7 +176,7 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
     shape = table.numbered(kind, fields, default)
     needed = {"query_id", "doc_id", *(["relevance"] if "relevance" in table.names else [])}
     seen = f"{table.place}: {fields} fields in a line, e.g. {lines[0][:200] if lines else ''!r}"
-    if table.name == "results" and default and not {"rank", "score"} & shape.has:
+    if table.name == "results" and default and not {"rank", "score"} & {*shape.has, *numbers}:
         both = "" if fields == 3 else f" --column results.score={fields}, with ranks --column results.rank={fields - 1}"
         one = " --column results.rank=3 or --column results.score=3"
         raise InputError(f"{seen}, of which one may be a rank or a score; say which,{both or one}")
