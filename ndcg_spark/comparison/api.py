@@ -12,12 +12,11 @@ from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs.arrow_tables import arrow_of
 from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.dictionaries import by_id
-from ndcg_spark.inputs.named_runs import is_of_runs
+from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def _places(measures: str) -> dict[str, list[Cutoff] | None]:
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     """The table with those `wanted` columns that it has under any name, or with all. Runs a job for one of Spark."""
-    if type(table).__module__ == "ndcg_spark.scores":
+    if isinstance(table, Scores | SparkScores):
         table = table.query_scores
     if wanted is not None and is_of_runs(table, wanted):
         parts = []
@@ -167,7 +166,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
             part = _arrow(one, [name for name in wanted if name != "run"], f"{where}: run {run!r}")
             parts.append(part.append_column("run", pa.array([run] * len(part), pa.string())))
         return pa.concat_tables(parts, promote_options="permissive")
-    is_of_spark = type(table).__module__.startswith("pyspark.") or hasattr(type(table), "toArrow")
+    is_of_spark = type(table).__module__.startswith("pyspark.")
     arrow = None if is_of_spark else arrow_of(table, wanted, where)[0]
     has = table.columns if arrow is None else arrow.column_names
     if wanted is None:

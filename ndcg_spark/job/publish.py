@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import slices
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.progress import evaluating
 from ndcg_spark.job.scores import (
@@ -27,7 +27,6 @@ from ndcg_spark.job.scores import (
 from ndcg_spark.job.setup import Context
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import (
@@ -84,8 +83,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
 
         report_verdicts(verdicts)
     if context.consumer:
-        scores_read = read_evaluation(output, evaluation.evaluation_id, date, session)
-        context.consumer.consume(scores_read, True, context.slices.attributes)
+        context.consumer.consume(publication.read("query_scores", session), True, context.slices.attributes)
     return means, verdicts
 
 
@@ -97,7 +95,7 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
         for scores, _ in scores_by_part(context.engine, checked, evaluation):
             publication.write("query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
-        refuse_changed(context.sources, context.stamps)
+        refuse_changed(context.sources)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", session)
