@@ -7,7 +7,7 @@ import field_files
 import pandas as pd
 import pytest
 from commands import command_line
-from field_files import GRADES, RETURNED, TV
+from field_files import GRADES, RETURNED
 from pages import recipe
 from scored import queries
 
