@@ -69,8 +69,6 @@ class EvaluationConfig(Strict):
     convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
-    #: A folder that both this process and the engine can access, for passing files to the engine.
-    staging: Annotated[str, Field(min_length=1)] | None = None
     #: Fraction of a table's rows that may be rejected.
     max_rejected_fraction: Fraction = 0.0
     #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may be unjudged.

@@ -90,7 +90,7 @@ def read(monkeypatch, capsys):
 
     def of(*arguments):
         found = []
-        monkeypatch.setattr(job, "check_inputs", lambda config, _: found.append(config) or {"judged_rate": []})
+        monkeypatch.setattr(job, "check_inputs", lambda config: found.append(config) or {"judged_rate": []})
         with pytest.raises(SystemExit):
             main(["check", *arguments, "--format", "json"])
         for config in found:

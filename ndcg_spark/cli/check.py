@@ -22,12 +22,12 @@ def check(style: str, **arguments: Any) -> None:
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.check import check_inputs
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
-    with Progress(style).running() as progress:
-        counts = check_inputs(config, progress.report_step)
+    with shown_steps(style):
+        counts = check_inputs(config)
     print_check(counts, style)
 
 
@@ -42,10 +42,10 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     --format csv.
     """
     from ndcg_spark.job.annotation_pool import documents_to_judge
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_documents
 
     config = load_arguments(arguments)
-    with Progress(style).running() as progress:
-        rows = documents_to_judge(config, documents, progress.report_step)
+    with shown_steps(style):
+        rows = documents_to_judge(config, documents)
     print_documents(rows, style)

@@ -56,7 +56,7 @@ def compare(
     from ndcg_spark.comparison.options import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
     from ndcg_spark.report.comparisons import print_compared
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
@@ -65,6 +65,6 @@ def compare(
     )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)
-    with Progress(style).running() as progress:
-        found = compare_nights(request, progress.report_step)
+    with shown_steps(style):
+        found = compare_nights(request)
     print_compared(found, style, chosen, order, top)

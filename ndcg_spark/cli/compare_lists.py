@@ -34,7 +34,7 @@ def compare_lists(
     from ndcg_spark.errors import ConfigurationError
     from ndcg_spark.job import compare_lists as job
     from ndcg_spark.report.lists import print_lists
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
@@ -42,6 +42,6 @@ def compare_lists(
         None if path is None else load_arguments({**arguments, "judgments": (NOT_READ,), "results": (path,)})
         for path in (old, new)
     ]
-    with Progress(style).running() as progress:
-        found = job.compare_lists(sides[0], sides[1], baseline, persistence, queries, progress.report_step)  # type: ignore[arg-type]  # OLD is always given
+    with shown_steps(style):
+        found = job.compare_lists(sides[0], sides[1], baseline, persistence, queries)  # type: ignore[arg-type]  # OLD is always given
     print_lists(found, style)

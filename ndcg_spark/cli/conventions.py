@@ -38,12 +38,12 @@ def conventions(
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     from ndcg_spark.config import validate
     from ndcg_spark.job.compare_presets import compare_presets
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_presets
 
     judgments, results = ({"path": path, "format": input_format} for path in compare)
     default = {} if "measures" in settings else {"cutoffs": "10"}
     config = validate({**default, **settings, "judgments": judgments, "results": results}, "arguments")
-    with Progress(style).running() as progress:
-        scores = compare_presets(config, progress.report_step)
+    with shown_steps(style):
+        scores = compare_presets(config)
     print_presets(scores, style, config.measure_set)

@@ -54,16 +54,21 @@ def evaluate(
     from ndcg_spark.job import consumers
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring.notify import finish, notifying
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import Progress, shown_steps
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
-    config, progress = load_arguments(arguments), Progress(style)
+    config = load_arguments(arguments)
     if after is not None:
-        finish(config, after, progress.report_step)
+        with shown_steps(style):
+            finish(config, after)
         return
-    with notifying(config, progress.report_step) as outcomes, contextlib.ExitStack() as outputs:
+    with (
+        Progress(style).listening() as progress,
+        notifying(config) as outcomes,
+        contextlib.ExitStack() as outputs,
+    ):
         columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
         order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
         if per_query and style not in _QUERY_FORMATS:
@@ -77,16 +82,14 @@ def evaluate(
         comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
         print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
         consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
-        with progress.running():
-            evaluated = functools.partial(
-                job.evaluate, consumer=consumer, accepted=accept_baseline, announce=progress.doing
-            )
+        with progress.spinner():
+            evaluated = functools.partial(job.evaluate, consumer=consumer, accepted=accept_baseline)
             if report is None:
-                outcome = evaluated(config, progress.report_step)
+                outcome = evaluated(config)
             else:
                 from ndcg_spark.report.reports import evaluated_with_report
 
-                writing = evaluated_with_report(config, report, progress.report_step, evaluated, comparison)
+                writing = evaluated_with_report(config, report, evaluated, comparison)
                 outcome, write_report = outputs.enter_context(writing)
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.

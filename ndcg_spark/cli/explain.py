@@ -35,9 +35,9 @@ def explain(
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
-    from ndcg_spark.explanation.request import ExplainRequest
+    from ndcg_spark.explanation.facts import ExplainRequest
     from ndcg_spark.report.explanations import print_explanations
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
 
     request = ExplainRequest(query, run, baseline, dataset, cutoff)
     if is_night(arguments):
@@ -47,6 +47,6 @@ def explain(
     else:
         from ndcg_spark.job.explain import explain_query
 
-        with Progress(style).running() as progress:
-            explained = explain_query(load_arguments(arguments), request, progress.report_step)
+        with shown_steps(style):
+            explained = explain_query(load_arguments(arguments), request)
     print_explanations(explained, style)

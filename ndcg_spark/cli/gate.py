@@ -47,14 +47,14 @@ def gate(
     from ndcg_spark.config import load_gate
     from ndcg_spark.gate.verdict import exit_code_of
     from ndcg_spark.job.gate import gate_published, newest_date
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 
     settings = load_gate(config, {"output": output, "date": date or newest_date(output, dataset), **engine})
     if junit is not None:
         refuse_unwritable(junit)
-    with Progress(style).running() as progress:
-        verdicts = gate_published(settings, output, dataset, progress.report_step, accept_baseline)
+    with shown_steps(style):
+        verdicts = gate_published(settings, output, dataset, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last one is written first, and each one is written even if the other fails.
         outputs.callback(print_verdicts, verdicts, style)
@@ -66,10 +66,10 @@ def gate(
 def _rehearse(output: str, config: Path, dataset: str | None, style: str, engine: dict[str, Any]) -> None:
     from ndcg_spark.config import load_gate
     from ndcg_spark.job.rehearsal import rehearse_published
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.verdicts import print_rehearsal
 
-    with Progress(style).running() as progress:
+    with shown_steps(style):
         settings = load_gate(config, {"output": output, **engine})
-        verdicts = rehearse_published(settings, output, dataset, progress.report_step)
+        verdicts = rehearse_published(settings, output, dataset)
     print_rehearsal(verdicts, style)

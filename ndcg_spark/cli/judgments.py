@@ -26,10 +26,10 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     from ndcg_spark.config import NOT_READ
     from ndcg_spark.job.judgments import compare_judgments
     from ndcg_spark.report.judgments import print_judgments
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
 
     has_results = bool(arguments["results"])
     config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or (NOT_READ,)})
-    with Progress(style).running() as progress:
-        found = compare_judgments(config, b, progress.report_step, has_results)
+    with shown_steps(style):
+        found = compare_judgments(config, b, has_results)
     print_judgments(found, style)

@@ -146,11 +146,6 @@ _OF_EVALUATIONS: dict[str, _Option] = {
     "config": _text("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     "engine": config_engine,
     "remote": remote,
-    "staging": _text(
-        "--staging",
-        "FOLDER",
-        "Folder for converted text that this machine and the engine share.",
-    ),
 }
 
 

@@ -43,12 +43,12 @@ def report(
     engine unless the gate has already compared.
     """
     from ndcg_spark.report.baseline import Baseline
-    from ndcg_spark.report.progress import Progress
+    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.reports import write_report
 
     requested = Baseline(baseline, baseline_date, slices, engine, remote)
     if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
-    with Progress().running() as progress:
-        write_report(output, **arguments, baseline=requested, report_step=progress.report_step)
+    with shown_steps():
+        write_report(output, **arguments, baseline=requested)
     echo([str(arguments["html"])])

@@ -1,7 +1,6 @@
 """The one place where a session is made: embedded, local Spark, the session of spark-submit, or Spark Connect."""
 
 import contextlib
-import dataclasses
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -30,12 +29,11 @@ def running_session() -> SparkSession | None:
 
 
 @contextlib.contextmanager
-def open_engine(choice: str = "auto", remote: str | None = None, shared: str | None = None) -> Iterator[Engine]:
+def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Engine]:
     """The engine for one evaluation, stopped at the end if it was started here.
 
     `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one; otherwise the embedded
-    engine if it is installed, else local Spark. `shared` is a folder that this process and the engine see, for an
-    engine that reads other files.
+    engine if it is installed, else local Spark.
 
     Raises
     ------
@@ -62,7 +60,6 @@ def open_engine(choice: str = "auto", remote: str | None = None, shared: str | N
     finally:
         if server is not None:
             os.environ["SPARK_REMOTE"] = server
-    engine = dataclasses.replace(engine, shared=shared)
     try:
         yield engine
     except Exception as error:

@@ -40,8 +40,6 @@ class Engine:
     sees_local_files: bool
     #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
     default_storage: str = ""
-    #: A folder that it and this process see, through which this process passes files to it; None if there is none.
-    shared: str | None = None
     #: Stops everything that was started for it; a second call does nothing.
     close: Callable[[], None] = lambda: None
     #: Temporary folders that it reads from.

@@ -8,24 +8,22 @@ elsewhere are read by their paths.
 import contextlib
 import itertools
 import re
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import pyarrow as pa
-from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failures, reason_of
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError, first_line
+from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import table_logs
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
-from ndcg_spark.inputs.storage import is_local, local, storage
+from ndcg_spark.inputs.storage import is_local, local
 from ndcg_spark.schemas import INTERNAL, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
@@ -83,22 +81,12 @@ def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> 
 def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     """What this process has written, without those of our own columns that have no value.
 
-    An engine that does not see this machine's files gets at most 64 MB as Arrow, and more in its `shared` folder, which
-    is removed when its work is done.
-
-    Raises
-    ------
-    InputError
-        There are more bytes, and no shared folder is named.
-    StorageError
-        The shared folder cannot be written.
+    An engine that does not see this machine's files gets it as Arrow. InputError if that is more than 64 MB.
     """
-    sent = None if engine.sees_local_files else _arrow(copy.folder)
-    if sent is not None:
-        table = engine.session.createDataFrame(sent)
+    if engine.sees_local_files:
+        table = read_paths(engine, "parquet", [str(copy.folder)], where)
     else:
-        place = str(copy.folder) if engine.sees_local_files else _shared(engine, copy.folder, where)
-        table = read_paths(engine, "parquet", [place], where)
+        table = engine.session.createDataFrame(_arrow(engine, copy.folder, where))
     return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
 
 
@@ -146,32 +134,18 @@ def _literal(engine: Engine, paths: list[str]) -> list[str]:
     return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
-def _arrow(folder: Path) -> pa.Table | None:
-    """The rows of a folder of Parquet, if they may be sent with a plan."""
-    from pyarrow import dataset
+def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:
+    """The rows of a folder of Parquet, which are sent with a plan."""
+    from pyarrow import parquet
 
-    if sum(path.stat().st_size for path in folder.iterdir()) > _MOST_SENT:
-        return None
-    table = dataset.dataset(str(folder), format="parquet").to_table()
-    return table if table.nbytes <= _MOST_SENT else None
-
-
-def _shared(engine: Engine, folder: Path, where: str) -> str:
-    """A copy of the folder where the engine can read it; it is removed when the engine's work is done."""
-    if engine.shared is None:
-        raise InputError(
-            f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
-            "read; name a folder that both see, --staging s3://bucket/folder"
-        )
-    place = f"{engine.shared.rstrip('/')}/inputs-{uuid.uuid4().hex}"
-    system, target = storage(place, where, StorageError)
-    try:
-        system.create_dir(target)
-        engine.scratch.later(lambda: system.delete_dir(target))
-        fs.copy_files(str(folder), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"{where}: {place} cannot be written, {first_line(error)}; check its rights") from error
-    return place
+    if sum(path.stat().st_size for path in folder.iterdir()) <= _MOST_SENT:
+        table = parquet.read_table(folder)
+        if table.nbytes <= _MOST_SENT:
+            return table
+    raise InputError(
+        f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read; "
+        "write them as Parquet where it does, ndcg-spark convert IN OUT"
+    )
 
 
 def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:

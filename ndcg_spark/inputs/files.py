@@ -6,16 +6,17 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql import DataFrame
 
-from ndcg_spark.casting import refuse_alike
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.storage import storage, unreadable
 from ndcg_spark.schemas import NULL_FOLDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: How many files are looked into at the same time.
 _READERS = 8
@@ -51,7 +52,7 @@ class Snapshot:
     #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
     scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
     #: The table, where the engine reads it by itself.
-    table: DataFrame | None = None
+    table: "DataFrame | None" = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,4 +175,7 @@ def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
     for names, path in keys.items():
+        # Here, because Delta is also written where there is no engine.
+        from ndcg_spark.casting import refuse_alike
+
         refuse_alike(names, f"{where}: the folders of {path}")

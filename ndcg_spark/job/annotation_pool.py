@@ -7,17 +7,17 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read
 from ndcg_spark.job.scores import results_of
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
+from ndcg_spark.steps import report_step
 from ndcg_spark.tables.sorting import DECIMALS
 
 
-def documents_to_judge(config: EvaluationConfig, most: int, report_step: ReportStep) -> list[dict[str, Any]]:
+def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
@@ -29,14 +29,14 @@ def documents_to_judge(config: EvaluationConfig, most: int, report_step: ReportS
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        context = context_of(engine, config, report_step)
+        context = context_of(engine, config)
         sources, config = context.sources, context.config
         # Lists without their unjudged documents would have none to find.
         evaluation = context.evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
             # No list is scored here, which would meet a document that is returned twice.
             checked = without_duplicates(check_tables(*sources, config), *sources, config)
-            report_rows_read(sources, checked, report_step)
+            report_rows_read(sources, checked)
             table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
             first = (
                 table.orderBy(F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id").limit(most).collect()

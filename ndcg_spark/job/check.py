@@ -7,7 +7,6 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read, warn_of_input
 from ndcg_spark.job.scores import (
@@ -18,11 +17,12 @@ from ndcg_spark.job.scores import (
 )
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.scoring.evaluation import dataset_scores
+from ndcg_spark.steps import report_step
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 
-def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str, Any]:
+def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: for JSON.
 
     Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
@@ -35,13 +35,13 @@ def check_inputs(config: EvaluationConfig, report_step: ReportStep) -> dict[str,
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        context = context_of(engine, config, report_step)
+        context = context_of(engine, config)
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
             checked = without_duplicates(check_tables(*sources, config), *sources, config)
-        report_rows_read(sources, checked, report_step)
-        warn_of_input(sources, checked, config, report_step)
+        report_rows_read(sources, checked)
+        warn_of_input(sources, checked, config)
         with counted_refusals(context, checked, deepest):
             parts = scores_by_part(engine, checked, deepest)
             means = (dataset_scores(scores, runs, deepest).select(*_RATE) for scores, runs in parts)

@@ -12,10 +12,10 @@ from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 
 
@@ -56,7 +56,7 @@ def date_of(option: str, text: str | None) -> datetime.date | None:
         raise ConfigurationError(f"arguments: --{option} {error}") from None
 
 
-def compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
+def compare_nights(request: ComparisonRequest) -> Comparison:
     """Compare as requested.
 
     Raises
@@ -68,10 +68,10 @@ def compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Compa
     InputError
         The attributes or the weights break their contract.
     """
-    return read_again_if_replaced(lambda: _compare_nights(request, report_step))
+    return read_again_if_replaced(lambda: _compare_nights(request))
 
 
-def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comparison:
+def _compare_nights(request: ComparisonRequest) -> Comparison:
     nights = committed(request.output)
     date = request.date.isoformat() if request.date else None
     tonight = select_nights(nights, request.output, date, request.dataset)
@@ -81,7 +81,7 @@ def _compare_nights(request: ComparisonRequest, report_step: ReportStep) -> Comp
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
     every = [*tonight, *baselines.values()]
     with unreplaced(every):
-        comparison = _compared(request, tonight, baselines, report_step)
+        comparison = _compared(request, tonight, baselines)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
@@ -105,11 +105,9 @@ def doubts_of(tonight: Iterable[Night], baselines: Mapping[str, Night]) -> list[
     ]
 
 
-def _compared(
-    request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night], report_step: ReportStep
-) -> Comparison:
+def _compared(request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night]) -> Comparison:
     slices, of_queries = ([path] if path else [] for path in (request.slices, request.weights))
-    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote, report_step)
+    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote)
     compared = Compared(
         request.options,
         request.baselines,

@@ -17,10 +17,10 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.setup import engine_for, results_of
 from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
+from ndcg_spark.steps import report_step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,6 @@ def compare_lists(
     baseline: str | None,
     persistence: float,
     queries: int,
-    report_step: ReportStep,
 ) -> ListComparison:
     """Compare the lists of new results with those of old results, or the old runs with one of themselves.
 
@@ -64,7 +63,7 @@ def compare_lists(
     cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
         report_step("engine", engine.name)
-        sides = [_side(engine, config, report_step) for config in (new, old) if config is not None]
+        sides = [_side(engine, config) for config in (new, old) if config is not None]
         sources = [side.source for side in sides]
         if len({"dataset" in side.good.columns for side in sides}) > 1:
             raise InputError("results: only one side has a column dataset; name it in both or in neither")
@@ -102,7 +101,7 @@ def _place(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["dataset"], row["run"], by_depth(row["cutoff"])
 
 
-def _side(engine: Engine, config: EvaluationConfig, report_step: ReportStep) -> _Side:
+def _side(engine: Engine, config: EvaluationConfig) -> _Side:
     """The checked results of one side."""
     source = results_of(engine, config)
     for note in source.notes:

@@ -9,9 +9,9 @@ from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.job.clock import Clock, ReportStep
 from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.setup import engine_for
+from ndcg_spark.steps import hidden, report_step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PresetScores:
     refused: str | None = None
 
 
-def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[PresetScores]:
+def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
@@ -55,7 +55,8 @@ def compare_presets(config: EvaluationConfig, report_step: ReportStep) -> list[P
 def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
     changed = {"convention": convention, "query_attributes": None}
     try:
-        outcome = evaluate_on(engine, config.model_copy(update=changed), lambda *_: None, Clock())
+        with hidden():
+            outcome = evaluate_on(engine, config.model_copy(update=changed))
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, convention.replace(ties="doc_id_asc"))

@@ -2,10 +2,7 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator
-
-from pyspark.sql import DataFrame
 
 from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
@@ -16,7 +13,6 @@ from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.clock import AnnounceStep, Clock, ReportStep
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
@@ -26,6 +22,7 @@ from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
     refuse_scores,
+    runs_table,
     scores_by_part,
     shown_columns,
     sorted_rows,
@@ -35,14 +32,13 @@ from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.masking import masked_within
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
+from ndcg_spark.steps import Clock, report_step
 
 
 def evaluate(
     config: EvaluationConfig,
-    report_step: ReportStep,
     consumer: Consumer | None = None,
     accepted: str | None = None,
-    announce: AnnounceStep = lambda _: None,
 ) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
@@ -50,14 +46,14 @@ def evaluate(
     `accepted` is the reason why it is a baseline for later nights even if it does not pass.
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
-    gets no row of an evaluation that is refused. `announce` is called with what each step does when it begins.
+    gets no row of an evaluation that is refused.
 
     Raises
     ------
     NdcgSparkError
         Its class defines the exit code. If anything was published, the message says so.
     """
-    clock = Clock(announce)
+    clock = Clock()
     if config.gate is not None or accepted is not None:
         # Imported here, because an evaluation without a gate need not wait for statistics.
         from ndcg_spark.job.gate import refuse_unusable
@@ -68,7 +64,7 @@ def evaluate(
             engine = stack.enter_context(engine_for(config))
         report_step("engine", engine.name)
         release = engine.close if consumer is None else lambda: None
-        return evaluate_on(engine, config, report_step, clock, release, consumer, accepted)
+        return evaluate_on(engine, config, clock, release, consumer, accepted)
 
 
 @contextlib.contextmanager
@@ -88,8 +84,7 @@ def _attempts_logged(config: EvaluationConfig) -> Iterator[None]:
 def evaluate_on(
     engine: Engine,
     config: EvaluationConfig,
-    report_step: ReportStep,
-    clock: Clock,
+    clock: Clock | None = None,
     release: Callable[[], object] = lambda: None,
     consumer: Consumer | None = None,
     accepted: str | None = None,
@@ -98,8 +93,9 @@ def evaluate_on(
 
     `release` is called when the engine has done its work and only publishing is left.
     """
+    clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        context = context_of(engine, config, report_step, clock)
+        context = context_of(engine, config, clock)
         slices = slice_tables(engine, config)
         if slices.attributes is not None:
             with translated_failures(()):
@@ -110,15 +106,15 @@ def evaluate_on(
         checked = check_tables(*sources, context.config)
     config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
     context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))
-    report_rows_read(sources, checked, report_step)
-    warn_of_input(sources, checked, config, report_step)
+    report_rows_read(sources, checked)
+    warn_of_input(sources, checked, config)
     if consumer:
         consumer.check_runs([run.run for run in checked.result_counts.runs])
 
     def search(checked: CheckedTables) -> CheckedTables:
         with clock.step("check again", reading(sources)), translated_failures(sources):
             searched = without_duplicates(checked, *sources, config)
-        report_rows_rejected(sources, searched, report_step)
+        report_rows_rejected(sources, searched)
         return searched
 
     return without_duplicates_if_met(lambda checked: _outcome(context, checked), checked, search)
@@ -150,12 +146,16 @@ def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     evaluation = context.evaluation
     with context.clock.step("evaluate", evaluating(checked)):
         parts = scores_by_part(context.engine, checked, evaluation)
+        materialize = context.sources[1].materialize
+        if context.consumer and materialize:
+            # Computed once, and of one part at a time.
+            parts = [(materialize(scores for scores, _ in parts), runs_table(context.engine, checked))]
         of_queries = context.slices.of_queries
         tables = (dataset_scores(scores, runs, evaluation, of_queries) for scores, runs in parts)
         rows = [row for table in tables for row in table.collect()]
     means = sorted_rows(rows, shown_columns(context))
     refuse_scores(context, checked, means)
     if context.consumer:
-        per_query = functools.reduce(DataFrame.unionByName, (scores for scores, _ in parts))
+        ((per_query, _),) = parts
         context.consumer.consume(per_query, False, context.slices.attributes)
     return means

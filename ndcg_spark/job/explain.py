@@ -12,9 +12,8 @@ from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.from_rows import explained_of, facts_of
-from ndcg_spark.explanation.request import Explained, ExplainRequest
-from ndcg_spark.job.clock import ReportStep
+from ndcg_spark.explanation.explain import Explained, explain_runs
+from ndcg_spark.explanation.facts import ExplainRequest, facts_of
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read
 from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
@@ -24,15 +23,14 @@ from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
+from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 
 #: The number of similar query ids from which a message chooses its suggestion.
 _NEAR = 20
 
 
-def explain_query(
-    config: EvaluationConfig, request: ExplainRequest, report_step: ReportStep, sources: Sources | None = None
-) -> Explained:
+def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None) -> Explained:
     """The explanations of a query as this configuration would score it, from its inputs or from these tables.
 
     Both tables are validated first, so nothing is explained that would not be scored.
@@ -46,13 +44,13 @@ def explain_query(
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        context = context_of(engine, config, report_step, sources=sources)
+        context = context_of(engine, config, sources=sources)
         sources, config = context.sources, context.config
         cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
         evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
         with translated_failures(sources):
             checked = check_tables(*sources, config)
-        report_rows_read(sources, checked, report_step)
+        report_rows_read(sources, checked)
 
         def explained(checked: CheckedTables) -> Explained:
             with translated_failures(sources):
@@ -86,7 +84,7 @@ def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, r
     scores = query_scores(judgments, results, table, evaluation).collect()
     returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
     facts = {row["run"]: facts_of(row.asDict(), returned, judged, evaluation.convention) for row in scores}
-    return explained_of(facts, runs, request)
+    return explain_runs(facts, runs, request)
 
 
 def _no_query(

@@ -21,9 +21,9 @@ from ndcg_spark.gate.history import History, night_of
 from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.steps import report_step
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateCon
     return gate
 
 
-def report_verdicts(verdicts: Sequence[Verdict], report_step: ReportStep) -> None:
+def report_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Report each verdict in a sentence, and its warnings."""
     for verdict in verdicts:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
@@ -128,7 +128,7 @@ def _fingerprint(counts: "JudgmentCounts | ResultCounts", dataset: str) -> str |
 
 
 def gate_published(
-    config: EvaluationConfig, output: str, dataset: str | None, report_step: ReportStep, accepted: str | None = None
+    config: EvaluationConfig, output: str, dataset: str | None, accepted: str | None = None
 ) -> list[Verdict]:
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
 
@@ -143,13 +143,11 @@ def gate_published(
         The output cannot be read.
     """
     gate = usable_gate(config.gate, accepted)
-    nights, verdicts = log.read_again_if_replaced(
-        lambda: _published(config, gate, output, dataset, report_step, accepted)
-    )
+    nights, verdicts = log.read_again_if_replaced(lambda: _published(config, gate, output, dataset, accepted))
     if accepted is not None:
         for night in nights:
             log.accept(night, accepted)
-    report_verdicts(verdicts, report_step)
+    report_verdicts(verdicts)
     return verdicts
 
 
@@ -158,7 +156,6 @@ def _published(
     gate: GateConfig,
     output: str,
     dataset: str | None,
-    report_step: ReportStep,
     accepted: str | None,
 ) -> tuple[list[log.Night], list[Verdict]]:
     """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
@@ -176,7 +173,7 @@ def _published(
         report_step("note", absent)
     with log.unreplaced(of_date):
         history = History(nights)
-        attributes, weights = read_tables_of_queries(config, of_date, report_step)
+        attributes, weights = read_tables_of_queries(config, of_date)
         verdicts = []
         for night in of_date:
             tonight = dataclasses.replace(night_of(night), datasets=there)

@@ -6,12 +6,12 @@ from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_tables
 from ndcg_spark.inputs.read import read_judgments
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.setup import engine_for, sources_of
+from ndcg_spark.steps import report_step
 
 
-def compare_judgments(config: EvaluationConfig, other: str, report_step: ReportStep, has_results: bool) -> pd.DataFrame:
+def compare_judgments(config: EvaluationConfig, other: str, has_results: bool) -> pd.DataFrame:
     """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
 
     With results, the runs of the configuration are ranked under both at its deepest cutoff.

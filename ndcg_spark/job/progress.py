@@ -10,8 +10,8 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, plausibility
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.slices import NONE
+from ndcg_spark.steps import report_step
 
 
 def reading(sources: Sequence[Source]) -> str:
@@ -33,7 +33,7 @@ def _table(source: Source) -> str:
     return f"{source.name} ({files}, {size:,.1f} MB)" if size else source.name
 
 
-def report_rows_read(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
+def report_rows_read(sources: Sequence[Source], checked: CheckedTables) -> None:
     """Report how many rows of each table were read, and which were rejected."""
     judgments, results = sources
     judged, returned = checked.judgment_counts, checked.result_counts
@@ -41,10 +41,10 @@ def report_rows_read(sources: Sequence[Source], checked: CheckedTables, report_s
     report_step("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
     if results.without:
         report_step("excluded", f"{returned.excluded:,} results, by {results.without.place}")
-    report_rows_rejected(sources, checked, report_step)
+    report_rows_rejected(sources, checked)
 
 
-def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables, report_step: ReportStep) -> None:
+def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables) -> None:
     """Report how many rows of each table were rejected, and why; nothing if none were."""
     for source, counts in zip(sources, checked.both_counts, strict=True):
         if counts.breaches:
@@ -52,13 +52,11 @@ def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables, repo
             report_step("rejected", f"{rows:,} rows of {source.name}: {limits.summary(counts.breaches)}")
 
 
-def warn_of_input(
-    sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig, report_step: ReportStep
-) -> None:
+def warn_of_input(sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig) -> None:
     """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
     if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
-        _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention), report_step)
+        _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention))
     returned = checked.result_counts
     for sentence in (
         plausibility.of_datasets(checked.judgment_counts, checked.datasets_without_results),
@@ -68,15 +66,15 @@ def warn_of_input(
         plausibility.of_large_scores(returned, sources[1], config.convention),
         plausibility.of_empty_runs(returned),
     ):
-        _report("warning", sentence, report_step)
+        _report("warning", sentence)
 
 
-def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig, report_step: ReportStep) -> None:
+def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig) -> None:
     """Report which runs returned no judged documents; `rows` have their judged_rate."""
-    _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]), report_step)
+    _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]))
 
 
-def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]], report_step: ReportStep) -> None:
+def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]]) -> None:
     """Report attributes for which no judged query of a dataset has a value; `of_slices` are its dataset scores."""
     values: dict[tuple[str, str], set[str]] = {}
     for row in of_slices:
@@ -87,6 +85,6 @@ def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]], report_step:
             report_step("warning", f"query_attributes: {sentence}")
 
 
-def _report(step: str, sentence: str | None, report_step: ReportStep) -> None:
+def _report(step: str, sentence: str | None) -> None:
     if sentence:
         report_step(step, sentence)

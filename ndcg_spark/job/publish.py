@@ -38,6 +38,7 @@ from ndcg_spark.scoring.evaluation import (
     rejected_rows,
 )
 from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.steps import report_step
 
 _LIST = ["dataset", "run", "query_id"]
 
@@ -46,7 +47,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, waste(output)):
-        context.report_step("removed", sentence)
+        report_step("removed", sentence)
     date = evaluation.evaluated_on.isoformat()
     publication = Publication(output, date, evaluation.evaluation_id)
     verdicts: list[Verdict] = []
@@ -67,21 +68,21 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
                     _write_documents(publication, checked, evaluation, session, _lists_table(changed, session))
-                context.report_step("documents", f"kept for {len(changed):,} lists that changed most")
+                report_step("documents", f"kept for {len(changed):,} lists that changed most")
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         scores += f", {len(means[1]):,} slice scores" if means[1] else ""
-        context.report_step("scored", scores)
+        report_step("scored", scores)
         context.release()
         with context.clock.step("publish", "publishing"):
             datasets = {row["dataset"] for row in means[0]}
             superseded = publication.commit(night_record(context, checked), datasets, of_datasets)
-    context.report_step("wrote", f"{output} ({evaluation.evaluation_id})")
+    report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
-        context.report_step("superseded", sentence)
+        report_step("superseded", sentence)
     if verdicts:
         from ndcg_spark.job.gate import report_verdicts
 
-        report_verdicts(verdicts, context.report_step)
+        report_verdicts(verdicts)
     if context.consumer:
         scores_read = read_evaluation(output, evaluation.evaluation_id, date, session)
         context.consumer.consume(scores_read, True, context.slices.attributes)
@@ -134,27 +135,29 @@ def _write_documents(
     session: SparkSession,
     lists: DataFrame | None = None,
 ) -> None:
-    """Write the table RANKED_DOCUMENTS where the query scores already are, and verify its rows.
+    """Write the table RANKED_DOCUMENTS where the query scores already are, part by part, and verify its rows.
 
     `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
     all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
     deep.
     """
     key = query_key(checked.judgments.columns)
-    # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
-    whole = evaluation.convention.ties == "rank"
-    results = results_to_score(checked, checked.results if whole else checked.pruned_results)
     judgments = checked.published_judgments
-    if lists is not None:
-        queries = lists.select(*key).distinct()
+    queries = None if lists is None else lists.select(*key).distinct()
+    if queries is not None:
         judgments = judgments.join(queries, on=key, how="left_semi")
-        results = results.join(queries, on=key, how="left_semi")
-    documents = ranked_documents(judgments, results, evaluation)
-    if lists is not None:
-        # Rows without a run belong to the ideal rankings.
-        marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
-        documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
-    publication.write("ranked_documents", documents)
+    for number, part in enumerate(checked.parts):
+        # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
+        whole = evaluation.convention.ties == "rank"
+        results = results_to_score(part, part.results if whole else part.pruned_results)
+        if queries is not None:
+            results = results.join(queries, on=key, how="left_semi")
+        documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
+        if lists is not None:
+            # Rows without a run belong to the ideal rankings.
+            marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
+            documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
+        publication.write("ranked_documents", documents)
     depth = evaluation.deepest_finite
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", session).where(at_depth)

@@ -157,7 +157,7 @@ def refuse_scores(context: Context, checked: CheckedTables, means: MeansOf) -> N
     refuse_changed(context.sources, context.stamps)
     limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(context, rows)
-    warn_of_unknown_queries(of_slices, context.report_step)
+    warn_of_unknown_queries(of_slices)
 
 
 def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
@@ -171,4 +171,4 @@ def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
         if row["cutoff"] == deepest
     }
     limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
-    warn_of_unjudged_runs(rows, config, context.report_step)
+    warn_of_unjudged_runs(rows, config)

@@ -19,12 +19,12 @@ from ndcg_spark.inputs.read import (
     read_weights,
 )
 from ndcg_spark.inputs.unchanged import Stamp, stamps_of
-from ndcg_spark.job.clock import Clock, ReportStep
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import Slices
+from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
@@ -52,7 +52,6 @@ class Context:
     evaluation: Evaluation
     #: Size and time of every file before the tables were checked.
     stamps: dict[str, Stamp]
-    report_step: ReportStep
     clock: Clock
     #: Called when the engine is no longer needed.
     release: Callable[[], object] = lambda: None
@@ -64,13 +63,12 @@ class Context:
 
 def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
     """The engine that the configuration names, not yet open. Raises EngineError."""
-    return open_engine(config.engine, config.remote, config.staging)
+    return open_engine(config.engine, config.remote)
 
 
 def context_of(
     engine: Engine,
     config: EvaluationConfig,
-    report_step: ReportStep,
     clock: Clock | None = None,
     sources: Sources | None = None,
 ) -> Context:
@@ -79,10 +77,8 @@ def context_of(
     Raises InputError, ConventionError.
     """
     sources = sources or sources_of(engine, config)
-    config = effective_config(config, sources, report_step)
-    return Context(
-        engine, config, sources, evaluation_of(engine, config), stamps_of(sources), report_step, clock or Clock()
-    )
+    config = effective_config(config, sources)
+    return Context(engine, config, sources, evaluation_of(engine, config), stamps_of(sources), clock or Clock())
 
 
 def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
@@ -120,7 +116,7 @@ def _dated(config: EvaluationConfig, table: _Table) -> _Table:
     return table.model_copy(update={"path": [config.dated(path) for path in table.path], "as_of": as_of})
 
 
-def effective_config(config: EvaluationConfig, sources: Sources, report_step: ReportStep) -> EvaluationConfig:
+def effective_config(config: EvaluationConfig, sources: Sources) -> EvaluationConfig:
     """The configuration for these tables: results without scores are ranked by their ranks.
 
     Reports that, and what was recognised in the tables. The convention of what is returned has the options that are

@@ -8,20 +8,20 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.job.clock import ReportStep
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.monitoring import hook, prometheus
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.steps import report_step
 
 
 @contextlib.contextmanager
-def notifying(config: EvaluationConfig, report_step: ReportStep) -> Iterator[list[EvaluationOutcome]]:
+def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
     """Around an evaluation, whose outcome the block adds to the list that it gets: programs are told of any end."""
     outcomes: list[EvaluationOutcome] = []
 
     def tell(exit_code: int, failure: str | None = None) -> None:
-        notify(config, report_step, exit_code, failure, outcomes[-1] if outcomes else None)
+        notify(config, exit_code, failure, outcomes[-1] if outcomes else None)
 
     try:
         with engine_imports():
@@ -40,7 +40,6 @@ def notifying(config: EvaluationConfig, report_step: ReportStep) -> Iterator[lis
 
 def notify(
     config: EvaluationConfig,
-    report_step: ReportStep,
     exit_code: int,
     failure: str | None = None,
     outcome: EvaluationOutcome | None = None,
@@ -72,14 +71,14 @@ def notify(
             report_step("warning", f"{name}: {first_line(error)}; the scores are not affected")
 
 
-def finish(config: EvaluationConfig, exit_code: int, report_step: ReportStep) -> None:
+def finish(config: EvaluationConfig, exit_code: int) -> None:
     """What is left to do when the process of an evaluation has ended: it cannot tell of a signal that ended it.
 
     Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names. Raises as `export`.
     """
     tables = os.environ.get("NDCG_SPARK_EXPORT")
     if exit_code > hook.SIGNAL:
-        notify(config, report_step, exit_code, f"ended by signal {exit_code - hook.SIGNAL}")
+        notify(config, exit_code, f"ended by signal {exit_code - hook.SIGNAL}")
     elif tables and config.output:
         date = config.date.isoformat()
         export(config.dated(config.output), tables, date, report=lambda sentence: report_step("export", sentence))

@@ -42,6 +42,11 @@ class Baseline:
             nights = f"mean of {len(self.dates)} {good}nights, {span(self.dates)}"
         return nights if self.run is None else f"{self.run}, its {nights}"
 
+    @property
+    def newest(self) -> str:
+        """After the name of a run, the newest of its nights: ` of 19 November`."""
+        return f" of {day(self.dates[-1])}" if self.dates else ""
+
     def phrase(self, article: str) -> str:
         """Its label after `the` or `its`, unless it is a run."""
         return self.label if self.run is not None else f"{article} {self.label}"

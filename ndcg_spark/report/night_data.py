@@ -112,9 +112,20 @@ class NightData:
     @functools.cached_property
     def anchors(self) -> dict[str, str]:
         """The ids of the queries on the page that are shown with their documents or linked."""
-        dataset = zlib.crc32(self.night.dataset.encode())
-        ends = [*self.queries[:EXTREMES], *self.queries[-EXTREMES:]]
-        return {query.query_id: f"q{at}-{dataset:x}" for at, query in enumerate(ends)}
+        sign = _TIE if self.compares else -1.0
+        ends = [query for query in self.queries[:EXTREMES] if not self.compares or query.change < -sign]
+        ends += [query for query in self.queries[-EXTREMES:] if query.change > sign]
+        return {query.query_id: f"q{at}{self.id}" for at, query in enumerate(ends)}
+
+    @property
+    def id(self) -> str:
+        """What the ids of its part of the page end with."""
+        return f"-{zlib.crc32(self.night.dataset.encode()):x}"
+
+    @property
+    def compares(self) -> bool:
+        """Whether its queries are compared with a baseline."""
+        return any(query.before is not None for query in self.queries[:1])
 
     @property
     def row(self) -> Row | None:
@@ -381,9 +392,8 @@ def _with_documents(
     night: Night, baseline: Baseline | None, run: str, place: Place, queries: Sequence[QueryScore]
 ) -> tuple[list[QueryScore], Parts | None]:
     """The queries, those at both ends with their documents; and the parts of the difference."""
-    sign = 0.0 if baseline is None else _TIE
-    ends = [q for q in queries[:EXTREMES] if q.before is None or q.change < -sign]
-    ends += [q for q in queries[-EXTREMES:] if q not in ends and (q.before is None or q.change > sign)]
+    ends = [q for q in queries[:EXTREMES] if q.before is None or q.change < -_TIE]
+    ends += [q for q in queries[-EXTREMES:] if q not in ends and (q.before is None or q.change > _TIE)]
     is_ndcg = place[0] == "ndcg" and place[1] is not None
     changed = [q for q in queries if q.before is not None and abs(q.change) > _TIE] if is_ndcg else []
     explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_spark.report.console import is_merged
+from ndcg_spark.steps import LOGGER
 from ndcg_spark.text import message
 
 _STEP_WIDTH = 8
@@ -39,13 +41,14 @@ class _Activity:
         return Text(f"{seconds:>3} s  {self._what}", no_wrap=True, overflow="ellipsis")
 
 
-class Progress:
+class Progress(logging.Handler):
     """Lines that say what was done and, on a terminal, a spinner that says what is being done and for how long.
 
     Neither is shown where it would stand between the rows that a program reads, in another style than `table`.
     """
 
     def __init__(self, style: str = "table") -> None:
+        super().__init__()
         quiet = (style != "table" and is_merged()) or sys.stderr is None
         self._console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=quiet)
         dots = "dots" if self._console.encoding.startswith("utf") else "line"
@@ -53,24 +56,36 @@ class Progress:
         self._status = self._console.status(starting, spinner=dots) if self._console.is_terminal else None
 
     @contextlib.contextmanager
-    def running(self) -> Iterator["Progress"]:
-        """Show the spinner until the block ends."""
-        if self._status is None:
-            yield self
-            return
-        with self._status:
-            yield self
-
-    def report_step(self, step: str, sentence: str) -> None:
-        """Print that a step is done. Once stderr cannot be written to, print no more."""
-        line = message(sentence)
+    def listening(self) -> Iterator["Progress"]:
+        """Show the steps that are logged within the block."""
+        LOGGER.addHandler(self)
+        level = LOGGER.level
+        LOGGER.setLevel(logging.DEBUG)
         try:
-            self._console.print(f"{step:<{_STEP_WIDTH}} {line}")
-        except OSError:
-            self._console.quiet = True
-        self.doing(f"after {step}: {line}")
+            yield self
+        finally:
+            LOGGER.setLevel(level)
+            LOGGER.removeHandler(self)
 
-    def doing(self, sentence: str) -> None:
-        """Show on a terminal, until something else is shown, what is being done."""
+    def spinner(self) -> contextlib.AbstractContextManager[object]:
+        """Show the spinner, on a terminal, until the block ends."""
+        return self._status or contextlib.nullcontext()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print that a step is done, or show what is being done. Once stderr cannot be written to, print no more."""
+        line, step = message(record.getMessage()), getattr(record, "step", None)
+        if step is not None:
+            try:
+                self._console.print(f"{step:<{_STEP_WIDTH}} {line}")
+            except OSError:
+                self._console.quiet = True
+            line = f"after {step}: {line}"
         if self._status:
-            self._status.update(_Activity(message(sentence)))
+            self._status.update(_Activity(line))
+
+
+@contextlib.contextmanager
+def shown_steps(style: str = "table") -> Iterator[None]:
+    """Show the steps of the block, and the spinner."""
+    with Progress(style).listening() as progress, progress.spinner():
+        yield

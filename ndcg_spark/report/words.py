@@ -226,6 +226,24 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
     return steps or [Markup("Nothing has to be done.")]
 
 
+def explain(data: NightData, output: str, query: str) -> str:
+    """The command that explains a query of the run."""
+    baseline = data.baseline
+    since = ["--baseline-date", baseline.dates[-1]] if baseline and baseline.dates else []
+    since += ["--baseline", baseline.run] if baseline and baseline.run else []
+    where = (output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset)
+    return message(command("explain", *where, "--query", query, "--run", data.run, *since))
+
+
+def verdict_of(record: Row) -> tuple[str, str]:
+    """The verdict of a night in words, and its tone."""
+    verdict = record["verdict"]
+    if not verdict:
+        return "no gate", "mid"
+    tone = {"pass": "ok", "fail": "bad"}.get(verdict["verdict"], "mid")
+    return verdict_in_words({**verdict, "accepted": record["accepted"]}), tone
+
+
 def command(*words: str) -> str:
     """A command line that a shell takes as it is."""
     return shlex.join(["ndcg-spark", *words])

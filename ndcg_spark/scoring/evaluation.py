@@ -121,10 +121,12 @@ def dataset_scores(
     return whole.withColumns(described).select(*DATASET_SCORES.names)
 
 
-def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
+def ranked_documents(
+    judgments: DataFrame, results: DataFrame, evaluation: Evaluation, with_ideal: bool = True
+) -> DataFrame:
     """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order.
 
-    It has the lists of all queries of the `results`, judged or not.
+    It has the lists of all queries of the `results`, judged or not, and if wanted the ideal rankings.
     """
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.deepest_finite
@@ -132,7 +134,7 @@ def ranked_documents(judgments: DataFrame, results: DataFrame, evaluation: Evalu
     listed = documents.returned_documents(results, judged, key, convention, depth).where("on_list")
     listed = listed if convention.duplicates == "best" else documents.refuse_returned_twice(listed, ["run", *key])
     table = listed.select("run", *key, *documents.PUBLISHED)
-    if convention.ideal != "retrieved":
+    if with_ideal and convention.ideal != "retrieved":
         best = documents.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
         table = table.unionByName(best.withColumns(nothing))

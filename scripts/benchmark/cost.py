@@ -22,7 +22,6 @@ import psutil
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.clock import Clock
 from ndcg_spark.job.evaluate import evaluate_on
 
 Cost = dict[str, float]
@@ -86,7 +85,7 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
 def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path) -> Cost:
     """Evaluate as the job does; the results that it read, and the bytes of all its files."""
     config = validate({**case, "output": str(scratch / "output" / name)}, name)
-    results = evaluate_on(engine, config, lambda *_: None, Clock()).counts["results"]
+    results = evaluate_on(engine, config).counts["results"]
     return {"results": results, "input_bytes": sum(_sizes(case).values())}
 
 

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from logged import logged_steps
 from tables import result, table
 
 from ndcg_spark import Convention
@@ -97,9 +98,9 @@ def told(judged=None, runs=(), measures=None, **settings):
     config = config.model_copy(update={"convention": config.convention.replace(max_grade=3.0, order="rank")})
     counts = judged or JudgmentCounts(1, {None: 1}, [], best_grade=3.0)
     checked = CheckedTables(None, None, counts, returned(*runs))
-    said = []
     sources = [Source(None, name, "trec", []) for name in ("judgments", "results")]
-    warn_of_input(sources, checked, config, lambda step, sentence: said.append((step, sentence)))
+    with logged_steps() as said:
+        warn_of_input(sources, checked, config)
     return said
 
 

@@ -1,4 +1,4 @@
-"""How an engine gets what this process has written: in its place, as Arrow, or in a folder that both see."""
+"""How an engine gets what this process has written: in its place, or as Arrow."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import pytest
 from input_files import Session, returned, rows, written
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import engine_files
 from ndcg_spark.inputs.engine_files import read_copy
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
@@ -62,28 +62,11 @@ def test_another_engine_gets_a_small_table_as_arrow(engine, folder):
 
 
 @pytest.mark.parametrize(("most", "repeated"), [(10, 1), (1 << 16, 100_000)], ids=["in files", "as Arrow"])
-def test_a_larger_one_needs_a_folder_that_both_see(engine, folder, tmp_path, monkeypatch, most, repeated):
+def test_a_larger_one_is_refused(engine, folder, monkeypatch, most, repeated):
     monkeypatch.setattr(engine_files, "_MOST_SENT", most)
     pq.write_table(pa.table({"doc_id": ["d"] * repeated}), folder / "1.parquet")
-    with pytest.raises(
-        InputError, match=r"^results: more than 0 MB of rows .* a server does not read; .* --staging s3:"
-    ):
+    with pytest.raises(InputError, match=r"a server does not read; .* ndcg-spark convert IN OUT"):
         read_copy(engine, written_rows(folder), "results")
-    shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
-    assert len(read_copy(shared, written_rows(folder), "results").collect()) == 4 + repeated
-    (place,) = engine.session.loads
-    assert place.startswith(f"{tmp_path}/shared/inputs-")
-    assert engine.session.sent == []
-    engine.scratch.remove()
-    assert list((tmp_path / "shared").iterdir()) == []
-
-
-def test_a_shared_folder_that_cannot_be_written_is_a_failure_of_the_storage(engine, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine_files, "_MOST_SENT", 10)
-    (tmp_path / "shared").write_text("a file", encoding="utf-8")
-    shared = dataclasses.replace(engine, shared=str(tmp_path / "shared"))
-    with pytest.raises(StorageError, match=rf"^results: {tmp_path}/shared/inputs-.* cannot be written, .*; check"):
-        read_copy(shared, written_rows(folder), "results")
 
 
 def test_the_text_of_a_laptop_is_read_by_a_remote_server(engine, tmp_path):

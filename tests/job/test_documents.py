@@ -14,7 +14,7 @@ from programs import forked
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.request import ExplainRequest
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night
@@ -126,25 +126,21 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     )
     evaluated(settings)
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = explain_query(settings, ExplainRequest("q1"), _silently).explanations
+    (of_inputs,) = explain_query(settings, ExplainRequest("q1")).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
-
-
-def _silently(*_):
-    """Tells nothing."""
 
 
 def _explain_inputs(folder, query):
     from ndcg_spark.report.explanations import print_explanations
 
-    found = explain_query(configured(Path(folder)), ExplainRequest(query, "one", cutoff="4"), lambda *_: None)
+    found = explain_query(configured(Path(folder)), ExplainRequest(query, "one", cutoff="4"))
     print_explanations(found, "json")
 
 
 def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
     with_ = configuration(tmp_path)
     output = str(tmp_path / "out")
-    job.evaluate(with_(output=output, documents="all"), lambda *_: None)
+    job.evaluate(with_(output=output, documents="all"))
     kept = pq.read_table(tmp_path / "out" / "ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])

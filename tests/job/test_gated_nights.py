@@ -295,7 +295,7 @@ def _codes_of_nights(_, *nights):
     for night in nights:
         given = dict(night)
         accepted = given.pop("accepted", None)
-        outcome = evaluate(validate(given, "test"), lambda *_: None, None, accepted)
+        outcome = evaluate(validate(given, "test"), None, accepted)
         found.append([(verdict.dataset, verdict.code) for verdict in outcome.verdicts])
     return found
 

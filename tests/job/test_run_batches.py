@@ -16,6 +16,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import run_batches
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
+from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import floors
@@ -108,10 +109,12 @@ def night(folder, settings):
     """All that is known of a night, and it is removed."""
     output = folder / "output"
     wanted = settings_of(folder, output=str(output), max_rejected_fraction=0.1, **settings)
-    counts = evaluate.evaluate(wanted, lambda *_: None).counts
+    counts = evaluate.evaluate(wanted).counts
     (record,) = (night.record for night in committed(str(output)))
     tables = {}
-    for name in ("query_scores", "dataset_scores", "rejected_rows"):
+    names = ["query_scores", "dataset_scores", "rejected_rows"]
+    names += ["ranked_documents"] if "documents" in settings else []
+    for name in names:
         table = dataset.dataset(output / name, partitioning="hive").to_table().drop(["evaluation_id"])
         tables[name] = sorted(map(rounded, table.to_pylist()))
     shutil.rmtree(output)
@@ -128,6 +131,7 @@ CASES = {
     "without ranks": (False, {}, {}),
     "duplicates": (False, {}, {"change": with_duplicates}),
     "excluded documents": (True, {"exclude": {"path": "excluded.csv"}}, {}),
+    "documents": (True, {"documents": "all"}, {}),
 }
 
 
@@ -144,7 +148,7 @@ def test_a_night_is_the_same_in_batches_and_at_once(tmp_path, monkeypatch, ranks
 
 
 def scored(wanted):
-    outcome = evaluate.evaluate(wanted, lambda *_: None)
+    outcome = evaluate.evaluate(wanted)
     rows = ({**row, "evaluation_id": None} for row in outcome.dataset_scores)
     return outcome.counts, list(map(rounded, rows))
 
@@ -154,8 +158,19 @@ def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_p
     assert in_batches(scored, wanted) == at_once(scored, wanted)
 
 
+def per_query(wanted):
+    written = []
+    evaluate.evaluate(wanted, lambda *_: None, QueryScores(written.extend))
+    return [rounded({**row, "evaluation_id": None}) for row in written]
+
+
+def test_query_scores_are_the_same_in_batches_and_at_once(tmp_path):
+    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
+    assert in_batches(per_query, wanted) == at_once(per_query, wanted)
+
+
 def checked(wanted):
-    found = check.check_inputs(wanted, lambda *_: None)
+    found = check.check_inputs(wanted)
     return {**found, "judged_rate": list(map(rounded, found["judged_rate"]))}
 
 
@@ -200,7 +215,7 @@ def interrupted(wanted):
 
     Publication.write = stage_once
     try:
-        evaluate.evaluate(wanted, lambda *_: None)
+        evaluate.evaluate(wanted)
     except KeyboardInterrupt:
         return names
     finally:
@@ -224,7 +239,7 @@ def bytes_read(wanted):
         return int(Path("/proc/self/io").read_text(encoding="ascii").split()[1])
 
     before = so_far()
-    evaluate.evaluate(wanted, lambda *_: None)
+    evaluate.evaluate(wanted)
     return so_far() - before
 
 

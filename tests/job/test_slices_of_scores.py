@@ -167,7 +167,7 @@ def evaluated_with_a_lost_row(settings):
         write(publication, name, [row for row in rows if (row["run"], row["cutoff"], row["value"]) != lost])
 
     with mock.patch.object(Publication, "write_rows", losing):
-        job.evaluate(settings, lambda *_: None)
+        job.evaluate(settings)
 
 
 def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder):

@@ -8,6 +8,7 @@ import sys
 import gates
 import pytest
 from evaluations import configuration
+from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.outcome import EvaluationOutcome
@@ -96,7 +97,7 @@ def ended(tmp_path):
 
 def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     configured, told = ended
-    notify(configured(), print, 5, None, outcome(verdicts=FAILED))
+    notify(configured(), 5, None, outcome(verdicts=FAILED))
     said = told()
     assert [(each["dataset"], each["verdict"]) for each in said["verdicts"]] == [("web", "fail")]
     assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].reason)
@@ -112,7 +113,7 @@ ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), Runtim
 @pytest.mark.parametrize(("end", "code"), [*zip(ENDS, (3, 4, 2, 1, 141), strict=True)])
 def test_the_command_is_run_at_any_end(ended, end, code):
     configured, told = ended
-    with pytest.raises((SystemExit, Exception)), notifying(configured(), print):
+    with pytest.raises((SystemExit, Exception)), notifying(configured()):
         raise end
     said = told()
     assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (code, None, [], [])
@@ -122,18 +123,19 @@ def test_the_command_is_run_at_any_end(ended, end, code):
 def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):
     configured, told = ended
     monkeypatch.setenv("NDCG_SPARK_EXPORT", "nowhere")
-    finish(configured(), 137, print)
+    finish(configured(), 137)
     assert (told()["exit_code"], told()["reason"]) == (137, "ended by signal 9")
     with pytest.raises(ConfigurationError, match="nowhere names no tables"):
-        finish(configured(date="2026-11-19"), 0, print)
+        finish(configured(date="2026-11-19"), 0)
 
 
 @pytest.mark.parametrize(("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)])
 def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written):
-    steps, file = [], tmp_path / "ndcg.prom"
+    file = tmp_path / "ndcg.prom"
     settings = ended[0](metrics_file=str(file), on_end=None, date=date)
-    notify(settings, lambda step, _: steps.append(step), 0, None, outcome())
-    assert (file.exists(), steps) == (is_written, [] if is_written else ["metrics"])
+    with logged_steps() as steps:
+        notify(settings, 0, None, outcome())
+    assert (file.exists(), [step for step, _ in steps]) == (is_written, [] if is_written else ["metrics"])
 
 
 @pytest.mark.parametrize(
@@ -147,11 +149,11 @@ def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written)
 def test_failures_are_warnings(tmp_path, monkeypatch, command, reason):
     monkeypatch.setattr(hook, "_SECONDS", 0.2 if "sleep" in command else 60)
     (tmp_path / "file").touch()
-    warnings = []
     settings = configuration(tmp_path)(on_end=command, metrics_file=str(tmp_path / "file" / "x.prom"))
-    notify(settings, lambda _, said: warnings.append(said), 0, None, outcome())
-    assert [each.partition(":")[0] for each in warnings] == ["metrics-file", "on-end"]
-    assert reason in warnings[1]
+    with logged_steps() as steps:
+        notify(settings, 0, None, outcome())
+    assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file", "on-end"]
+    assert reason in steps[1][1]
 
 
 @pytest.mark.parametrize("command", [" ", "a 'b"])

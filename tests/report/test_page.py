@@ -166,12 +166,12 @@ def test_without_a_baseline_a_night_is_compared_with_the_newest_of_the_same_judg
     nights = committed(str(tmp_path))
     rows = [{"dataset": "web", "baseline_night": kept_nights.FIRST}]
     found = Baseline(found=Comparison(rows, [], []))
-    compared = comparison_of("out", nights[2], nights, found, ("ndcg", 10), lambda *_: None)
+    compared = comparison_of("out", nights[2], nights, found, ("ndcg", 10))
     assert (compared.date, list(compared.warnings)) == (kept_nights.date(0), [])
-    assert comparison_of("out", nights[1], nights, found, ("ndcg", 10), lambda *_: None) is None
+    assert comparison_of("out", nights[1], nights, found, ("ndcg", 10)) is None
     # If another is named, it says that the two do not mean the same.
     named = Baseline(date=kept_nights.date(0), found=Comparison(rows, [], ["of the comparison"]))
-    compared = comparison_of("out", nights[1], nights, named, ("ndcg", 10), lambda *_: None)
+    compared = comparison_of("out", nights[1], nights, named, ("ndcg", 10))
     differ = "the judgments of web are not those of 2026-01-01"
     assert list(compared.warnings) == [differ, "of the comparison"]
 

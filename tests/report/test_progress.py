@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.report.progress import Progress
+from ndcg_spark.report.progress import shown_steps
+from ndcg_spark.steps import LOGGER, report_step
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +18,9 @@ def _narrow_and_no_terminal(monkeypatch):
 
 
 def test_steps_are_lines_on_stderr_and_nothing_on_stdout(capsys):
-    with Progress().running() as progress:
-        progress.report_step("read", "10 results of 2 runs from [a]/b.run")
-        progress.report_step("scored", "2 query scores")
+    with shown_steps():
+        report_step("read", "10 results of 2 runs from [a]/b.run")
+        report_step("scored", "2 query scores")
     lines = ["read     10 results of 2 runs from [a]/b.run", "scored   2 query scores"]
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
@@ -29,9 +30,9 @@ def test_on_a_terminal_it_is_said_what_a_step_does_and_for_how_long(capsys, monk
     monkeypatch.setenv("COLUMNS", "100")
     seconds = iter(range(0, 10_000, 7))
     monkeypatch.setattr("ndcg_spark.report.progress.time.monotonic", lambda: next(seconds))
-    with Progress().running() as progress:
-        progress.report_step("read", "10 results")
-        progress.doing("evaluating 3,509,493 results of 143 runs")
+    with shown_steps():
+        report_step("read", "10 results")
+        LOGGER.debug("evaluating 3,509,493 results of 143 runs")
     shown = capsys.readouterr().err
     assert "\x1b[" in shown
     assert re.search(r"\d s  starting", shown)
@@ -39,10 +40,10 @@ def test_on_a_terminal_it_is_said_what_a_step_does_and_for_how_long(capsys, monk
 
 
 def test_without_a_terminal_there_are_lines_alone(capsys):
-    with Progress().running() as progress:
-        progress.doing("evaluating 10 results of 2 runs")
-        progress.report_step("documents", "kept for 57 lists")
-        progress.report_step("wrote", "/data/" + "x" * 300)
+    with shown_steps():
+        LOGGER.debug("evaluating 10 results of 2 runs")
+        report_step("documents", "kept for 57 lists")
+        report_step("wrote", "/data/" + "x" * 300)
     lines = ["documents kept for 57 lists", "wrote    /data/" + "x" * 300]
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
@@ -51,8 +52,8 @@ def test_without_a_terminal_there_are_lines_alone(capsys):
 def test_under_spark_submit_no_step_stands_between_rows_for_programs(capsys, monkeypatch, terminal):
     monkeypatch.setenv("TTY_COMPATIBLE", terminal)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    with Progress("csv").running() as progress:
-        progress.report_step("read", "10 results")
+    with shown_steps("csv"):
+        report_step("read", "10 results")
     assert capsys.readouterr() == ("", "")
 
 
@@ -66,20 +67,27 @@ def test_under_spark_submit_no_step_stands_between_rows_for_programs(capsys, mon
     ],
 )
 def test_a_name_is_shown_as_it_is_and_cannot_steer_the_terminal(capsys, name, shown):
-    Progress().report_step("read", f"10 results of {name}")
+    with shown_steps():
+        report_step("read", f"10 results of {name}")
     assert capsys.readouterr().err == f"read     10 results of {shown}\n"
 
 
 def test_a_step_tells_no_secret(capsys):
-    Progress().report_step("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
+    with shown_steps():
+        report_step("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
     assert capsys.readouterr().err == "wrote    s3://***@bucket/out?token=***\n"
 
 
 def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
-        progress = Progress()
-        progress.report_step("read", "10 results")
-        progress.report_step("scored", "2 query scores")
+        with shown_steps():
+            report_step("read", "10 results")
+            report_step("scored", "2 query scores")
         # What is in its buffer must go somewhere, or closing it fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+def test_a_step_of_the_library_prints_nothing(capsys):
+    report_step("read", "10 results")
+    assert capsys.readouterr() == ("", "")

@@ -25,7 +25,7 @@ def hashes(session, folder, *names):
     for name in names:
         settings = {"judgments": {"path": str(folder / name)}, "results": {"path": str(folder / "run.txt")}}
         output = str(folder / f"out of {name}")
-        job.evaluate(config.validate({**settings, "cutoffs": [1, 10], "output": output}, "test"), lambda *_: None)
+        job.evaluate(config.validate({**settings, "cutoffs": [1, 10], "output": output}, "test"))
         rows = read_scores(output, "query_scores", session).select("query_id", "judgments_hash").distinct().collect()
         assert len(rows) == len({query for query, _ in rows})
         found.append(dict(map(tuple, rows)))

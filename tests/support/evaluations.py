@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import sessions
+from logged import logged_steps
 
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
@@ -35,17 +36,12 @@ def evaluated(
 ) -> tuple[EvaluationOutcome, Told]:
     """The outcome on the session of the tests, and the steps that were told; after each, `then` is called with it."""
     sessions.engine()
-    told = []
-
-    def tell(step: str, sentence: str) -> None:
-        told.append((step, sentence))
-        then(step)
-
-    return evaluate.evaluate(settings, tell), told
+    with logged_steps(then) as told:
+        return evaluate.evaluate(settings), told
 
 
 def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     sessions.engine()
-    told = []
-    return check.check_inputs(settings, lambda step, sentence: told.append((step, sentence))), told
+    with logged_steps() as told:
+        return check.check_inputs(settings), told

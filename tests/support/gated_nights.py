@@ -64,7 +64,7 @@ def evaluate(night: dict[str, Any]) -> dict[str, Any]:
 
     given = dict(night)
     accepted = given.pop("accepted", None)
-    outcome = evaluate(validate(given, "test"), lambda *_: None, None, accepted)
+    outcome = evaluate(validate(given, "test"), None, accepted)
     (verdict,) = outcome.verdicts
     found = verdict.as_json()
     kept = ("verdict", "code", "exit_code", "reason", "warnings", "findings")

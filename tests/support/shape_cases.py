@@ -279,7 +279,7 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
             settings = config.validate({k: {**usual, **writers}[k](Path(name)) for k in usual}, "test")
             sources = sources_of(engine, settings)
             if checked:
-                held = effective_config(settings, sources, lambda *_: None)
+                held = effective_config(settings, sources)
                 return sum(run.rows for run in check_tables(*sources, held).result_counts.runs)
             schema = (JUDGMENTS, RESULTS)[number]
             table = casting.conform(sources[number].table, schema, "test")

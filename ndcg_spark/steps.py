@@ -1,0 +1,50 @@
+"""The steps of a command: each is logged when it begins and when it is done, and measured. The library prints none."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+
+#: Steps that are done are records of level INFO with a `step`, what is being done is one of level DEBUG.
+LOGGER = logging.getLogger("ndcg_spark.steps")
+
+
+def report_step(step: str, sentence: str) -> None:
+    """Log that a step is done."""
+    LOGGER.info("%s", sentence, extra={"step": step})
+
+
+@contextlib.contextmanager
+def hidden(*steps: str) -> Iterator[None]:
+    """Log none of these steps within the block, or none at all without names."""
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return bool(steps) and getattr(record, "step", None) not in steps
+
+    LOGGER.addFilter(is_shown)
+    try:
+        yield
+    finally:
+        LOGGER.removeFilter(is_shown)
+
+
+class Clock:
+    """Measures steps in seconds, and logs what each does; a step that runs more than once is summed up."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    @contextlib.contextmanager
+    def step(self, name: str, activity: str) -> Iterator[None]:
+        """Measure the block as the step of this name, and log what it does."""
+        LOGGER.debug("%s", activity)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
+
+    def with_total(self) -> dict[str, float]:
+        """The seconds of every step so far, and in all since the clock was made."""
+        return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}

@@ -1,0 +1,25 @@
+"""The steps that are logged."""
+
+import contextlib
+import logging
+
+from ndcg_spark.steps import LOGGER
+
+
+@contextlib.contextmanager
+def logged_steps(then=lambda step: None):
+    """A list that gets the name and the sentence of each step of the block; after each, `then` is called with it."""
+    steps, handler = [], logging.Handler(logging.INFO)
+
+    def emit(record):
+        steps.append((record.step, record.getMessage()))
+        then(record.step)
+
+    handler.emit = emit
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield steps
+    finally:
+        LOGGER.setLevel(logging.NOTSET)
+        LOGGER.removeHandler(handler)
