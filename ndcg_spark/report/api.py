@@ -14,9 +14,11 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.report.baseline import Baseline
 from ndcg_spark.report.explanations import explanation_view
-from ndcg_spark.report.reports import write_report
+from ndcg_spark.report.files import refuse_unwritable, write_file
+from ndcg_spark.report.labels import Labels, read_labels
+from ndcg_spark.report.night_data import Request
+from ndcg_spark.report.page import Page, read_page
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import View
@@ -70,30 +72,25 @@ def report_night(
     measure: str | None = None,
     baseline: str | None = None,
     baseline_date: _Date = None,
-    slices: str | None = None,
-) -> View:
-    """The report of a night as a page, as the command `report` writes it. Needs the extra `report`.
+    labels: _Path | None = None,
+) -> Page:
+    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its first sentences.
 
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
-    newest night, compared as its gate did, else with the newest comparable one; `slices` is a file of attributes, and
-    needs a baseline.
-
-    Returns
-    -------
-    View
-        The page in a notebook; the answer and the runs for `print`; `to_pandas` and `to_arrow` have the rows of
-        DATASET_SCORES of the night.
+    newest night, compared as its gate did, else with the newest comparable one.
 
     Raises
     ------
     NdcgSparkError
-        The same errors as the command: ConfigurationError, StorageError, EngineError.
+        The same errors as the command: ConfigurationError, StorageError.
     """
-    requested = Baseline(baseline, _text(baseline_date), slices)
-    if slices and not requested.is_named:
-        raise ConfigurationError("slices: they need a comparison; give baseline or baseline_date too")
-    html = None if file is None else Path(file)
-    return write_report(str(output), html, _text(date), dataset, run, measure, requested)
+    if file is not None:
+        refuse_unwritable("html", Path(file))
+    request = Request(dataset, run, measure, baseline, _text(baseline_date))
+    page = read_page(str(output), _text(date), request, read_labels(Path(labels)) if labels else Labels())
+    if file is not None:
+        write_file("report", Path(file), page.html.encode())
+    return page
 
 
 def gate_night(

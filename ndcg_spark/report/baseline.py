@@ -82,7 +82,9 @@ def choose(
         found = next((each for each in nights if (each.dataset, each.evaluated_on) == (night.dataset, date)), None)
         found = next(good, None) if date in ("good", "last_good") else found
         if found is None:
-            raise ConfigurationError(f"baseline-date: {night.dataset} has no night {date}; ndcg-spark nights lists them")
+            raise ConfigurationError(
+                f"baseline-date: {night.dataset} has no night {date}; ndcg-spark nights lists them"
+            )
         return Baseline(run, [found], [found.evaluated_on], is_good=date in ("good", "last_good"))
     if run is not None:
         if run not in runs:
@@ -99,7 +101,7 @@ def choose(
     same = [each for each in before if _meaning(each) == _meaning(night)]
     if same:
         return Baseline(None, same[-1:], [same[-1].evaluated_on])
-    return Baseline(runs[0], is_leader=True) if len(runs) > 1 and not verdict else None
+    return Baseline(runs[0], is_leader=True) if len(runs) > 1 else None
 
 
 def _meaning(night: Night) -> tuple[str | None, str]:

@@ -10,7 +10,8 @@ from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night_data import NightData, QueryScore
 from ndcg_spark.report.words import command
-from ndcg_spark.tables.comparisons import in_words, interval, p_value, won_tied_lost
+from ndcg_spark.tables.comparison_notes import in_words
+from ndcg_spark.tables.comparisons import interval, p_value, won_tied_lost
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.text import message
@@ -109,7 +110,8 @@ def _runs(data: NightData) -> TextTable:
 
 def _measures(data: NightData) -> TextTable:
     columns = [name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"), *_compared()]
-    return text_table([*columns, number("queries", form=counted)], data.measures, title=f"{data.run[:200]} by every measure")
+    title = f"{data.run[:200]} by every measure"
+    return text_table([*columns, number("queries", form=counted)], data.measures, title=title)
 
 
 def _slices(data: NightData) -> TextTable:
@@ -130,12 +132,15 @@ def _coverage(data: NightData, output: str | None) -> TextTable:
     """How much of the run was measured, and which judged documents nobody returned."""
     rows = [[label, data.mean[count]] for count, label in _COVERAGE.items()]
     if data.row:
-        rows += [["compared with the baseline", data.row["queries"]], ["scored by one side only", data.row["unpaired_queries"]]]
+        rows.append(["compared with the baseline", data.row["queries"]])
+        rows.append(["scored by one side only", data.row["unpaired_queries"]])
     notes = []
     if data.never_returned:
         never, every = data.never_returned
         depth = f"Documents are kept down to rank {data.kept_depth}."
-        notes.append(f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run. {depth}")
+        notes.append(
+            f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run. {depth}"
+        )
     if data.has_documents and output:
         where = (output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset)
         notes.append(f"Which documents to judge next: {message(command('judge-next', *where))}")
@@ -151,7 +156,10 @@ def _origins(data: NightData) -> TextTable:
     rows = [("convention", f"{record['convention']}: {record['formula']}")]
     if data.baseline and data.baseline.dates:
         rows.append(("baseline", ", ".join(data.baseline.dates)))
-    rows += [(field.replace("_", " "), str(record.get(field) or "-")) for field in ("evaluation_id", "committed_at", "engine")]
+    rows += [
+        (field.replace("_", " "), str(record.get(field) or "-"))
+        for field in ("evaluation_id", "committed_at", "engine")
+    ]
     rows += [(package, str(version)) for package, version in record.get("versions", {}).items()]
     for table, source in record.get("inputs", {}).items():
         files = [file["path"] for file in source.get("files", [])]
@@ -161,5 +169,3 @@ def _origins(data: NightData) -> TextTable:
         rows.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
     rows += [("note", note["text"]) for note in data.night.notes]
     return text_table([name("what", 0), name("value", 1)], rows)
-
-

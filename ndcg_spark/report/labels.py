@@ -1,6 +1,7 @@
 """Texts of queries, and titles and links of documents, which stand where their ids would."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 from markupsafe import Markup
@@ -9,7 +10,7 @@ from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.text import printable
 
 #: A longer label is cut.
-_LONGEST = 160
+_LONGEST = 80
 
 
 def name(text: str) -> Markup:
@@ -42,7 +43,9 @@ class Labels:
 
 
 def _titled(identifier: str, label: str | None) -> Markup:
-    return Markup('<span title="{}">{}</span>').format(printable(identifier)[:200], name(label)) if label else name(identifier)
+    if label is None:
+        return name(identifier)
+    return Markup('<span title="{}">{}</span>').format(printable(identifier)[:200], name(label))
 
 
 def read_labels(file: Path) -> Labels:
@@ -55,16 +58,20 @@ def read_labels(file: Path) -> Labels:
     """
     import pandas as pd
 
-    readers = {".parquet": pd.read_parquet, ".jsonl": lambda path: pd.read_json(path, lines=True, dtype=str)}
-    separator = "\t" if file.suffix == ".tsv" else ","
-    reader = readers.get(file.suffix, lambda path: pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False))
+    path = file.expanduser()
     try:
-        frame = reader(file.expanduser())
+        if file.suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        elif file.suffix == ".jsonl":
+            frame = pd.DataFrame([json.loads(line) for line in path.read_text("utf-8").splitlines()])
+        else:
+            frame = pd.read_csv(path, sep="\t" if file.suffix == ".tsv" else ",", dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
-    if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
-        raise ConfigurationError(f"labels: {file} needs the columns query_id and text, or doc_id, text and perhaps link")
-    rows = [{key: value for key, value in row.items() if value not in (None, "")} for row in frame.to_dict("records")]
-    queries = {str(row["query_id"]): str(row.get("text", "")) for row in rows if "query_id" in row}
-    documents = {str(row["doc_id"]): (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
+    columns = {*map(str, frame.columns)}
+    if "text" not in columns or not columns & {"query_id", "doc_id"}:
+        raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
+    rows = [{str(key): str(value) for key, value in row.items() if value} for row in frame.to_dict("records")]
+    queries = {row["query_id"]: row["text"] for row in rows if "query_id" in row and "text" in row}
+    documents = {row["doc_id"]: (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
     return Labels(queries, documents)

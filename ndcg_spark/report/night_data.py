@@ -239,7 +239,7 @@ class _Comparison:
         if self._baseline.name is None:
             return rows
         key = ("run", "attribute", "value")
-        found = {tuple(row[name] for name in key): row for row in rows}
+        found: dict[tuple[Any, ...], dict[str, Any]] = {tuple(row[name] for name in key): row for row in rows}
         for row in NightRows(self._night).comparisons():
             dates = [] if row["baseline_night"] is None else [row["baseline_night"].isoformat()]
             named = row["baseline"] == self._baseline.of(row["run"])
@@ -256,7 +256,8 @@ class _Comparison:
             if row and measured and result["baseline"] == self._baseline.name and not result["weighted"]:
                 names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
                 numbers = {name: result[name] for name in names if result[name] is not None}
-                row.update(numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}))
+                decided = {"conclusion": "worse"} if result["result"] == "fail" else {}
+                row.update(numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}), **decided)
         return list(found.values())
 
     def measures(self, run: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -270,7 +271,7 @@ class _Comparison:
     def queries(self, place: Place, run: str) -> list[QueryScore]:
         """The queries that a run and its baseline both have a score of."""
         sides = self._sides_at(place)
-        if sides is None or run == self._baseline.run and not self._baseline.dates:
+        if sides is None or (run == self._baseline.run and not self._baseline.dates):
             return []
         own, theirs = sides.own.scores(run), sides.baseline.scores(self._baseline.of(run))
         paired = ~np.isnan(own - theirs)
@@ -371,7 +372,7 @@ def _chosen(night: Night, runs: Sequence[str], compared: Mapping[str, Row], base
 def _causes(slices: Iterable[Row], row: Row | None) -> list[Row]:
     """The share of a difference that each slice has, the largest first; none where a difference may be chance."""
     low, high = (None, None) if row is None else (row["interval_low"], row["interval_high"])
-    if row is None or low is None or low <= 0 <= high:
+    if row is None or low is None or high is None or low <= 0 <= high:
         return []
     total = row["difference"] * row["queries"]
     found = [
@@ -439,7 +440,9 @@ def _until(trends: Sequence[TrendLine], date: str) -> TrendLine | None:
     """The last nights of a trend up to a date."""
     for line in trends:
         until = sum(point.date <= date for point in line.points)
-        cut = {name: values[:until][-_NIGHTS:] for name, values in vars(line).items() if isinstance(values, list)}
+        cut: dict[str, Any] = {
+            name: values[:until][-_NIGHTS:] for name, values in vars(line).items() if isinstance(values, list)
+        }
         return dataclasses.replace(line, **cut) if until else None
     return None
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.facts import ReturnedDocument
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
@@ -24,6 +23,7 @@ from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.labels import Labels, name
 from ndcg_spark.report.night_data import NightData, QueryScore, Request, night_data
 from ndcg_spark.steps import hidden, report_step
+from ndcg_spark.tables.comparison_notes import in_words
 from ndcg_spark.tables.table import TextTable, sort_key, text_table
 from ndcg_spark.tables.table import name as text_column
 from ndcg_spark.tables.writers import rendered
@@ -42,6 +42,17 @@ class Page:
 
     html: str
     parts: Sequence[NightData]
+
+    def _repr_html_(self) -> str:
+        # A document of its own, as its style and its script are for a whole page.
+        style = "width: 100%; height: 80vh"
+        return f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" style="{style}"></iframe>'
+
+    def __repr__(self) -> str:
+        shown = ((data.night.dataset, words.banner(data)) for data in self.parts)
+        return "\n".join(
+            f"{dataset}: {top.word}: {top.headline.striptags()} {top.sentence.striptags()}" for dataset, top in shown
+        )
 
 
 def read_page(
@@ -146,7 +157,9 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
 
     def overview() -> TextTable:
         columns = [
-            text_column("dataset", lambda data: Markup('<a href="#dataset{}">{}</a>').format(data.id, name(data.night.dataset))),
+            text_column(
+                "dataset", lambda data: Markup('<a href="#dataset{}">{}</a>').format(data.id, name(data.night.dataset))
+            ),
             text_column("verdict", lambda data: words.banner(data).word.lower()),
             text_column("run", lambda data: data.run),
             text_column("difference", lambda data: words.change((data.row or {}).get("difference"))),
@@ -168,7 +181,7 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
         bars=shapes.bars,
         before=lambda data: f"{data.baseline.of(data.run)}{data.baseline.newest}",
         cause=words.cause,
-        conclusion=words.in_words,
+        conclusion=in_words,
         details=lambda data: details.parts_of(data, labels, output),
         explain=lambda data, query: words.explain(data, str(output), query.query_id),
         forest=shapes.forest,
@@ -189,7 +202,9 @@ def _grade(row: ReturnedDocument | None) -> str:
 
 
 def _side_by_side(query: QueryScore) -> Iterator[tuple[int, ReturnedDocument | None, ReturnedDocument | None]]:
-    lists = [facts.listed[: min(facts.cutoff or _RANKS, _RANKS)] if facts else [] for facts in (query.facts, query.newest)]
+    lists = [
+        facts.listed[: min(facts.cutoff or _RANKS, _RANKS)] if facts else [] for facts in (query.facts, query.newest)
+    ]
     for rank, (now, was) in enumerate(itertools.zip_longest(*lists), 1):
         yield rank, now, was
 

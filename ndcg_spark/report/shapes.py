@@ -5,16 +5,17 @@ from typing import Any
 
 from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.report.night_data import NightData
+from ndcg_spark.report.words import TONES
 
 #: At most so many runs and bars are drawn.
-_RUNS, _BARS = 12, 240
+_RUNS, _BARS = 6, 240
 
 
 def forest(data: NightData) -> dict[str, Any]:
     """The differences of runs with their intervals, the run in detail and then the surest ones first."""
     rows = [row for row in data.compared.values() if row["difference"] is not None]
-    sure = sorted(rows, key=lambda row: (row["run"] != data.run, row["conclusion"] not in ("worse", "better")))
-    shown = sorted(sure[:_RUNS], key=lambda row: (row["difference"], row["run"]))
+    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
+    shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run)
     limit = None if result is None or not result["allowed"] else -result["allowed"]
     ends = [end for row in shown for end in (row["interval_low"], row["interval_high"], row["difference"])]
@@ -25,7 +26,8 @@ def forest(data: NightData) -> dict[str, Any]:
     def at(value: float | None) -> float | None:
         return None if value is None else 4 + 92 * (value - low) / width
 
-    marks = [{"row": row, "at": at(row["difference"]), "low": at(row["interval_low"]), "high": at(row["interval_high"])} for row in shown]
+    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in shown]
     return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": len(rows) - len(shown)}
 
 
@@ -51,7 +53,13 @@ def trend(line: TrendLine) -> dict[str, Any]:
         if point.band:
             ranges[-1].append((place(at, point.band.high), place(at, point.band.low)))
     areas = [" ".join([*(one for one, _ in area), *(other for _, other in reversed(area))]) for area in ranges if area]
-    return {"lines": [" ".join(part) for part in parts], "areas": areas, "last": parts[-1][-1], "low": low, "high": high}
+    return {
+        "lines": [" ".join(part) for part in parts],
+        "areas": areas,
+        "last": parts[-1][-1],
+        "low": low,
+        "high": high,
+    }
 
 
 def bars(changes: Sequence[float]) -> list[tuple[float, float]]:

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from ndcg_spark.report.baseline import Row, day
 from ndcg_spark.report.labels import Labels, name
 from ndcg_spark.report.night_data import NightData
-from ndcg_spark.tables.comparison_notes import CONCLUSIONS, in_words
+from ndcg_spark.tables.comparison_notes import in_words
 from ndcg_spark.tables.verdicts import in_words as verdict_in_words
-from ndcg_spark.text import message, printable
+from ndcg_spark.text import message
 
 #: What happened to relevant documents, by the keys of `Parts.sums`.
 WHAT = {
@@ -40,12 +40,12 @@ class Banner(NamedTuple):
 
 def score(value: float | None) -> str:
     """A score to three decimals."""
-    return "–" if value is None else f"{value:.3f}"
+    return "-" if value is None else f"{value:.3f}"
 
 
 def change(value: float | None) -> str:
     """A difference to three decimals with its sign."""
-    return "–" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
+    return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def p(value: float) -> str:
@@ -60,9 +60,11 @@ def banner(data: NightData) -> Banner:
     if verdict is None:
         return Banner("NO GATE", tone, _headline(data), _join([*_evidence(data), *_others(data)]))
     tone = {"fail": "bad", "pass": "ok"}.get(verdict["verdict"], "mid")
-    said, words = [Markup.escape(message(verdict["sentence"]))], verdict_in_words({**verdict, "accepted": None}).upper()
+    words = verdict_in_words({**verdict, "accepted": None}).upper()
+    said = [Markup.escape(_sentence(message(verdict["sentence"])))]
     result = data.result(data.run)
-    is_about_run = row is not None and (verdict["verdict"] == "pass" or (result or {}).get("result") == verdict["verdict"])
+    word = verdict["verdict"]
+    is_about_run = row is not None and (word == "pass" or (result is not None and result["result"] == word))
     if is_about_run:
         headline, said = _headline(data), _evidence(data)
     else:
@@ -83,9 +85,10 @@ def _headline(data: NightData) -> Markup:
         return Markup("{} scores {}; {}.").format(run, mean, missing)
     if baseline.is_leader:
         best = score(data.scores[data.runs[0], data.place[1]][data.place[0]])
-        text = "{} is best: {}, ahead of {} by {}."
-        return Markup(text).format(name(data.runs[0]), best, run, score(-row["difference"]))
-    than = Markup(" than {}").format(name(baseline.label)) if baseline.run else ""
+        ahead = (best, run, score(-row["difference"]))
+        return Markup("{} is best: {}, ahead of {} by {}.").format(name(data.runs[0]), *ahead)
+    joined = " as" if row["conclusion"] == "same" else " than"
+    than = Markup("{} {}").format(joined, name(baseline.label)) if baseline.run else ""
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
     failed = (data.result(data.run) or {}).get("result") == "fail"
@@ -93,8 +96,8 @@ def _headline(data: NightData) -> Markup:
     if word in TONES:
         is_what = Markup("{}{}").format(word, than)
     else:
-        is_what = Markup("the same" if word == "same" else "not shown to differ")
-        is_what += Markup(" from {}").format(name(baseline.label)) if baseline.run else ""
+        side = "worse" if row["difference"] < 0 else "better"
+        is_what = Markup("{}{}").format("the same" if word == "same" else f"not shown to be {side}", than)
     direction = "down" if row["difference"] < 0 else "up"
     by, since = score(abs(row["difference"])), _since(data) if word in TONES else ""
     means = (score(row["mean"]), direction, by, score(row["baseline_mean"]), since)
@@ -130,25 +133,28 @@ def _evidence(data: NightData) -> list[Markup]:
         sure.insert(0, f"95 % interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     if "doubt" in row["flags"]:
         chance = "the two tests disagree about whether it is chance"
+    elif row["conclusion"] == "same":
+        chance = "the difference is certainly too small to matter"
     else:
         chance = "it is not chance" if row["conclusion"] in TONES else "it may be chance"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if result is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
-    said.append(Markup("{}{}.").format(numbers[0].upper(), numbers[1:]))
+    said.append(Markup.escape(_sentence(numbers)))
     detectable = row["minimum_detectable"]
-    if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.01:
-        said.append(Markup("With {:,} queries a difference below {:.2f} is hardly detected.").format(row["queries"], detectable))
+    if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.02:
+        power = (row["queries"], detectable)
+        said.append(Markup("With {:,} queries a difference below {:.2f} is hardly detected.").format(*power))
     return said
 
 
 def cause(found: Row, row: Row) -> Markup:
     """The share of a difference that a slice has."""
     what = "loss" if row["difference"] < 0 else "gain"
-    text = "{} = {}: {:,} of {:,} queries, {:.0f} % of the {}."
+    slice_of = (name(found["attribute"]), name(found["value"]))
     shares = (found["queries"], found["of_queries"], 100 * found["share"], what)
-    return Markup(text).format(name(found["attribute"]), name(found["value"]), *shares)
+    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*slice_of, *shares)
 
 
 def _others(data: NightData) -> list[Markup]:
@@ -169,14 +175,15 @@ def _others(data: NightData) -> list[Markup]:
 def against_last_night(data: NightData) -> str:
     """How the score is against the night before, unless that is the baseline."""
     points = data.trend.points if data.trend else []
-    if len(points) < 2 or points[-1].value is None:
+    if len(points) < 2:
         return ""
     before, tonight = points[-2:]
     if tonight.breaks:
-        return f"{' and '.join(tonight.breaks)} changed since {day(before.date)}, so that the scores cannot be compared."
-    if before.value is None or (data.baseline and list(data.baseline.dates) == [before.date]):
+        return f"Since {day(before.date)} other {' and '.join(tonight.breaks)}: the line is not joined."
+    if before.value is None or tonight.value is None or (data.baseline and list(data.baseline.dates) == [before.date]):
         return ""
-    return f"The night before, {day(before.date)}: {score(before.value)}, so {change(tonight.value - before.value)} since."
+    by = change(tonight.value - before.value)
+    return f"The night before, {day(before.date)}: {score(before.value)}, so {by} since."
 
 
 def unjudged(data: NightData) -> str:
@@ -200,15 +207,15 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
     steps: list[Markup] = []
     is_lost = row is not None and (row["difference"] or 0.0) < 0 and "unchanged" not in row["flags"]
     if verdict and verdict.get("same_results"):
-        said = "The results are those of {}: check that the system produced new output."
-        steps.append(Markup(said).format(day(verdict["same_results"])))
+        since = day(verdict["same_results"])
+        steps.append(Markup("The results are those of {}: check that the system has new output.").format(since))
     if verdict and verdict["verdict"] == "none" and str(verdict["reason"]).startswith("missing_"):
         steps.append(_step("When it has arrived, evaluate the night again:", "evaluate", *configured))
     worst = [query for query in data.queries[:2] if query.before is not None and query.change < 0]
     if is_lost and worst:
         link = Markup('<a href="#{}">{}</a>')
         opened = _and(link.format(data.anchors[each.query_id], labels.query(each.query_id)) for each in worst)
-        left = [{change.doc_id for change in query.changes if change.what == "left" and change.part < 0} for query in worst]
+        left = [{lost.doc_id for lost in query.changes if lost.what == "left" and lost.part < 0} for query in worst]
         both = len(left[0] & left[1]) if len(left) == 2 else 0
         same = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
         steps.append(Markup("Open {}{}.").format(opened, same))
@@ -216,9 +223,9 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
         said = "Have the unjudged documents judged; this decides whether the drop is real:"
         steps.append(_step(said, "judge-next", *where, "--run", data.run))
     if row is not None and not data.has_documents and "unchanged" not in row["flags"]:
-        said = "Keep the documents, so that a query shows what it lost:"
-        command = ("evaluate", *configured, "--documents", "all") if file else ("evaluate", "...", "--documents", "all")
-        steps.append(_step(said, *command))
+        said = "Evaluate with --documents all, so that queries show what moved"
+        evaluate = ("evaluate", *configured, "--documents", "all")
+        steps.append(_step(f"{said}:", *evaluate) if file else Markup("{}.").format(said))
     if verdict and verdict["verdict"] != "pass" and not record["accepted"] and file and where:
         said = "If this is as it should be, accept the night as a baseline of later ones:"
         accept = ("--config", str(file), "--accept-baseline", "say why")
@@ -251,6 +258,11 @@ def command(*words: str) -> str:
 
 def _step(said: str, *words: str) -> Markup:
     return Markup("{} <code>{}</code>").format(said, message(command(*words)))
+
+
+def _sentence(text: str) -> str:
+    """With a capital, as it begins one, and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _and(parts: Iterable[Markup]) -> Markup:

@@ -45,7 +45,7 @@ class TextTable:
 class Figure(str):
     """A cell about a number, which stands on the right and is sorted by its value, NaN where it has none."""
 
-    __slots__ = ("value",)
+    value: float
 
     def __new__(cls, text: str, value: float | None = None) -> "Figure":
         """The text of a cell, and its value, by default the first number in the text."""
@@ -101,10 +101,7 @@ class TextColumn:
     def cell(self, row: Any) -> str:
         """The text of the cell, made printable so that no name can control a terminal; our own markup as it is."""
         key: Any = self.heading.replace(" ", "_") if self.value is None else self.value
-        if callable(key):
-            value = key(row)
-        else:
-            value = row[key] if hasattr(row, "__getitem__") else getattr(row, key)
+        value = key(row) if callable(key) else row[key] if hasattr(row, "__getitem__") else getattr(row, key)
         if hasattr(value, "__html__"):
             return value  # type: ignore[no-any-return]
         text = printable(self.form(value))
