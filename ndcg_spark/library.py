@@ -20,7 +20,7 @@ from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame
-from ndcg_spark.inputs.dictionaries import RUN
+from ndcg_spark.inputs.memory import RUN
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, scores_of
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ndcg_spark import config_values
-from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD
+from ndcg_spark.config_values import LAST_GOOD, RECENT_GOOD, Strict
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
-from ndcg_spark.table_config import Strict
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")

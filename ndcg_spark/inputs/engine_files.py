@@ -5,10 +5,10 @@ machine are read through a temporary folder of links with plain names: one read,
 elsewhere are read by their paths.
 """
 
-import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,11 +19,10 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failures, reason_of
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import table_logs
+from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
-from ndcg_spark.inputs.storage import is_local, local
+from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.schemas import INTERNAL, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
@@ -41,16 +40,18 @@ def read_paths(
 
     InputError if it cannot, MissingInputError if a path does not exist; EngineError if the storage or its client fails.
     """
+    if engine.kind == "embedded":
+        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
+        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
+        literal = [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
+    else:
+        literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     try:
-        table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
+        table = engine.session.read.format(kind).options(**options).load(literal)
         _ = table.schema
     except PySparkException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            absent = (error.getMessageParameters() or {}).get("path", paths[0])
-            raise MissingInputError(
-                f"{where}: no such path for {engine.name}, {absent}; check the spelling, and the date if it is part of "
-                "it"
-            ) from error
+            raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
         raise InputError(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
         ) from error
@@ -71,10 +72,14 @@ def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> 
     far = [file for file in files if not (file.found and is_local(file.path))]
     tables = [_by_links(engine, kind, near, where)] if near else []
     tables += _by_paths(engine, kind, far, where) if far else []
+    return union_all(tables)
+
+
+def union_all(tables: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
     while len(tables) > 1:
-        # A tree of unions, as a long chain overflows an engine's stack.
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [pair[0].unionByName(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
+        tables = [reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), pair) for pair in pairs]
     return tables[0]
 
 
@@ -90,27 +95,6 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
 
 
-def far_file(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file with the size of all files there.
-
-    Raises
-    ------
-    MissingInputError
-        Nothing is there, or no file.
-    TableLogError
-        It is a table with a log.
-    """
-    every = {"recursiveFileLookup": "true"}
-    sizes = [row["length"] for row in read_paths(engine, "binaryFile", [path], where, every).select("length").collect()]
-    if not sizes:
-        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
-    for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
-        with contextlib.suppress(PySparkException):
-            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
-            table_logs.refuse((row["path"] for row in found), where)
-    return File(path, sum(sizes))
-
-
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
     """Writes parts of a table and reads all of them, as `Source.materialize`; None where that is expensive."""
     if engine.kind != "embedded":
@@ -123,15 +107,6 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize
-
-
-def _literal(engine: Engine, paths: list[str]) -> list[str]:
-    """The paths with every wildcard escaped, so that each stands for one file only."""
-    if engine.kind == "embedded":
-        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
-        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
-        return [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
-    return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
 def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:
@@ -163,9 +138,14 @@ def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> D
     try:
         table = read_paths(engine, kind, [str(root)], where)
     except InputError as error:
-        raise InputError(_with_users_files(str(error), root, files)) from error
-    keys = [key for key, _ in files[0].partition]
-    return _with_folders(table, {key: _value(F.col(f"{OWN}folder_{at}")) for at, key in enumerate(keys)})
+        # The message names the user's files in place of our links to them.
+        link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:orc|parquet))?")
+        first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
+        raise InputError(link.sub(lambda at: files[int(at[1])].path if at[1] else first, str(error))) from error
+    values = {key: F.col(f"{OWN}folder_{at}") for at, (key, _) in enumerate(files[0].partition)}
+    return _with_folders(
+        table, {key: F.when(value != _NULL, F.substring(value, 2, 1 << 20)) for key, value in values.items()}
+    )
 
 
 def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
@@ -192,14 +172,3 @@ def _with_folders(table: DataFrame, values: Mapping[str, Column]) -> DataFrame:
 def _folder(value: str | None) -> str:
     """The name of a link's folder for a value of a file's folder."""
     return _NULL if value is None else _VALUE + _UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", value)
-
-
-def _value(folder: Column) -> Column:
-    return F.when(folder != _NULL, F.substring(folder, 2, 1 << 20))
-
-
-def _with_users_files(text: str, root: Path, files: Sequence[File]) -> str:
-    """A message with the user's files in place of our links to them."""
-    link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:orc|parquet))?")
-    first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
-    return link.sub(lambda found: files[int(found.group(1))].path if found.group(1) else first, text)

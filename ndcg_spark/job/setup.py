@@ -8,7 +8,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.read import (
     Source,
@@ -18,14 +18,12 @@ from ndcg_spark.inputs.read import (
     read_results,
     read_weights,
 )
-from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -51,7 +49,6 @@ class Context:
     sources: Sources
     evaluation: Evaluation
     #: Size and time of every file before the tables were checked.
-    stamps: dict[str, Stamp]
     clock: Clock
     #: Called when the engine is no longer needed.
     release: Callable[[], object] = lambda: None
@@ -78,7 +75,7 @@ def context_of(
     """
     sources = sources or sources_of(engine, config)
     config = effective_config(config, sources)
-    return Context(engine, config, sources, evaluation_of(engine, config), stamps_of(sources), clock or Clock())
+    return Context(engine, config, sources, evaluation_of(engine, config), clock or Clock())
 
 
 def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
@@ -122,8 +119,6 @@ def effective_config(config: EvaluationConfig, sources: Sources) -> EvaluationCo
     Reports that, and what was recognised in the tables. The convention of what is returned has the options that are
     used, so its label and its description include them too.
     """
-    for note in config.notes:
-        report_step("paths", note)
     for source in (source for each in sources for source in each.sources):
         for note in source.notes:
             report_step("read", f"{source.name}: {note}")

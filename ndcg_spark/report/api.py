@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
 from ndcg_spark.comparison.trend_data import TrendRequest, lines
-from ndcg_spark.config import NOT_READ, load_gate, validate
+from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
@@ -119,7 +119,8 @@ def gate_night(
         The same errors as the command. A night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
+    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
 
@@ -180,8 +181,7 @@ def explain(
     from ndcg_spark.job.explain import explain_query
     from ndcg_spark.library import graded_judgments, results_with_runs, session_of
 
-    absent = {name: {"path": NOT_READ} for name in ("judgments", "results")}
-    config = validate({**absent, "convention": convention or Convention()}, "arguments")
+    config = validate({"convention": convention or Convention()}, "arguments", NightConfig)
     session = session_of(*source)
     tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
     judgments, results = (

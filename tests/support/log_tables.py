@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import logged
 import pyarrow as pa
 
 
@@ -157,14 +158,16 @@ def delete_by_position(table: Any, positions: list[int], content: str = "POSITIO
 
 def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
     """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
+
     from ndcg_spark import config
     from ndcg_spark.job import evaluate as job
 
-    def tell(step: str, sentence: str) -> None:
-        if step == "read" and "results of" in sentence:
+    def remove(step: str) -> None:
+        if step == "read" and Path(table).exists():
             shutil.rmtree(table)
 
-    outcome = job.evaluate(config.validate(settings, "test"), tell)
+    with logged.logged_steps(remove):
+        outcome = job.evaluate(config.validate(settings, "test"))
     assert not Path(table).exists()
     print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
 
