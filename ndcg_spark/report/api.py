@@ -132,6 +132,7 @@ def explain(
     cutoff: int | str | None = None,
     dataset: str | None = None,
     date: _Date = None,
+    baseline_date: _Date = None,
     convention: Convention | str | None = None,
     relevance: float | None = None,
 ) -> View:
@@ -146,8 +147,8 @@ def explain(
         The query, the run to explain (by default every one), and the run to show the changes since.
     cutoff : int or str, optional
         A rank, or `all`; by default that of the headline, or 10.
-    date : date or str, optional
-        Which night of the folder to explain; by default the newest.
+    date, baseline_date : date or str, optional
+        Which night of the folder to explain, by default the newest; and the night to show the changes since.
     convention, relevance : optional
         For tables only, as `evaluate` takes them. A night has its own.
 
@@ -169,12 +170,13 @@ def explain(
     >>> [round(adds, 4) for adds in found.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
     [1.0, 1.2619, 0.0]
     """
-    request = ExplainRequest(query, run, baseline, dataset, None if cutoff is None else str(cutoff))
+    rank = None if cutoff is None else str(cutoff)
+    request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
     if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
         if convention is not None or relevance is not None:
             raise ConfigurationError("convention: a night has its own; leave out convention and relevance")
         return explanation_view(explain_night(str(source[0]), _text(date), request))
-    if len(source) != 2 or date is not None:
+    if len(source) != 2 or date is not None or baseline_date is not None:
         raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
     # Tables need an engine; nights do not.
     from ndcg_spark.inputs.read import Source

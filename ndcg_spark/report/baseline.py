@@ -91,7 +91,8 @@ def choose(
             raise unknown_name("baseline", "run", run, runs)
         return Baseline(run)
     verdict = night.record["verdict"] or {}
-    for entry in verdict.get("baselines", ()):
+    decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
+    for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
         dates = entry["nights"]
         kept = [each for each in before if each.evaluated_on in dates]
         if dates and (len(kept) < len(dates) or kept[-1].evaluation_id != entry["evaluation_id"]):

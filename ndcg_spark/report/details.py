@@ -148,7 +148,7 @@ def _coverage(data: NightData, output: str | None) -> TextTable:
     if data.judged_before is not None:
         rate.append(["judged rate in the baseline", rounded(data.judged_before)])
     counts = [[label, counted(value)] for label, value in rows]
-    return text_table([name(data.run, 0), number("", 1, str)], [*counts, *rate], notes)
+    return text_table([name("judgments", 0), number("queries or rate", 1, str)], [*counts, *rate], notes)
 
 
 def _origins(data: NightData) -> TextTable:

@@ -160,11 +160,10 @@ class NightData:
 
     def result(self, run: str) -> Row | None:
         """What the gate found about the mean of a run by the measure of the page."""
-        for row in (self.verdict or {}).get("results", ()):
-            place = (row["measure"], str(row["cutoff"]))
-            if row["run"] == run and place == (self.place[0], format_cutoff(self.place[1])) and not row["slice"]:
-                return row if row["allowed"] is not None and not row["weighted"] else None
-        return None
+        key = (run, self.place[0], format_cutoff(self.place[1]), None, False, self.baseline and self.baseline.name)
+        names = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
+        results = (self.verdict or {}).get("results", ()) if self.baseline and self.baseline.name else ()
+        return next((row for row in results if tuple(row[name] for name in names) == key), None)
 
 
 def night_data(output: str, night: Night, nights: Sequence[Night], request: Request) -> NightData:
@@ -243,21 +242,21 @@ class _Comparison:
         for row in NightRows(self._night).comparisons():
             dates = [] if row["baseline_night"] is None else [row["baseline_night"].isoformat()]
             named = row["baseline"] == self._baseline.of(row["run"])
-            is_of = dates == list(self._baseline.dates[-1:]) and (row["baseline_nights"] or 0) in (
-                0,
-                len(self._baseline.dates),
-            )
-            if (row["measure"], row["cutoff"]) == place and named and is_of and row["weight_effective_n"] is None:
+            count = row["baseline_nights"] or len(self._baseline.dates)
+            is_of = named and (dates, count) == (list(self._baseline.dates[-1:]), len(self._baseline.dates))
+            if (row["measure"], row["cutoff"]) == place and is_of and row["weight_effective_n"] is None:
                 found[tuple(row[name] for name in key)] = row
         for result in (self._night.record["verdict"] or {}).get("results", ()):
             attribute, _, value = (result["slice"] or "").partition("=")
-            row = found.get((result["run"], attribute or None, value or None))
+            decided_row = found.get((result["run"], attribute or None, value or None))
             measured = (result["measure"], str(result["cutoff"])) == (place[0], format_cutoff(place[1]))
-            if row and measured and result["baseline"] == self._baseline.name and not result["weighted"]:
+            if decided_row and measured and result["baseline"] == self._baseline.name and not result["weighted"]:
                 names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
                 numbers = {name: result[name] for name in names if result[name] is not None}
                 decided = {"conclusion": "worse"} if result["result"] == "fail" else {}
-                row.update(numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}), **decided)
+                decided_row.update(
+                    numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}), **decided
+                )
         return list(found.values())
 
     def measures(self, run: str, rows: Iterable[Row]) -> list[dict[str, Any]]:

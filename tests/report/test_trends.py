@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from commands import command_line
 from kept_nights import date, night
+from ndcg_spark.report.charts import trend_chart
 from programs import forked
 
 from ndcg_spark import trend as trend_of
@@ -20,7 +21,6 @@ from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point
 from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.charts import drawing, trend_chart
 from ndcg_spark.report.trends import best_runs, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -187,20 +187,6 @@ def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_p
     of_b = lines(str(tmp_path), TrendRequest(run="b"))[0][0]
     assert [point.date for point in of_b.points] == [date(0), date(1), date(3)]
     assert drawn(of_b.points) == "▁▃█"
-
-
-def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_stands_out(output):
-    pytest.importorskip("vl_convert")
-    chart = trend_chart(lines(str(output), TrendRequest())[0])
-    # Two runs, each broken once.
-    assert drawing(chart, "trend").count("stands out: low") == 1
-    assert len({(row["run"], row["stretch"]) for row in chart["datasets"]["rows"]}) == 4
-
-
-def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(ConfigurationError, match=r"vl_convert is not installed, .* pip install 'ndcg-spark\[report\]'"):
-        trend_chart(lines(str(output), TrendRequest())[0])
 
 
 @pytest.mark.slow

@@ -46,9 +46,10 @@ def night(
     judgments: str = "j1",
     unjudged: int = 2,
     configuration: Mapping[str, Any] | None = None,
+    evaluation_id: str | None = None,
 ) -> None:
     """Publish a night; `languages` are those of the queries in turn, x0 and so on up to `unjudged` are unjudged."""
-    publication = Publication(str(output), date(number), f"e{number:03}-{len(dataset)}")
+    publication = Publication(str(output), date(number), evaluation_id or f"e{number:03}-{len(dataset)}")
     grades = {f"d{at}": 3.0 - at // 2 for at in range(5)}
     none = {f"x{at}": 0.0 for at in range(unjudged, DEPTH)}
     ideal = [grade / math.log2(rank + 1) for rank, grade in enumerate(sorted(grades.values(), reverse=True), 1)]
@@ -94,14 +95,15 @@ def night(
             kept.append({"dataset": dataset, "run": None, "query_id": query, "rank": rank, "doc_id": document, **more})
     means = [
         {
-            **{
-                "dataset": dataset,
-                "run": run,
-                "cutoff": DEPTH,
-                "convention": "standard",
-                "formula": "gain / log2(rank + 1)",
-            },
-            **{"queries": len(of_run), "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0},
+            "dataset": dataset,
+            "run": run,
+            "cutoff": DEPTH,
+            "convention": "standard",
+            "formula": "gain / log2(rank + 1)",
+            "queries": len(of_run),
+            "missing_queries": 0,
+            "no_relevant_queries": 0,
+            "unjudged_queries": 0,
             **{name: math.fsum(row[name] for row in of_run) / len(of_run) for name in ("ndcg", "precision")},
             "judged_rate": math.fsum(row["judged"] for row in of_run) / math.fsum(row["returned"] for row in of_run),
         }
@@ -145,7 +147,15 @@ def verdict(
     baseline = {"name": "good", "nights": [date(at) for at in nights], "changed_judgments": 0, "queries": 60}
     results = [{**measured, **check, **place, **against, **numbers, "result": result or word}]
     return {
-        **{"verdict": word, "reason": reason, "run": run, "sentence": sentence, "exit_code": 5, "warnings": []},
-        **{"results": results, "causes": list(causes), "same_results": None, "accepted": None},
+        "verdict": word,
+        "reason": reason,
+        "run": run,
+        "sentence": sentence,
+        "exit_code": 5,
+        "warnings": [],
+        "results": results,
+        "causes": list(causes),
+        "same_results": None,
+        "accepted": None,
         "baselines": [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else [],
     }
