@@ -91,6 +91,7 @@ def choose(
             raise unknown_name("baseline", "run", run, runs)
         return Baseline(run)
     verdict = night.record["verdict"] or {}
+    verdict = verdict if "results" in verdict else {}
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
     for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
         dates = entry["nights"]

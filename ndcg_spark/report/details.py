@@ -10,10 +10,10 @@ from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night_data import NightData, QueryScore
 from ndcg_spark.report.words import command
+from ndcg_spark.tables import verdicts
 from ndcg_spark.tables.comparison_notes import in_words
 from ndcg_spark.tables.comparisons import interval, p_value, won_tied_lost
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
-from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
@@ -34,8 +34,8 @@ def parts_of(data: NightData, labels: Labels, output: str | None) -> list[tuple[
     parts.append(("runs", "Runs and measures", runs))
     if data.slices:
         parts.append(("slices", "Slices", [_slices(data)]))
-    if data.verdict and data.verdict["results"]:
-        parts.append(("gate", "Checks of the gate", [verdict_table(data.verdict)]))
+    if data.verdict and data.verdict["results"] and hasattr(verdicts, "worst_results"):
+        parts.append(("gate", "Checks of the gate", [verdicts.verdict_table(data.verdict)]))
     parts.append(("judgments", "Judgments", [_coverage(data, output)]))
     return [*parts, ("origins", "Where the numbers come from", [_origins(data)])]
 

@@ -192,7 +192,7 @@ def test_the_commands_of_a_page_run(tmp_path):
         command_line("evaluate", *options, cwd=tmp_path)
     commands = commands_of((tmp_path / "r.html").read_text("utf-8"))
     names = {shlex.split(command)[1] for command in commands}
-    assert names >= {"gate", "explain"}
+    assert names >= {"explain"}
     for name in names:
         command = next(command for command in commands if shlex.split(command)[1] == name)
         done = command_line(*shlex.split(command)[1:], cwd=tmp_path.parent)
@@ -287,8 +287,9 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(output):
     """The file of the page of the failed night."""
-    write_report(str(output), output / "r.html", None, Request())
-    return output / "r.html"
+    file = output.parent / "page.html"
+    write_report(str(output), file, None, Request())
+    return file
 
 
 def opened(browser, file, **emulated):

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from commands import command_line
 from kept_nights import date, night
-from ndcg_spark.report.charts import trend_chart
 from programs import forked
 
 from ndcg_spark import trend as trend_of
@@ -76,14 +75,6 @@ def test_the_whole_ranking_is_no_number_in_pandas(tmp_path):
         [pd.NA],
         "int32",
     )
-
-
-def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
-    for number in (0, 1):
-        night(tmp_path, number, {f"run{at:02d}": at / 100 for at in range(30)})
-    chart = trend_chart(lines(str(tmp_path), TrendRequest())[0])
-    assert {row["run"] for row in chart["datasets"]["rows"]} == {f"run{at:02d}" for at in range(20, 30)}
-    assert chart["title"] == "the best 10 of 30 runs"
 
 
 def line(run, measure="ndcg", value=0.5, dataset="web"):
