@@ -16,7 +16,7 @@ from ndcg_spark.comparison.differences import Sides, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes
-from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in

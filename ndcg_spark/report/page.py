@@ -119,7 +119,7 @@ def _evaluations(nights: Sequence[Night]) -> str:
 
 
 def _index(output: str, nights: Nights, request: Request) -> str:
-    from ndcg_spark.comparison.trend_data import TrendRequest, lines
+    from ndcg_spark.comparison.trend import TrendRequest, lines
 
     shown = [night for night in nights if request.dataset in (None, night.dataset)]
     trends: dict[str, list[Any]] = {}

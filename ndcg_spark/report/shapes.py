@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.comparison.trend_data import TrendLine
+from ndcg_spark.comparison.trend import TrendLine
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.report.words import TONES
 
