@@ -1,9 +1,9 @@
-"""What files call their runs, and which files are backups."""
+"""What files call their runs."""
 
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File, without_backups
+from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.run_names import named_by_file
 
 
@@ -37,20 +37,3 @@ def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
 def test_a_file_s_name_counts_before_that_of_its_folder():
     (named,) = named_by_file([File("/r/run=x/day=1/bm25.csv", 1, (("run", "x"), ("day", "1")))], "run", "results")
     assert named.partition == (("day", "1"), ("run", "bm25"))
-
-
-BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
-NONE = ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"]
-
-
-def test_backups_and_notes_beside_runs_are_left_out_and_told_by_their_names():
-    files = [File(f"/runs/{name}", 1, root="/runs") for name in [*NONE, *BACKUPS]]
-    kept, said = without_backups(files, ["/runs"], "results")
-    assert kept == files[: len(NONE)]
-    assert said == [f"{len(BACKUPS)} backup(s) left out, e.g. /runs/b.run~"]
-
-
-@pytest.mark.parametrize("name", BACKUPS)
-def test_a_backup_that_the_user_names_is_read(name):
-    named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
-    assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])
