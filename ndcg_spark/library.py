@@ -19,7 +19,7 @@ from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
-from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.column_names import resolve
 from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, is_of_runs
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
@@ -137,25 +137,11 @@ def evaluate(
         )
     ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
+    columns: dict[str, Any] = {"relevance": relevance, "run": run}
     if session is not None or not background.is_for(*tables.values()):
-        from ndcg_spark.errors import engine_imports
-
         with engine_imports():
             from ndcg_spark.spark_library import evaluate_lazily
-        return evaluate_lazily(
-            judgments,
-            results,
-            ranks,
-            options,
-            measures=measures,
-            relevance=relevance,
-            attributes=attributes,
-            exclude=exclude,
-            run=run,
-            dataset=dataset,
-            evaluated_on=evaluated_on,
-            session=session,
-        )
+        return evaluate_lazily(tables, ranks, options, measures, dataset, evaluated_on, session, **columns)
     settings: dict[str, Any] = {"convention": options, "dataset": dataset}
     if ranks is not None:
         settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
@@ -163,7 +149,7 @@ def evaluate(
         settings["measures"] = measures if isinstance(measures, str) else [str(each) for each in as_list(measures)]
     if evaluated_on is not None:
         settings["date"] = evaluated_on
-    return _computed(tables, settings, relevance=relevance, run=run)
+    return _computed(tables, settings, **columns)
 
 
 def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
