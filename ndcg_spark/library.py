@@ -236,7 +236,7 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
             has = {name in part.column_names: part.column("run")[0].as_py() for part in parts if part.num_rows}
             if len(has) > 1:
                 raise InputError(
-                    f"{where}: run {has[True]!r} has {name}, but run {has[False]!r} does not; give all one"
+                    f"{where}: run {has[True]!r} has {name}, but run {has[False]!r} does not; give all the same"
                 )
         return pa.concat_tables(parts, promote_options="permissive")
     if isinstance(table, Iterable) and not (isinstance(table, Mapping) or hasattr(type(table), "__arrow_c_stream__")):
@@ -244,7 +244,11 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     rows, _ = arrow_of(table, wanted, where)
     if wanted is None:
         return rows
-    rows = _renamed(rows, wanted, where)
+    return _with_a_row_per_document(_renamed(rows, wanted, where), wanted, where)
+
+
+def _with_a_row_per_document(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """The table, of which a row may have a list of documents, or of structs with a document."""
     packed = [field.name for field in rows.schema if holds_structs(field.type)]
     if packed and "doc_id" not in rows.column_names:
         if len(packed) > 1:
