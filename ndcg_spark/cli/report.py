@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.command import Command
+from ndcg_spark.cli.options import Command
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
@@ -31,7 +31,7 @@ def report(
     baseline: str | None,
     baseline_date: str | None,
     slices: str | None,
-    engine: str,
+    engine: str | None,
     remote: str | None,
     **arguments: Any,
 ) -> None:
@@ -46,7 +46,7 @@ def report(
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.reports import write_report
 
-    requested = Baseline(baseline, baseline_date, slices, engine, remote)
+    requested = Baseline(baseline, baseline_date, slices, engine or "auto", remote)
     if slices and not requested.is_named:
         raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
     with shown_steps():

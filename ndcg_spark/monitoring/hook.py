@@ -8,9 +8,9 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night
 from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.text import masked
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
