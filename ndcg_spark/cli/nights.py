@@ -151,10 +151,6 @@ def nights(output: str, measures: str | None, style: str) -> None:
 @option("--run", "RUN", "Only this run.")
 @option("--measures", "MEASURE[@CUTOFF],...", "Measures to follow. [default: the headline]")
 @number("--last", "N", "Number of nights to show; statistics use all nights.", click.IntRange(min=1), 60)
-@date("--since", "Date of the anchor. [default: the first comparable nights]")
-@number(
-    "--max-drop", "DIFFERENCE", "Largest loss since the anchor that is not reported.", click.FloatRange(min=0), 0.02
-)
 @number(
     "--floor",
     "DIFFERENCE",
@@ -163,15 +159,15 @@ def nights(output: str, measures: str | None, style: str) -> None:
     0.005,
 )
 @options.output_format("table", "json", "csv")
-def trend(output: str, style: str, max_drop: float, since: str | None, **request: Any) -> None:
+def trend(output: str, style: str, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.trend_data import TrendRequest, lines
+    from ndcg_spark.comparison.trend import TrendRequest, lines
     from ndcg_spark.report.trends import print_trends
 
-    print_trends(*lines(output, TrendRequest(**request, anchor=since, allowed_drop=max_drop)), style)
+    print_trends(*lines(output, TrendRequest(**request)), style)
 
 
 @click.command(cls=Command)

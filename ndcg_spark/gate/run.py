@@ -230,7 +230,6 @@ class _GateRun:
             correction=gate.correction,
             losses=(LARGE_LOSS, *sorted(limits - {LARGE_LOSS})),
             min_queries=gate.min_queries,
-            seed=gate.seed,
             precise=True,
         )
 
