@@ -367,8 +367,8 @@ def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engin
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("resluts=1", "(did you mean 'results'?); write TABLE=VERSION or TABLE=TIME"),
-        ("12", "does not name a version of a table; write TABLE=VERSION"),
+        ("resluts=1", "--as-of resluts=1: "),
+        ("12", "--as-of 12: "),
         ("results=yesterday", "results.as_of: "),
         ("results=-1", "results.as_of: "),
     ],
