@@ -12,9 +12,8 @@ import click
 
 from ndcg_spark import __version__
 from ndcg_spark.cli.evaluate import check, compare_lists, conventions, evaluate, explain, judge_next, judgments
-from ndcg_spark.cli.nights import compare, expire, export, gate, nights, note, trend
+from ndcg_spark.cli.nights import compare, expire, export, gate, nights, note, report, trend
 from ndcg_spark.cli.options import Command
-from ndcg_spark.cli.report import report
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, print_error, reported_errors
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, load_arguments, number, option
+from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, number, option
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
@@ -87,9 +87,9 @@ def evaluate(
             if report is None:
                 outcome = evaluated(config)
             else:
-                from ndcg_spark.report.reports import evaluated_with_report
+                from ndcg_spark.report.page import evaluated_with_report
 
-                writing = evaluated_with_report(config, report, evaluated, comparison)
+                writing = evaluated_with_report(config, report, evaluated, baseline)
                 outcome, write_report = outputs.enter_context(writing)
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
@@ -141,16 +141,24 @@ def check(style: str, **arguments: Any) -> None:
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    These are the documents that most runs rank highest, within the deepest cutoff. Judging tools can load the output of
-    --format csv.
+    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
+    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
+    Judging tools can load the output of --format csv.
     """
-    from ndcg_spark.job.annotation_pool import documents_to_judge
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_documents
 
-    config = load_arguments(arguments)
-    with shown_steps(style):
-        rows = documents_to_judge(config, documents)
+    chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
+    if output := _night({**arguments, **dict.fromkeys(chosen)}):
+        from ndcg_spark.job.night_pool import unjudged_documents
+
+        rows = unjudged_documents(output, documents, **chosen)
+    else:
+        from ndcg_spark.job.annotation_pool import documents_to_judge
+
+        config = load_arguments(arguments)
+        with shown_steps(style):
+            rows = documents_to_judge(config, documents)
     print_documents(rows, style)
 
 
@@ -214,6 +222,7 @@ def compare_lists(
 @option("--query", "ID", "Query to explain.", required=True)
 @option("--run", "RUN", "Run to explain. [default: every run]")
 @option("--baseline", "RUN", "Also show what changed since this run.")
+@date("--baseline-date", "Also show what changed since this night.")
 @option("--dataset", "NAME", "Dataset of the query, if there are several.")
 @option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]")
 @options.output_format("table", "json", "markdown", "html")
@@ -228,11 +237,14 @@ def explain(style: str, **arguments: Any) -> None:
     from ndcg_spark.report.explanations import print_explanations
     from ndcg_spark.report.progress import shown_steps
 
-    request = ExplainRequest(*map(arguments.pop, ("query", "run", "baseline", "dataset", "cutoff")))
-    if _is_night(arguments):
+    names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
+    request = ExplainRequest(**{name: arguments.pop(name) for name in names})
+    if output := _night(arguments):
         from ndcg_spark.job.explain_night import explain_night
 
-        explained = explain_night(options.output_path(arguments["paths"][0]), arguments["date"], request)
+        explained = explain_night(output, arguments["date"], request)
+    elif request.baseline_date is not None:
+        raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
     else:
         from ndcg_spark.job.explain import explain_query
 
@@ -241,21 +253,21 @@ def explain(style: str, **arguments: Any) -> None:
     print_explanations(explained, style)
 
 
-def _is_night(arguments: Mapping[str, Any]) -> bool:
-    """Whether the arguments name one folder of published nights, and no other input.
+def _night(arguments: Mapping[str, Any]) -> str | None:
+    """The folder of published nights that the arguments name; None if they name other inputs.
 
     ConfigurationError for another option that applies only to judgments and results.
     """
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
-        return False
+        return None
     others = sorted(given - {"paths", "date", "engine", "remote"})
     if others:
         raise ConfigurationError(
             f"arguments: only {arguments['paths'][0]} is given, and --{others[0].replace('_', '-')} is for judgments "
             "and results; give these, or omit it"
         )
-    return True
+    return options.output_path(arguments["paths"][0])
 
 
 @click.command(cls=Command)

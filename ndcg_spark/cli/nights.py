@@ -1,4 +1,4 @@
-"""The commands about published nights: compare, gate, nights, trend, note, export and expire."""
+"""The commands about published nights: compare, gate, nights, trend, report, note, export and expire."""
 
 import contextlib
 import datetime
@@ -168,6 +168,57 @@ def trend(output: str, style: str, **request: Any) -> None:
     from ndcg_spark.report.trends import print_trends
 
     print_trends(*lines(output, TrendRequest(**request)), style)
+
+
+@click.command(cls=Command)
+@options.output
+@option("--html", "FILE", "HTML file to write.", type=options.FILE)
+@option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE)
+@options.night
+@options.dataset
+@option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]")
+@option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]")
+@option("--baseline", "RUN", "Run to compare with.")
+@option(
+    "--baseline-date",
+    "YYYY-MM-DD|good",
+    "Night to compare with. [default: as the gate did, else the newest with the same judgments]",
+)
+@option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night.")
+@option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text and link.", type=options.FILE)
+def report(
+    output: str,
+    html: Path | None,
+    site: Path | None,
+    date: str | None,
+    slices: str | None,
+    labels: Path | None,
+    **arguments: Any,
+) -> None:
+    """Write a night as one HTML page, or all nights as a site.
+
+    A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
+    since when, which queries caused it, why, and what to do. Details follow, folded.
+    """
+    from ndcg_spark.job.about_queries import read_files_of_queries
+    from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.page import write_report, write_site
+    from ndcg_spark.report.progress import shown_steps
+
+    if (html is None) == (site is None) or (site is not None and date is not None):
+        raise ConfigurationError(
+            "arguments: a report is one page or a site; give --html FILE, or --site without --date"
+        )
+    with shown_steps():
+        attributes, _ = read_files_of_queries([slices] if slices else [], [], "auto", None)
+        request = Request(**arguments, attributes=attributes)
+        names = read_labels(labels) if labels else Labels()
+        if html is not None:
+            write_report(output, html, date, request, names)
+        elif site is not None:
+            write_site(output, site, request, names)
+    echo([str(html or site)])
 
 
 @click.command(cls=Command)
