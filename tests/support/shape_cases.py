@@ -191,16 +191,7 @@ REFUSED = {
     ),
     "distances beside ranks": (
         text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
-        "score and rank contradict each other in each of 2 lists, e.g. in 2 of run=r",
-    ),
-    "JSON of ranks": (
-        text("r.json", '{"11": {"a": 1, "b": 2}, "12": {"a": 3, "b": 1, "c": 2}, "13": {"a": 7}}'),
-        "1 run(s) whose values count 1, 2, 3, ... in every list, e.g. 2 of run=r, so they may be ranks or scores; say "
-        "which, --column results.query_id=1 --column results.doc_id=2 --column results.rank=3, or results.score=3",
-    ),
-    "a category in a column tag": (
-        text("r.csv", "qid,docno,score,tag", "11,a,3,shoe", "11,b,2,hat", "12,b,1,shoe"),
-        "tag gives 2 runs, e.g. hat and shoe, no two of which return the same document for a query",
+        "score and rank contradict each other in all lists of 1 run(s), e.g. in 1 of run=r",
     ),
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
