@@ -36,20 +36,6 @@ _NOT_BESIDE: Mapping[tuple[str, str], Collection[str]] = {
     ("score", "rating"): {"doc_position", "query"},
     ("relevance", "score"): {"rank", "run", *_ALIASES["run"]},
 }
-<<<<<<< HEAD
-#: Names of the run that are also names of other things, such as a category of documents.
-_DOUBTFUL_RUNS = ("tag", "system", "model")
-=======
-#: A name that PyTerrier gives to a number of its own, beside the name of the document.
-_INNER = {"docid": "docno"}
-#: The position of a document in Quepid, beside which a rating is a grade and no score.
-_OF_QUEPID = "doc_position"
-#: In a table with one of these columns, a score is what a run has given and no grade.
-_OF_RESULTS = ("run", "rank")
-#: The columns of Quepid's basic exports, and those by which its detailed export, which has more, is recognised.
-_BASIC_EXPORT = ["query", "docid", "rating"]
-_DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
->>>>>>> main
 
 
 def resolve(

@@ -21,11 +21,7 @@ from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, wi
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
-<<<<<<< HEAD
-from ndcg_spark.inputs.shapes import Shape, TableContext, of_text
-=======
-from ndcg_spark.inputs.shapes import TableContext
->>>>>>> main
+from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (

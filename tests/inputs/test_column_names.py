@@ -3,11 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-<<<<<<< HEAD
-from ndcg_spark.inputs.column_names import doubtful_run, is_known, of_attributes, resolve
-=======
-from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
->>>>>>> main
+from ndcg_spark.inputs.column_names import is_known, of_attributes, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
