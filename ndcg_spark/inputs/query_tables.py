@@ -9,7 +9,7 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.files import TABLES, TableLogError, files_of, format_of
 from ndcg_spark.inputs.storage import NoStorageError
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 
 def read_query_table(config: TableConfig, where: str) -> pa.Table | None:
