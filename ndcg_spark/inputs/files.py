@@ -22,8 +22,8 @@ from pyarrow import fs
 
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
-from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -398,9 +398,4 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         raise InputError(
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
-    for names, path in keys.items():
-        # Here, because files are also looked for where there is no engine.
-        from ndcg_spark.casting import refuse_alike
-
-        refuse_alike(names, f"{where}: the folders of {path}")
     return kind
