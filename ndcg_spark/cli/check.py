@@ -22,8 +22,8 @@ def check(style: str, **arguments: Any) -> None:
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.check import check_inputs
+    from ndcg_spark.report.printed import print_check
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
     with shown_steps(style):
@@ -42,8 +42,8 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
     Judging tools can load the output of --format csv.
     """
+    from ndcg_spark.report.printed import print_documents
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if is_night({**arguments, **dict.fromkeys(chosen)}):

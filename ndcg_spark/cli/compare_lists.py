@@ -33,7 +33,7 @@ def compare_lists(
     from ndcg_spark.config import ListsConfig
     from ndcg_spark.errors import ConfigurationError
     from ndcg_spark.job import compare_lists as job
-    from ndcg_spark.report.lists import print_lists
+    from ndcg_spark.report.printed import print_lists
     from ndcg_spark.report.progress import shown_steps
 
     if new is None and baseline is None:

@@ -25,7 +25,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.config import AgreementConfig
     from ndcg_spark.job.judgments import compare_judgments
-    from ndcg_spark.report.judgments import print_judgments
+    from ndcg_spark.report.printed import print_judgments
     from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
