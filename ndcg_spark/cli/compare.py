@@ -22,7 +22,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 )
 @click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare this one with, run by run.")
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
-@_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
+@click.option("--measures", metavar="MEASURE[@CUTOFF],...", help="Measures to compare. [default: the headline]")
 @options.slices
 @click.option("--weights", metavar="FILE", help="Weights of queries (query_id, weight), for weighted rows too.")
 @_default("--correction", "holm|bonferroni|bh|none", "Adjustment of p values for the number of comparisons.", "holm")
@@ -39,7 +39,7 @@ def compare(
     style: str,
     date: str | None,
     runs: tuple[str, ...],
-    measures: str,
+    measures: str | None,
     correction: str,
     alpha: float,
     margin: float,
@@ -61,7 +61,11 @@ def compare(
     from ndcg_spark.tables.sorting import order_of
 
     chosen = ComparisonOptions(
-        measures_of(measures), alpha, correction, margin=margin, unchanged_queries=unchanged_queries
+        measures_of(measures) if measures is not None else {},
+        alpha,
+        correction,
+        margin=margin,
+        unchanged_queries=unchanged_queries,
     )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     request = ComparisonRequest(date=date_of("date", date), runs=list(runs) or None, options=chosen, **arguments)

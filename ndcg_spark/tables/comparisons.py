@@ -84,11 +84,14 @@ def run_comparison_table(rows: Rows, correction: str, alpha: float) -> TextTable
 
 def _columns(rows: Rows) -> list[TextColumn]:
     several = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
+    what = [*([name("measure", _measure)] if several else []), *_slices(rows)]
+    # With names of up to a dozen letters, a line has a hundred at most.
+    baseline = [] if what else [number("baseline", "baseline_mean")]
+    counts = [] if len(what) > 1 else [number("won/tied/lost", _counts, str)]
     return [
-        *(*_runs(rows), *([name("measure", _measure)] * several), *_slices(rows)),
-        *(number("mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
+        *(*_runs(rows), *what, number("mean"), *baseline, number("difference", form=signed)),
         *(number("interval", interval, str), number("p (adjusted)", "p_adjusted", p_value)),
-        *(number("won/tied/lost", _counts, str), name("conclusion", in_words)),
+        *(*counts, name("conclusion", in_words)),
     ]
 
 
