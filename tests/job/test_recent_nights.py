@@ -8,9 +8,6 @@ from gated_nights import QUERIES, evaluated, in_a_session, settings
 
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
-from ndcg_spark.report.baseline import gate_comparison
-from ndcg_spark.report.night_data import night_data
-from ndcg_spark.report.summary import answer
 
 #: Two of the nights before, of which a large drop passes; and a least value.
 GATE = {
@@ -51,20 +48,6 @@ def test_a_night_is_compared_with_the_mean_of_the_last_good_nights_query_by_quer
     assert "recent_good (2 nights to 2026-11-02)" in drop["reason"]
     assert (least["criterion"], least["value"]) == ("min_value", pytest.approx(sum(own.values()) / QUERIES, abs=1e-12))
     assert least["interval_low"] < least["value"] < least["interval_high"]
-
-
-def test_the_headline_of_a_report_is_about_the_mean_of_the_nights_and_names_them(nights):
-    folder, (_, second, third, *_) = nights
-    every = committed(str(folder / "out"))
-    found = []
-    for night in every[1:3]:
-        data = night_data(str(folder / "out"), night, ("ndcg", 3), "hybrid", gate_comparison(night, every))
-        found.append(answer(data).split(": "))
-    for verdict, (_, numbers) in zip((second, third), found, strict=True):
-        drop = verdict["findings"][0]
-        assert f"({drop['baseline_mean']:.4f} to {drop['mean']:.4f})" in numbers
-    assert found[0][0].endswith("than hybrid of 2026-11-01")
-    assert found[1][0].endswith("than its mean of 2 nights, 2026-11-01 to 2026-11-02")
 
 
 def test_nights_of_other_judgments_are_no_part_of_the_mean(nights):
