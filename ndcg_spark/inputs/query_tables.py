@@ -8,7 +8,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.files import BINARY, TABLES, File, TableLogError, files_of, format_of
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 
 def read_query_table(config: TableConfig, where: str) -> pa.Table | None:

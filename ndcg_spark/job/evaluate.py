@@ -29,10 +29,10 @@ from ndcg_spark.job.scores import (
     without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
-from ndcg_spark.masking import masked_within
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.steps import Clock, report_step
+from ndcg_spark.text import masked_within
 
 
 def evaluate(

@@ -15,7 +15,7 @@ from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.setup import Context
-from ndcg_spark.masking import masked_within
+from ndcg_spark.text import masked_within
 
 
 @dataclasses.dataclass(frozen=True)

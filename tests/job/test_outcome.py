@@ -32,7 +32,7 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
     clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
-    context = Context(engine, config, sources, evaluation, {}, clock)
+    context = Context(engine, config, sources, evaluation, clock)
     record = night_record(context, checked)
     assert "SECRET" not in json.dumps(record)
     assert record["configuration"]["output"] == "s3://***@bucket/scores"
