@@ -398,7 +398,4 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         raise InputError(
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
-    for names, path in keys.items():
-        if len({name.lower() for name in names}) < len(names):
-            raise InputError(f"{where}: the folders of {path} give a column twice; rename them")
     return kind

@@ -180,6 +180,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
     kind = format_of(files, config.format, name)
+    refuse_alike(folders, f"{name}: the folders of {files[0].path}")
     footers = stored.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
