@@ -222,7 +222,7 @@ def test_only_what_is_shown_is_explained():
     assert notes == ["baseline: old", "p: two-sided paired t test, adjusted for 2 comparisons (Holm)"]
     marked = row | {"p_decides": 0.01, "flags": ["few_changed"], "interval_low": 0.1}
     notes = comparison_notes([marked], "bh", 0.01)
-    assert notes[1].endswith("(Benjamini-Hochberg); * below 0.05, ** below 0.01, *** below 0.001")
+    assert notes[1].endswith("adjusted for 2 comparisons (Benjamini-Hochberg)")
     assert notes[2].startswith("interval: 99 %")
     assert notes[3] == f"few_changed: {FLAGS['few_changed']}"
     assert [stars(marked | {"flags": [flag]}) for flag in ("few_changed", "other_judgments", "doubt")] == ["*", "", ""]
