@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ndcg_spark.lists import compare_lists
     from ndcg_spark.nights.api import read_scores
     from ndcg_spark.report.api import explain, gate_night, report_night, trend
+    from ndcg_spark.report.plots import plot_queries, plot_runs
     from ndcg_spark.spark_library import open_session
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "explain",
     "gate_night",
     "open_session",
+    "plot_queries",
+    "plot_runs",
     "read_scores",
     "report_night",
     "trend",
@@ -39,6 +42,8 @@ _HOMES = {
     "explain": "ndcg_spark.report.api",
     "gate_night": "ndcg_spark.report.api",
     "open_session": "ndcg_spark.spark_library",
+    "plot_queries": "ndcg_spark.report.plots",
+    "plot_runs": "ndcg_spark.report.plots",
     "read_scores": "ndcg_spark.nights.api",
     "report_night": "ndcg_spark.report.api",
     "trend": "ndcg_spark.report.api",
