@@ -1,17 +1,22 @@
-"""Charts of scores in memory: the queries of a run against its baseline, and runs with their intervals."""
+"""Scores in memory as charts and as the table of a paper."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ndcg_spark.comparison.api import compare
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import words
 from ndcg_spark.scores import Scores, SparkScores
+from ndcg_spark.tables.scores import paper_table
+from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import unknown_name
 
+_MARKS = {"better": "+", "worse": "$-$"}
 #: Differences of at most this size are ties.
 _TIE = 1e-9
 
@@ -54,7 +59,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     table = scores.per_query(measure)
     for option, name in (("run", run), ("baseline", baseline)):
         if name not in table:
-            raise unknown_name(option, "run", name, list(table))
+            raise unknown_name(option, "run", name, list(map(str, table.columns)))
     both = table[[run, baseline]].dropna()
     if both.empty:
         raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
@@ -83,7 +88,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
             "x": _at(theirs, low, high, 500),
             "y": _at(ours, low, high, 270, -1),
         }
-        for query, ours, theirs in both.itertuples()
+        for query, ours, theirs in both.itertuples(name=None)
     ]
     counts = {tone: sum(each == tone for each in tones.values()) for tone in ("bad", "mid", "ok")}
     shown = {"lost": counts["bad"], "tied": counts["mid"], "won": counts["ok"], "mean": words.change(changes.mean())}
@@ -128,9 +133,37 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
             "tone": words.TONES.get(row["conclusion"], "mid"),
             "text": f"{words.change(row['difference'])} {str(row['conclusion']).replace('_', ' ')}",
         }
-        for row in compared[compared["attribute"].isna()].to_dict("records")
+        for row in compared.sort_values("difference", ascending=False).to_dict("records")
     ]
     return _forest(f"{shown} less that of {baseline}, with 95 % intervals", rows, 0.0)
+
+
+def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
+    """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
+
+    With a baseline, runs that are better have a plus sign and those that are worse a minus sign, by the conclusion of
+    `compare`.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such run.
+    """
+    scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
+    rows = [
+        {str(name): None if pd.isna(value) else value for name, value in row.items()}
+        for row in scores.dataset_scores.to_dict("records")
+        if pd.isna(row["attribute"])
+    ]
+    notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], {}
+    if baseline is not None:
+        compared = compare(scores, baseline, measures=list(map(str, scores.table().columns)), full=True)
+        for row in compared.to_dict("records"):
+            cutoff = None if pd.isna(row["cutoff"]) else int(row["cutoff"])
+            marks[row["dataset"], row["run"], row["measure"], cutoff] = _MARKS.get(row["conclusion"], "")
+        notes.append(f"+: better than {baseline}, -: worse (paired t test and random signs, Holm, 0.05)")
+    table = paper_table(rows, None, notes, scores.measures, marks)
+    return "\n".join(latex_lines(table))
 
 
 def _forest(title: str, rows: Sequence[Mapping[str, Any]], zero: float | None) -> Plot:
