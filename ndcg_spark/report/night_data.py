@@ -149,6 +149,18 @@ class NightData:
         return self.scores[self.run, self.place[1]]
 
     @property
+    def same_results(self) -> str | None:
+        """The date of the last night, or that of the baseline, if its results are identical."""
+        nights = self.baseline.nights if self.baseline else ()
+        own = self.night.row["results_fingerprint"]
+        found = next(
+            (each.evaluated_on for each in nights[-1:] if own is not None and own == each.row["results_fingerprint"]),
+            None,
+        )
+        of_gate: str | None = (self.verdict or {}).get("same_results")
+        return of_gate or found
+
+    @property
     def kept_depth(self) -> Cutoff:
         """The rank down to which documents are kept; None if they are not."""
         return max((cutoff or 0 for _, cutoff in self.scores), default=None) if self.has_documents else None
