@@ -27,8 +27,8 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
-    from ndcg_spark.contract.checked_tables import CheckedTables
-    from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
+    from ndcg_spark.contract.check import CheckedTables
+    from ndcg_spark.contract.scan import Counts
     from ndcg_spark.job.setup import Context
     from ndcg_spark.nights.publish import Publication
 
@@ -122,7 +122,7 @@ def gate_written(
     return [*(each.verdict for each in results.values()), *absent], of_datasets, changed
 
 
-def _fingerprint(counts: "JudgmentCounts | ResultCounts", dataset: str) -> str | None:
+def _fingerprint(counts: "Counts", dataset: str) -> str | None:
     # All rows of a table that names no dataset belong to the only one.
     return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
 

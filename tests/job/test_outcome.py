@@ -23,7 +23,8 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
     checked = SimpleNamespace(
-        both_counts=(counted, counted),
+        judgment_counts=counted,
+        result_counts=counted,
         breaches=[],
         counts=lambda _: {"results": 1},
         datasets=[None],
