@@ -317,7 +317,7 @@ def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_f
         assert process.wait(10) == -signal.SIGINT
     assert folder.is_dir()
     assert answer_of("embedded", "print(engine.scratch.folder().is_dir())", TMPDIR=str(tmp_path)) == "True"
-    assert list(tmp_path.glob("*ndcg-spark-*")) == []
+    assert list(tmp_path.glob("*ndcg-spark-scratch-*")) == []
 
 
 @pytest.mark.classic

@@ -57,15 +57,15 @@ def test_the_folders_of_a_process_that_was_killed_are_removed_by_the_next_and_no
 
 def test_what_others_put_where_folders_are_looked_for_is_left_alone(tmp_path, monkeypatch):
     shared, own = tmp_path / "shared", tmp_path / "own"
-    for folder in (shared, own, shared / "ndcg-spark-other"):
+    for folder in (shared, own, shared / "ndcg-spark-scratch-other"):
         folder.mkdir()
-    (shared / "ndcg-spark-link").symlink_to(own)
-    os.mkfifo(shared / "ndcg-spark-pipe")
+    (shared / "ndcg-spark-scratch-link").symlink_to(own)
+    os.mkfifo(shared / "ndcg-spark-scratch-pipe")
     monkeypatch.setattr("tempfile.tempdir", str(shared))
     with monkeypatch.context() as another_user:
         another_user.setattr(os, "getuid", lambda: shared.stat().st_uid + 1)
         _remove_abandoned()
-    assert sorted(path.name[11:] for path in shared.iterdir()) == ["link", "other", "pipe"]
+    assert sorted(path.name[19:] for path in shared.iterdir()) == ["link", "other", "pipe"]
     _remove_abandoned()
-    assert sorted(path.name[11:] for path in shared.iterdir()) == ["link", "pipe"]
+    assert sorted(path.name[19:] for path in shared.iterdir()) == ["link", "pipe"]
     assert own.is_dir()

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-_PREFIX = "ndcg-spark-"
+_PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
