@@ -8,7 +8,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.recognise import of_text
-from ndcg_spark.inputs.run_names import named_by_file
+from ndcg_spark.inputs.runs import named_by_file
 from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
