@@ -125,13 +125,40 @@ def check(style: str, **arguments: Any) -> None:
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.check import check_inputs
+    from ndcg_spark.report.printed import print_check
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
     with shown_steps(style):
         counts = check_inputs(config)
     print_check(counts, style)
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@click.argument("paths", metavar="IN...", nargs=-1, required=True, help="Files, folders or globs of one table.")
+@click.argument("folder", metavar="OUT", help="New folder, on any storage.")
+@click.option(
+    "--input",
+    "table",
+    type=click.Choice(["judgments", "results"]),
+    default="results",
+    help="What it is.",
+    show_default=True,
+)
+@options.of_one_table
+def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
+    """Write a table of any format as Parquet.
+
+    An engine that does not see this machine's files reads it there.
+    """
+    from ndcg_spark.config import NightConfig
+    from ndcg_spark.job.convert import convert as job
+    from ndcg_spark.report.progress import shown_steps
+
+    config = load_arguments({**arguments, table: paths}, NightConfig)
+    with shown_steps():
+        rows = job(config, options.output_path(folder))
+    echo([f"{rows:,} rows"])
 
 
 @click.command("judge-next", cls=Command, epilog=EXIT_CODES)
@@ -145,8 +172,8 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
     Judging tools can load the output of --format csv.
     """
+    from ndcg_spark.report.printed import print_documents
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
@@ -177,7 +204,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.config import AgreementConfig
     from ndcg_spark.job.judgments import compare_judgments
-    from ndcg_spark.report.judgments import print_judgments
+    from ndcg_spark.report.printed import print_judgments
     from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
@@ -206,7 +233,7 @@ def compare_lists(
     """
     from ndcg_spark.config import ListsConfig
     from ndcg_spark.job import compare_lists as job
-    from ndcg_spark.report.lists import print_lists
+    from ndcg_spark.report.printed import print_lists
     from ndcg_spark.report.progress import shown_steps
 
     if new is None and baseline is None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known
-from ndcg_spark.inputs.strict_json import is_text
+from ndcg_spark.inputs.json_text import is_text
 
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -172,12 +172,6 @@ def _of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str) -> 
 
     A document's place in a list is its rank, from 1, and not a grade. (document, number) in a list is as in a
     dictionary. Ids become text.
-
-    Raises
-    ------
-    InputError
-        A value is not a number, an id is neither text nor a whole number, or is there as both, some queries have lists
-        and some scores, or a run of several has no documents.
     """
     of_queries = (value for value in table.values() if isinstance(value, Mapping))
     has_runs = any(isinstance(value, (Mapping, *_LISTS)) for of_query in of_queries for value in of_query.values())
@@ -236,7 +230,7 @@ def _id_of(value: Any, where: str) -> str | None:
         return None
     if isinstance(value, str):
         text = str.__str__(value)
-        if text.isascii() or is_text([text]):
+        if text.isascii() or is_text(text):
             return text
         raise InputError(f"{where}: {value!r} has half of a surrogate pair, which is not a character; correct the id")
     if isinstance(value, int | np.integer) and not isinstance(value, bool):

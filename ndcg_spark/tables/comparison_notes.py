@@ -30,15 +30,12 @@ FLAGS = {
     "run_missing": "the run has no scores here",
     "baseline_missing": "the baseline has no scores here",
     "below_min_queries": "too few queries of this slice to be tested",
-    "without_weight": "some of the queries have no weight and are left out",
     "unchanged": "no query has changed",
     "too_few": "one query or none, so nothing can be tested",
     "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
     "few_changed": "fewer than 10 queries have changed",
     "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
-    "few_effective": "the weights count for fewer than 30 queries",
-    "one_weighs_much": "one query has more than 5 % of the weight",
 }
 
 
@@ -69,9 +66,9 @@ def in_words(row: Row) -> str:
     return "unchanged" if "unchanged" in row["flags"] else CONCLUSIONS[row["conclusion"]]
 
 
-def comparison_notes(rows: Rows, correction: str, alpha: float, *, starred: bool = True) -> list[str]:
-    """Notes on the rows that are shown, perhaps with stars."""
-    notes = notes_of_test(rows, correction, starred=starred)
+def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """Notes on the rows that are shown."""
+    notes = notes_of_test(rows, correction, starred=False)
     if any(row["interval_low"] is not None for row in rows):
         level = f"{100 * (1 - alpha):g} %"
         notes.append(f"interval: {level} of the mean difference over {_queries(rows)} that both have, each by itself")

@@ -80,8 +80,8 @@ def markdown(table: TextTable) -> list[str]:
 
 def latex(table: TextTable) -> list[str]:
     """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
-    # Scores with the same number of digits are left-aligned if superscripts follow them.
-    on_the_right = set(table.numbers) - {column for _, column in table.superscripts}
+    # Scores with the same number of digits are left-aligned if superscripts follow them, and all alike.
+    on_the_right = [] if table.superscripts else table.numbers
     kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
     rows = [[_latex_cell(table, line, place) for place in range(len(row))] for line, row in enumerate(table.rows)]
     headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]
@@ -93,12 +93,12 @@ def latex(table: TextTable) -> list[str]:
 
 def html(table: TextTable) -> str:
     """The table as one element, for notebooks; the notes follow as paragraphs."""
-    return rendered("tables/table.html.j2", tables=[table])
+    return rendered("tables/tables.html.j2", tables=[table], page=False)
 
 
 def html_page(tables: Sequence[TextTable]) -> str:
     """The tables with their titles and sentences as one self-contained page, named by the first title."""
-    return rendered("tables/standalone.html.j2", tables=tables)
+    return rendered("tables/tables.html.j2", tables=tables, page=True)
 
 
 def rendered(template: str, **values: Any) -> str:
