@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
-from ndcg_spark.engine.classic import is_classic
+from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.engine_files import union_all
