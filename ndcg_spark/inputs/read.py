@@ -26,7 +26,6 @@ from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
-    FAULT,
     INTERNAL,
     JUDGMENTS,
     LINE,
@@ -139,13 +138,13 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
         names = [*key, *(name for name in has if name not in key.values())]
         return pa.schema([(name, pa.string()) for name in names])
 
-    return _without_faults(_read(engine, "query_attributes", config, paths, schema))
+    return without_broken(_read(engine, "query_attributes", config, paths, schema))
 
 
 def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
     """QUERY_WEIGHTS as the files have it. Runs a job for text. As `read_attributes`."""
     config = config or WeightsConfig.model_validate({"path": paths})
-    return _without_faults(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
+    return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -228,15 +227,15 @@ def _of_engine(
     )
 
 
-def _without_faults(source: Source) -> DataFrame:
+def without_broken(source: Source) -> DataFrame:
     """The table, unless one of its lines is broken. Runs a job if a line may be."""
     table = source.table
-    if FAULT in table.columns:
-        counted = table.where(F.col(FAULT).isNotNull())
+    if LINE in table.columns:
+        counted = table.where(F.col(LINE).isNotNull())
         broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, e.g. "
-                f"{broken['example'][:100]!r}; correct them"
+                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, or have a number "
+                f"that is none, e.g. {broken['example'][:100]!r}; correct them"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))
