@@ -37,11 +37,6 @@ def frame(
 
     `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
     `memory`; where runs are wanted, also {run: table}.
-
-    Raises
-    ------
-    InputError
-        It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if wanted is not None and is_of_runs(table, wanted):
         named = dict(by_id(table, where))

@@ -16,11 +16,10 @@ from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, engine_files, lakehouse, run_names, stored
+from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
 from ndcg_spark.inputs.lists import rows_of
-from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
-from ndcg_spark.inputs.run_names import Runs
+from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
@@ -86,13 +85,6 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
 
     If `config.relevance` is given, it is the grade of every row, whatever the files say. If judgments need not be
     `graded`, a table without grades has 1 for each.
-
-    Raises
-    ------
-    InputError
-        A path does not exist, a folder is empty, a file is damaged, or a mapped column or every column is missing.
-    ConfigurationError
-        Columns are mapped, but TREC text has no names of columns.
     """
     constant = config.relevance
     needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
@@ -108,10 +100,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
-    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored.
-
-    If `config.run` is given, it is the run of every row, whatever the files say. Raises as `read_judgments`.
-    """
+    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
     source = _read(engine, "results", config, paths, lambda _: RESULTS)
     if config.run is None:
         return source
@@ -119,15 +108,12 @@ def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Sou
 
 
 def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
-    """The documents that leave the lists: those of the columns dataset, query_id and doc_id. Raises as above."""
+    """The documents that leave the lists: those of the columns dataset, query_id and doc_id."""
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
 def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text.
-
-    `config` may map columns and name the format. InputError if the files cannot be read, or a line is broken.
-    """
+    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text."""
     config = config or AttributesConfig.model_validate({"path": paths})
 
     def schema(has: Sequence[str]) -> pa.Schema:
@@ -142,7 +128,7 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
 
 
 def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_WEIGHTS as the files have it. Runs a job for text. As `read_attributes`."""
+    """QUERY_WEIGHTS as the files have it. Runs a job for text."""
     config = config or WeightsConfig.model_validate({"path": paths})
     return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
 
@@ -189,7 +175,7 @@ def _read(
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
-        files, run_notes, runs = run_names.with_runs(files, shape, config)
+        files, run_notes, runs = with_runs(files, shape, config)
     if footers and of_folders:
         stored.refuse_others(files, footers, of_folders, kind, name)
     elif shape.fields and not footers:
