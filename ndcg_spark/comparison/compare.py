@@ -154,9 +154,11 @@ class Compared:
         key |= {"baseline_night": other.evaluated_on if other else None, "baseline_nights": 1 if other else None}
         for some in together(places, max(source.size, other.size if other else 1, 1)):
             matrices = source.read(queries, some, own_runs | other_runs if is_same_night else own_runs)
-            others = matrices if is_same_night else other.read(queries, some, other_runs) if other else {}
+            others = matrices if is_same_night else MatrixReader(queries, (), some, "baseline").read(())
+            if other:
+                others = other.read(queries, some, other_runs)
             for place in some:
-                sides = Sides(matrices[place], others.get(place) or nothing(queries), place, key, pairs)
+                sides = Sides(matrices[place], others[place], place, key, pairs)
                 if place == places[0]:
                     found.warnings.extend(self._other_judgments(sides))
                 if self.options.unchanged_queries:
@@ -191,11 +193,6 @@ class Compared:
             if absent or not there:
                 has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in places if name in SCORES)
                 raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
-
-
-def nothing(queries: Queries) -> ScoreMatrix:
-    """A matrix without runs."""
-    return MatrixReader(queries, [], [("", None)], "baseline").read([])["", None]
 
 
 def together(places: Sequence[Place], size: int) -> Iterator[Sequence[Place]]:

@@ -2,7 +2,7 @@
 
 Text, JSON and tables of lakehouses become Parquet once, in this process. Engines see Parquet, ORC where they read it,
 and catalog tables. Columns have the schema's names. What was typed when it was stored keeps its types; of text, numbers
-are typed, and the columns INTERNAL of `schemas` tell what is wrong with a row and how a number was written.
+are typed, and the columns INTERNAL of `schemas` tell what is wrong with a line.
 """
 
 import dataclasses
