@@ -83,7 +83,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
 
         report_verdicts(verdicts)
     if context.consumer:
-        context.consumer.consume(publication.read("query_scores", session), True, context.slices.attributes)
+        context.consumer.consume(publication.read("query_scores", session), context.slices.attributes)
     return means, verdicts
 
 
