@@ -220,7 +220,7 @@ def _contradictions(config: EvaluationConfig) -> list[str]:
     """Conflicts between the gate and the rest of the configuration, or with a table that only a gate uses."""
     has_weights = config.query_weights is not None
     if config.gate:
-        return contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)
+        return [*contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)]
     return ["query_weights: only a gate uses it; add [gate], or remove it"] if has_weights else []
 
 

@@ -20,7 +20,7 @@ def _default(option: str, metavar: str, words: str, default: str) -> Callable[[A
 @click.option(
     "--baseline", "baselines", multiple=True, metavar="RUN", help="Run to compare the others with. May be repeated."
 )
-@click.option("--baseline-date", metavar="YYYY-MM-DD|last_good", help="Night to compare this one with, run by run.")
+@click.option("--baseline-date", metavar="YYYY-MM-DD|good", help="Night to compare this one with, run by run.")
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
 @_default("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", "ndcg")
 @options.slices

@@ -65,7 +65,7 @@ def gate(
 
 def _rehearse(output: str, config: Path, dataset: str | None, style: str, engine: dict[str, Any]) -> None:
     from ndcg_spark.config import load_gate
-    from ndcg_spark.job.rehearsal import rehearse_published
+    from ndcg_spark.job.gate import rehearse_published
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.verdicts import print_rehearsal
 

@@ -20,7 +20,7 @@ from ndcg_spark.report.console import echo
 @click.option("--baseline", metavar="RUN", help="Run to compare with.")
 @click.option(
     "--baseline-date",
-    metavar="YYYY-MM-DD|last_good",
+    metavar="YYYY-MM-DD|good",
     help="Night to compare with. [default: as the gate did, else the newest with the same judgments]",
 )
 @click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")

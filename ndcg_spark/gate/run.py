@@ -1,242 +1,283 @@
-"""Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
+"""A night judged: it is compared with its baselines, and every check gets the row that decides it."""
 
 import dataclasses
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_spark.comparison.comparable import SAME_JUDGMENTS, ChangedJudgments, changed_judgments
-from ndcg_spark.comparison.compare import Source, mean_matrices, of_nights, together
+from ndcg_spark.comparison.compare import kept_attributes
 from ndcg_spark.comparison.differences import Sides, extremes, rows_of
-from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
+from ndcg_spark.comparison.matrix import Numbers, Place, ScoreMatrix, mean_of
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
-from ndcg_spark.errors import StorageError
-from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline, refused_judgments
-from ndcg_spark.gate.config import BaselineConfig, GateConfig
-from ndcg_spark.gate.decision import decide, decide_absent
-from ndcg_spark.gate.history import History
-from ndcg_spark.gate.rules import LARGE_LOSS, Row
-from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.nights.log import ReplacedError, unreplaced
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.gate.baselines import Baseline, Row, Scores, checks_of, missing, resolve
+from ndcg_spark.gate.config import CheckConfig, GateConfig
+from ndcg_spark.gate.decide import Case, Compared, Key, key_of, results_of, verdict_of
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result, Verdict
+from ndcg_spark.nights.log import Night, Nights, is_baseline
+
+#: Where the signs of the differences cancel to less than this share of their sizes, no slice has a share of the change.
+_CANCELLED = 0.1
+#: In a rehearsal, results without which a night can begin.
+_BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
+#: At most so many slices are named as causes.
+_MAX_CAUSES = 20
 
 
-@dataclasses.dataclass(frozen=True)
-class GateResult:
-    """The verdict on a night, and the rows of COMPARISONS that it is based on."""
+class Judged(NamedTuple):
+    """A verdict, and the rows of COMPARISONS that it is based on."""
 
     verdict: Verdict
     rows: list[dict[str, Any]]
-    #: The run and the id of each query that changed most against the first baseline that could be compared with; if
-    #: that is a run of the same night, also with that run.
+    #: The run and the id of the queries that changed most.
     changed: list[tuple[str, str]]
 
 
-def run_gate(
+def judge(
     gate: GateConfig,
     tonight: Night,
-    scores: Source,
-    history: History,
+    nights: Nights,
+    scores: Scores,
     attributes: Attributes | None = None,
     weights: Weights | None = None,
     accepted: str | None = None,
-    changed: int = 0,
-) -> GateResult:
-    """The verdict on a night with these scores.
+    most_changed: int = 0,
+) -> Judged:
+    """The verdict on a night, which is one of `nights`.
 
-    `changed` is how many of the queries that changed most are named for each run.
-
-    Raises
-    ------
-    InputError
-        The scores break their contract.
-    ReplacedError
-        A night that this one was compared with was evaluated again in the meantime.
+    `attributes` are those of a night that has kept none. `most_changed` is how many of the queries that changed most
+    are named for each run. Raises StorageError where the scores of the night itself cannot be read.
     """
-    unreadable = history.unreadable
-    try:
-        tonight = history.known_of(tonight)
-        if not gate.compares_nights:
-            runs = history.expected_runs(tonight.dataset, tonight.evaluated_on)
-            datasets = history.expected(tonight.dataset, tonight.evaluated_on)
-            tonight = dataclasses.replace(tonight, expected_runs=runs, expected_datasets=datasets)
-    except ReplacedError:
-        raise
-    except StorageError as error:
-        unreadable = str(error)
-    if unreadable and not gate.compares_nights:
-        # Nobody knows which runs are expected.
-        tonight = dataclasses.replace(tonight, unreadable=unreadable)
-    run = _GateRun(gate, tonight, scores, history, attributes, weights, changed)
-    baselines = [run.baseline(config) for config in gate.baseline]
-    # Two baselines that stand for the same nights share their rows.
-    rows = {id(row): dict(row) for each in baselines for row in each.rows}
-    verdict = decide(gate, tonight, baselines, accepted, run.minimums())
-    return GateResult(verdict, list(rows.values()), _changed(baselines))
+    judging = _Judging(gate, tonight, scores, kept_attributes([tonight]) or attributes, weights, most_changed)
+    baselines = [resolve(gate, spec, tonight, nights) for spec in gate.baseline]
+    compared = judging.compared(baselines)
+    gone = [
+        Result("gate", FAIL, NOT_COMPARABLE, code, sentence, run)
+        for code, sentence, run in missing(gate, tonight, nights, baselines, scores)
+    ]
+    cases = list(judging.cases(compared))
+    if not (cases or gone):
+        sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
+        gone.append(Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence))
+    verdict = verdict_of(gate, tonight, nights, [*gone, *results_of(gate, cases)], compared, accepted)
+    rows = {id(row): row for each in compared for row in each.rows.values()}
+    first = next((each for each in compared if each.rows), None)
+    changed = [(row["run"], row["query_id"]) for row in first.extremes] if first else []
+    if first and first.baseline.spec.run:
+        changed += [(first.baseline.spec.run, query) for _, query in changed]
+    return Judged(verdict, list(rows.values()), list(dict.fromkeys(changed)))
 
 
-def run_gate_on_absent(
-    gate: GateConfig, dataset: str, evaluated_on: str, there: Collection[str], history: History
-) -> Verdict | None:
-    """The verdict on a dataset that has no night of this date; None if it is not expected to have one.
-
-    It is expected if it has an earlier night and the gate compares nights. A dataset that was evaluated together with
-    one of those that are `there` is left to the verdict on that one, until somebody accepts that one's night.
-    """
-    earlier = [night for night in history.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
-    if not earlier or not gate.compares_nights:
-        return None
-    newest = max(earlier, key=lambda night: night.evaluated_on)
-    if set(there).intersection(newest.record.get("datasets", ())):
-        return None
-    return decide_absent(gate, dataset, evaluated_on, newest.evaluated_on)
-
-
-def _changed(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
-    first = next((each for each in baselines if each.rows), None)
-    if first is None:
-        return []
-    run = first.config.run
-    of_baseline = [(run, query) for _, query in first.most_changed] if run is not None else []
-    return list(dict.fromkeys([*first.most_changed, *of_baseline]))
-
-
-@dataclasses.dataclass(frozen=True)
-class _GateRun:
+class _Judging(NamedTuple):
     gate: GateConfig
     tonight: Night
-    scores: Source
-    history: History
+    scores: Scores
     attributes: Attributes | None
     weights: Weights | None
-    changed: int = 0
-    #: By their date and number, because two baselines may stand for the same nights, whose rows are then computed once.
-    _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
+    most_changed: int
 
-    def baseline(self, config: BaselineConfig) -> Baseline:
-        """A baseline, looked up and compared with the night."""
-        try:
-            return self._baseline(config)
-        except ReplacedError:
-            raise
-        except StorageError as error:
-            # A night that cannot be read is not a baseline, and tonight is published all the same.
-            return Baseline(config, None, refused_baseline(config, self.tonight, None, str(error)))
+    @property
+    def checks(self) -> list[tuple[str, CheckConfig]]:
+        return checks_of(self.gate, self.tonight.dataset)
 
-    def _baseline(self, config: BaselineConfig) -> Baseline:
-        tonight, history = self.tonight, self.history
-        if config.run is not None:
-            found = Baseline(config, refused=refused_baseline(config, tonight, None))
-            return found if found.refused else self._with_rows(found, [])
-        night = history.find(config, tonight.dataset, tonight.evaluated_on)
-        expected = history.expected(tonight.dataset, tonight.evaluated_on)
-        refused = refused_baseline(config, tonight, night, history.unreadable)
-        if refused or night is None:
-            return Baseline(config, night, refused, expected=expected)
-        nights = (night.evaluated_on, night.nights)
-        if nights not in self._compared:
-            committed = history.committed(night) if any(self._places(night)) else []
-            with unreplaced(committed):
-                self._compared[nights] = self._with_rows(Baseline(config, night), of_nights(committed, "baseline"))
-        return dataclasses.replace(self._compared[nights], config=config, expected=expected)
-
-    def _with_rows(self, baseline: Baseline, others: Sequence[Source]) -> Baseline:
-        """The baseline with its rows of COMPARISONS, or why there are none; `others` are its nights, if it is one."""
-        night = baseline.night or self.tonight
-        rows: list[Row] = []
-        found: list[Row] = []
-        changes: ChangedJudgments | None = None if others else SAME_JUDGMENTS
-        for places in self._places(night):
-            queries = Queries()
-            tonights = self.scores.read(queries, places, self.scores.runs)
-            theirs = mean_matrices(others, queries, places, tonights) if others else tonights
-            if changes is None:
-                changes = self._changes(night, tonights, theirs)
-                refused = refused_judgments(self.gate, night, changes)
-                if refused:
-                    return dataclasses.replace(baseline, refused=refused, changes=changes)
-            for place in places:
-                sides = self._sides(place, tonights[place], theirs[place], baseline.night, baseline.config.run)
-                if changes.changed:
-                    only = sides.own.hashes() == sides.baseline.hashes()
-                    sides = dataclasses.replace(sides, only=only)
-                rows += rows_of(sides, self._options(), self.attributes, self.weights)
-                is_first = place == (self.gate.check[0].measure, self.gate.check[0].cutoff)
-                for own, other in sides.pairs if is_first and self.changed else ():
-                    found += extremes(sides, own, other, self.changed)
-        return dataclasses.replace(
-            baseline, rows=rows, changes=changes or SAME_JUDGMENTS, most_changed=self._most_changed(found)
-        )
-
-    def _changes(
-        self, night: Night, tonights: Mapping[Place, ScoreMatrix], theirs: Mapping[Place, ScoreMatrix]
-    ) -> ChangedJudgments:
-        # The same fingerprint means the same judgments; only if it differs are the queries compared.
-        if night.judgments is not None and night.judgments == self.tonight.judgments:
-            return SAME_JUDGMENTS
-        place = next(iter(tonights))
-        return changed_judgments(tonights[place], theirs[place])
-
-    def _sides(
-        self, place: Place, own: ScoreMatrix, theirs: ScoreMatrix, night: Night | None, run: str | None = None
-    ) -> Sides:
-        requested = {run for check in self.gate.check for run in check.runs or self.tonight.runs}
-        runs = sorted(requested.intersection(self.tonight.runs, (night or self.tonight).runs) - {run})
-        key = {
-            "dataset": self.tonight.dataset,
-            "evaluated_on": self.scores.evaluated_on,
-            "evaluation_id": self.scores.evaluation_id,
-            "baseline_night": datetime.date.fromisoformat(night.evaluated_on) if night else None,
-            "baseline_nights": night.nights if night else None,
-        }
-        return Sides(own, theirs, place, key, [(each, run or each) for each in runs])
-
-    def minimums(self) -> dict[tuple[float, Key], Row]:
-        """The rows that compare tonight with every `min_value`, as if each query had that score in another night."""
-        found: dict[tuple[float, Key], Row] = {}
-        checks = [check for check in self.gate.check if check.min_value is not None]
-        places = {(check.measure, check.cutoff) for check in checks}
-        for some in self._places(self.tonight) if checks else ():
-            queries = Queries()
-            wanted = [place for place in some if place in places]
-            tonights = self.scores.read(queries, wanted, self.scores.runs) if wanted else {}
-            for place, own in tonights.items():
-                for minimum in {check.min_value or 0.0 for check in checks if (check.measure, check.cutoff) == place}:
-                    values = np.where(np.isnan(own.values), np.nan, minimum)
-                    theirs = dataclasses.replace(own, values=values)
-                    sides = self._sides(place, own, theirs, self.tonight)
-                    rows = rows_of(sides, self._options(), self.attributes, self.weights)
-                    found |= {(minimum, key_of(row)): row for row in rows}
+    def compared(self, baselines: Sequence[Baseline]) -> list[Compared]:
+        """Tonight beside each baseline; two that stand for the same nights share their rows."""
+        known: dict[tuple[Any, ...], Compared] = {}
+        found = []
+        for each in baselines:
+            key = each.spec.run, each.refused, *(night.evaluated_on for night in each.nights)
+            if key not in known:
+                known[key] = self._compared(each)
+            found.append(dataclasses.replace(known[key], baseline=each))
         return found
 
-    def _places(self, night: Night) -> Iterator[Sequence[Place]]:
-        """The places of all checks that both nights have, as many as are read at once.
+    def _compared(self, baseline: Baseline) -> Compared:
+        found = Compared(baseline, baseline.refused)
+        for place in dict.fromkeys(check.place for _, check in self.checks if check.limits_drop):
+            if found.refused is None and self.scores.has(self.tonight, place):
+                try:
+                    self._compare(found, place)
+                except InputError as error:
+                    found.refused = "not_measured", str(error)
+        return found
 
-        Empty if a side has no judged query.
-        """
-        there = self.tonight.cutoffs & night.cutoffs
-        places = dict.fromkeys((check.measure, check.cutoff) for check in self.gate.check if check.cutoff in there)
-        if not (places and self.tonight.has_queries and night.has_queries):
-            return iter(())
-        return together(list(places), max(1, self.scores.size) * max(1, night.nights))
+    def _compare(self, found: Compared, place: Place) -> None:
+        """Add the rows of a measure at a cutoff, or why there can be none."""
+        run, own = found.baseline.spec.run, self.scores.matrix(self.tonight, place)
+        theirs, only = own, None
+        if run is None:
+            nights = [night for night in found.baseline.nights if self.scores.has(night, place)]
+            if not nights:
+                return
+            try:
+                theirs = mean_of((self.scores.matrix(night, place) for night in nights), own)
+            except StorageError as error:
+                found.refused = "no_baseline", f"{found.baseline.in_words} cannot be read, {error}"
+                return
+            every, only = own.there() | theirs.there(), own.hashes() == theirs.hashes()
+            found.changed, found.queries = int((every & ~only).sum()), int(every.sum())
+            if found.changed and (found.changed == found.queries or not self.gate.unchanged_queries):
+                share = f"{found.changed:,} of {found.queries:,} queries have other judgments"
+                found.refused = "other_judgments", f"{share} than on {found.baseline.newest}"
+                return
+        wanted = {name for _, check in self.checks if check.place == place for name in check.runs or own.runs}
+        pairs = [(name, run or name) for name in sorted(wanted.intersection(own.runs) - {run})]
+        pairs = [pair for pair in pairs if pair[1] in theirs.runs]
+        newest = found.baseline.newest
+        key = {
+            "dataset": self.tonight.dataset,
+            "evaluated_on": datetime.date.fromisoformat(self.tonight.evaluated_on),
+            "evaluation_id": self.tonight.evaluation_id,
+            "baseline_night": datetime.date.fromisoformat(newest) if newest else None,
+            "baseline_nights": len(found.baseline.nights) or None,
+        }
+        sides = Sides(own, theirs, place, key, pairs, only)
+        least = min(self._min_queries(check) for _, check in self.checks)
+        options = ComparisonOptions(alpha=self.gate.alpha, min_queries=least)
+        for row in rows_of(sides, options, self.attributes, self.weights):
+            found.rows[key_of(row)] = row
+            if row["attribute"] is None:
+                found.causes[key_of(row)] = self._causes(sides, row)
+        if self.most_changed and place == self.checks[0][1].place:
+            for pair in pairs:
+                ranked = sorted(extremes(sides, *pair, self.most_changed), key=lambda row: -abs(row["difference"]))
+                found.extremes += ranked[: self.most_changed]
 
-    def _options(self) -> ComparisonOptions:
-        gate = self.gate
-        limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
-        return ComparisonOptions(
-            alpha=gate.alpha,
-            correction=gate.correction,
-            losses=(LARGE_LOSS, *sorted(limits - {LARGE_LOSS})),
-            min_queries=gate.min_queries,
-            seed=gate.seed,
-            precise=True,
-        )
+    def _min_queries(self, check: CheckConfig) -> int:
+        return check.min_queries or self.gate.min_queries
 
-    def _most_changed(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """The run and the id of the queries that changed most."""
-        of_runs: dict[str, list[str]] = {}
-        for row in sorted(rows, key=lambda row: (-abs(row["difference"]), row["query_id"])):
-            of_runs.setdefault(row["run"], []).append(row["query_id"])
-        return [(run, query) for run, queries in of_runs.items() for query in queries[: self.changed]]
+    def _causes(self, sides: Sides, row: Row) -> list[dict[str, Any]]:
+        """The share of a loss that each slice has, the largest first; none where it may be chance or signs cancel."""
+        high, own, dataset = row["interval_high"], sides.own, self.tonight.dataset
+        if self.attributes is None or (row["difference"] or 0.0) >= 0 or (high is not None and high >= 0):
+            return []
+        apart = own.scores(row["run"]) - sides.baseline.scores(row["baseline"])
+        if sides.only is not None:
+            apart[~sides.only] = np.nan
+        if row["weight_effective_n"] is not None and self.weights is not None:
+            apart *= self.weights.vector(dataset, own.queries, own.there())
+        paired, total = ~np.isnan(apart), np.nansum(apart)
+        if abs(total) < _CANCELLED * np.nansum(np.abs(apart)):
+            return []
+        found = [
+            {
+                "attribute": attribute,
+                "value": value,
+                "queries": int((mask & paired).sum()),
+                "of_queries": int(paired.sum()),
+                "share": float(np.nansum(apart[mask]) / total),
+            }
+            for attribute, value, mask in self.attributes.masks(dataset, own.queries, own.there())
+        ]
+        found = [each for each in found if each["share"] > 0 and each["queries"] < each["of_queries"]]
+        return sorted(found, key=lambda each: -each["share"])[:_MAX_CAUSES]
+
+    def cases(self, compared: Sequence[Compared]) -> Iterator[Case]:
+        """Every check for every run of tonight and every baseline. A run that is missing has none."""
+        runs = self.scores.runs(self.tonight)
+        for place, check in self.checks:
+            for run in sorted(runs.intersection(check.runs or runs)):
+                for each in compared if check.limits_drop else ():
+                    if run != each.baseline.spec.run:
+                        yield self._case(place, check, run, each)
+                if check.min_value is not None:
+                    yield self._minimum(place, check, run)
+
+    def _case(self, place: str, check: CheckConfig, run: str, compared: Compared) -> Case:
+        refused, baseline = compared.refused, compared.baseline
+        nights = [self.tonight, *baseline.nights]
+        row = compared.rows.get((run, *check.place, *check.attribute_and_value, check.weighted))
+        plain = compared.rows.get((run, *check.place, *check.attribute_and_value, False))
+        if refused is None and not self.scores.has(self.tonight, check.place):
+            refused = "other_cutoff", f"{check.subject(run)} was not evaluated in this night"
+        elif refused is None and baseline.nights and not any(self.scores.has(each, check.place) for each in nights[1:]):
+            refused = "other_cutoff", f"{check.subject(run)} was not evaluated in {baseline.in_words}"
+        elif refused is None and baseline.nights and not any(run in self.scores.runs(each) for each in nights[1:]):
+            refused = "missing_run", f"{run} has no results in {baseline.in_words}"
+        elif refused is None and (row is None or plain is None or not plain["queries"] + plain["unpaired_queries"]):
+            refused = self._nothing(check, run)
+        elif refused is None and row and plain:
+            queries, unpaired = plain["queries"], plain["unpaired_queries"]
+            if unpaired:
+                share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
+                refused = "not_measured", f"{check.subject(run)} against {baseline.in_words}: {share}"
+            elif row["queries"] < queries:
+                refused = self._unweighted(check, run, queries - row["queries"], queries)
+            else:
+                refused = self._too_few(check, run, row)
+        return Case(place, check, run, baseline, row, refused)
+
+    def _nothing(self, check: CheckConfig, run: str) -> tuple[str, str]:
+        if check.slice:
+            return "missing_slice", f"{check.subject(run)}: no query is {check.slice}"
+        return "not_measured", f"{check.subject(run)}: no query has a value"
+
+    def _unweighted(self, check: CheckConfig, run: str, without: int, queries: int) -> tuple[str, str]:
+        return "not_measured", f"{check.subject(run)}: {without:,} of {queries:,} queries have no weight"
+
+    def _too_few(self, check: CheckConfig, run: str, row: Row) -> tuple[str, str] | None:
+        effective, least = row["weight_effective_n"] or row["queries"], self._min_queries(check)
+        if effective >= least:
+            return None
+        weighed = f"{row['queries']:,} queries whose weights come down to" if row["weight_effective_n"] else "only"
+        return "few_queries", f"{check.subject(run)}: {weighed} {effective:,.4g} queries, and min_queries is {least:,}"
+
+    def _minimum(self, place: str, check: CheckConfig, run: str) -> Case:
+        """The mean of a run, for a check of the least value."""
+        if not self.scores.has(self.tonight, check.place):
+            refused = "other_cutoff", f"{check.subject(run)} was not evaluated in this night"
+            return Case(place, check, run, None, None, refused)
+        try:
+            own = self.scores.matrix(self.tonight, check.place)
+        except InputError as error:
+            return Case(place, check, run, None, None, ("not_measured", str(error)))
+        scores = own.scores(run)
+        counted = ~np.isnan(scores) & self._mask(check, own)
+        queries = int(counted.sum())
+        if not queries:
+            return Case(place, check, run, None, None, self._nothing(check, run))
+        weight = np.ones(queries)
+        if check.weighted and self.weights is not None:
+            weight = self.weights.vector(self.tonight.dataset, own.queries, own.there())[counted]
+        row = {
+            "run": run,
+            "queries": queries,
+            "mean": float(np.sum(scores[counted] * weight) / weight.sum()),
+            "weight_effective_n": float(weight.sum() ** 2 / np.sum(weight**2)) if check.weighted else None,
+        }
+        without = int(np.isnan(weight).sum())
+        refused = self._unweighted(check, run, without, queries) if without else self._too_few(check, run, row)
+        return Case(place, check, run, None, row, refused)
+
+    def _mask(self, check: CheckConfig, own: ScoreMatrix) -> np.typing.NDArray[np.bool_]:
+        if check.slice is None:
+            return own.there()
+        masks = self.attributes.masks(self.tonight.dataset, own.queries, own.there()) if self.attributes else ()
+        named = (mask for *names, mask in masks if (*names,) == check.attribute_and_value)
+        return next(named, np.zeros(len(own.queries), np.bool_))
+
+
+def rehearse(
+    gate: GateConfig,
+    nights: Nights,
+    dataset: str | None = None,
+    attributes: Attributes | None = None,
+    weights: Weights | None = None,
+) -> Iterator[Verdict]:
+    """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
+
+    Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
+    with.
+    """
+    known, scores = nights.with_nights(nights), Scores()
+    scores.read_rows(nights)
+    for number, night in enumerate(nights):
+        if dataset in (None, night.dataset):
+            verdict = judge(gate, night, known, scores, attributes, weights, night.row["accepted"]).verdict
+            begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
+            record = {**night.record, "is_baseline": begins or is_baseline(verdict.as_json(), verdict.accepted)}
+            known[number] = night.with_record(record)
+            yield verdict

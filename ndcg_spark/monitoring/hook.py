@@ -60,7 +60,7 @@ def content_of(
         "evaluated_on": date,
         "output": output,
         "exit_code": exit_code,
-        "reason": failure or "; ".join(verdict["reason"] for verdict in verdicts) or None,
+        "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
         "verdicts": verdicts,
         # Of the nights of a dataset, the last one stays.
         "previous": {night.dataset: {name: night.row[name] for name in known} for night in before},
@@ -77,7 +77,7 @@ def _text(
     verdicts: Sequence[Mapping[str, Any]],
 ) -> str:
     """What to post to a chat: what became of each night, why, and the command that shows it."""
-    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['reason']}" for verdict in verdicts]
+    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts]
     if datasets and not verdicts:
         lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
     if failure or not lines:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.gate.verdict import Word
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS
 from ndcg_spark.job.outcome import EvaluationOutcome
 
-_VERDICTS = {Word.PASS: 0, Word.FAIL: 1, Word.NONE: 2}
+_VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 _HELP = {
     "last_success_timestamp_seconds": "When the newest evaluation was done.",
     "evaluated_on_timestamp_seconds": "The date of its night, midnight in UTC.",

@@ -76,7 +76,7 @@ def read_scores(
     if table != "comparisons" or date is None:
         return with_html(rows)
     gate = (nights[0].record.get("configuration") or {}).get("gate") or {}
-    options = {"correction": gate.get("correction", "holm"), "alpha": gate.get("alpha", 0.05)}
+    options = {"correction": "holm", "alpha": gate.get("alpha", 0.05)}
     return with_html(rows, functools.partial(_compared, **options))
 
 

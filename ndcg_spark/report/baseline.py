@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparable import convention_key, doubts, earlier, fingerprint
+from ndcg_spark.comparison.comparable import convention_key, doubts, fingerprint
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
@@ -24,7 +24,7 @@ class Baseline:
     """The requested baseline: a run, a date or both, as `compare` takes them; with neither the report chooses one."""
 
     run: str | None = None
-    #: A date, or last_good.
+    #: A date, or good.
     date: str | None = None
     slices: str | None = None
     engine: str = "auto"
