@@ -35,7 +35,7 @@ def explain(
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
-    from ndcg_spark.explanation.request import ExplainRequest
+    from ndcg_spark.explanation.facts import ExplainRequest
     from ndcg_spark.report.explanations import print_explanations
     from ndcg_spark.report.progress import shown_steps
 

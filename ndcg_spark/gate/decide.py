@@ -5,8 +5,10 @@ Fail closed: what was not measured or cannot be compared is no pass.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ndcg_spark.comparison.comparable import fingerprint
 from ndcg_spark.comparison.statistics import holm
@@ -92,7 +94,7 @@ def _p_value(case: Case) -> float | None:
     if case.row is None or case.refused or case.baseline is None or "unchanged" in case.row["flags"]:
         return None
     known = [p for p in (case.row["p_value"], case.row["p_randomization"]) if p is not None]
-    return max(known) if known and all(map(math.isfinite, known)) else None
+    return float(np.max(known)) if known else None
 
 
 def _hypothesis(case: Case) -> tuple[Any, ...]:
@@ -110,7 +112,15 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
         numbers |= {"difference": numbers["mean"] - (check.min_value or 0.0), "allowed": 0.0}
     elif numbers["baseline_mean"] is not None:
         numbers["allowed"] = check.allowed(numbers["baseline_mean"])
-    result, reason, sentence = _decided(gate, case, numbers, p)
+    deciding = [p, *numbers.values()]
+    reason: str | None
+    if case.refused:
+        result, (reason, sentence) = NOT_COMPARABLE, case.refused
+    elif numbers["difference"] is None or not all(number is None or math.isfinite(number) for number in deciding):
+        result, reason = NOT_COMPARABLE, "not_measured"
+        sentence = f"{check.subject(case.run)}: a number of the comparison is not finite"
+    else:
+        result, reason, sentence = _decided(gate, case, numbers, p)
     return Result(
         check=case.place,
         severity=check.severity,
@@ -130,37 +140,27 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     )
 
 
-def _decided(
-    gate: GateConfig, case: Case, numbers: dict[str, float | None], p: float | None
-) -> tuple[str, str | None, str]:
+def _decided(gate: GateConfig, case: Case, numbers: Mapping[str, Any], p: float | None) -> tuple[str, str | None, str]:
     """The one rule: the result, its code and a sentence."""
-    check, baseline, row, subject = case.check, case.baseline, case.row, case.check.subject(case.run)
-    if case.refused or row is None:
-        return NOT_COMPARABLE, *(case.refused or ("not_measured", f"{subject}: nothing was measured"))
-    known = [numbers["mean"], numbers["difference"], numbers.get("allowed")]
-    finite = [number for number in known if number is not None and math.isfinite(number)]
-    if len(finite) < len(known) or any(number is not None and not math.isfinite(number) for number in numbers.values()):
-        return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
-    mean, difference, allowed = finite
-    queries = f"{row['queries']:,} queries"
+    baseline, row, subject = case.baseline, case.row or {}, case.check.subject(case.run)
+    difference, allowed, queries = numbers["difference"], numbers["allowed"], f"{row['queries']:,} queries"
+    is_beyond = difference < -allowed - _ROUNDING
     if baseline is None:
-        sentence = f"{subject} is {mean:.4f} ({queries}), and the least value is {check.min_value:.4f}"
-        return (FAIL, "below_min_value", sentence) if difference < -_ROUNDING else (PASS, None, sentence)
-    if "unchanged" in row["flags"]:
-        return PASS, None, f"{subject} is unchanged against {baseline.in_words}, {mean:.4f} ({queries})"
-    moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
-    evidence = f", {100 * (1 - gate.alpha):g} % interval {row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
-    evidence = evidence if row["interval_low"] is not None else ""
+        sentence = f"{subject} is {row['mean']:.4f} ({queries}), and the least value is {case.check.min_value:.4f}"
+        return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
+    evidence = queries
+    if row["interval_low"] is not None:
+        ends = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
+        evidence += f", {100 * (1 - gate.alpha):g} % interval {ends}"
     evidence += "" if p is None else f", p {p:.2g}"
-    sentence = f"{subject} {moved}, from {row['baseline_mean']:.4f} to {mean:.4f} ({queries}{evidence})"
+    moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
+    sentence = f"{subject} {moved}, from {row['baseline_mean']:.4f} to {row['mean']:.4f} ({evidence})"
     sentence += f"; {allowed:.4f} is allowed"
-    if difference >= -allowed - _ROUNDING:
+    if not is_beyond:
         return PASS, None, sentence
     if p is None:
         return NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested"
-    if p < gate.alpha:
-        return FAIL, "dropped", sentence
-    return UNDECIDED, "may_be_chance", f"{sentence}, but it may be chance"
+    return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
 def verdict_of(

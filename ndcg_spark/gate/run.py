@@ -9,13 +9,13 @@ import numpy as np
 
 from ndcg_spark.comparison.compare import kept_attributes
 from ndcg_spark.comparison.differences import Sides, extremes, rows_of
-from ndcg_spark.comparison.matrix import Numbers, Place, ScoreMatrix, mean_of
+from ndcg_spark.comparison.matrix import Place, ScoreMatrix, mean_of
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.baselines import Baseline, Row, Scores, checks_of, missing, resolve
 from ndcg_spark.gate.config import CheckConfig, GateConfig
-from ndcg_spark.gate.decide import Case, Compared, Key, key_of, results_of, verdict_of
+from ndcg_spark.gate.decide import Case, Compared, key_of, results_of, verdict_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights, is_baseline
 
@@ -162,7 +162,7 @@ class _Judging(NamedTuple):
         paired, total = ~np.isnan(apart), np.nansum(apart)
         if abs(total) < _CANCELLED * np.nansum(np.abs(apart)):
             return []
-        found = [
+        found: list[dict[str, Any]] = [
             {
                 "attribute": attribute,
                 "value": value,
@@ -228,8 +228,8 @@ class _Judging(NamedTuple):
     def _minimum(self, place: str, check: CheckConfig, run: str) -> Case:
         """The mean of a run, for a check of the least value."""
         if not self.scores.has(self.tonight, check.place):
-            refused = "other_cutoff", f"{check.subject(run)} was not evaluated in this night"
-            return Case(place, check, run, None, None, refused)
+            absent = "other_cutoff", f"{check.subject(run)} was not evaluated in this night"
+            return Case(place, check, run, None, None, absent)
         try:
             own = self.scores.matrix(self.tonight, check.place)
         except InputError as error:

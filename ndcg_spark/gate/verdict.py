@@ -75,7 +75,7 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     #: name, nights (their dates), evaluation_id (of the newest), changed_judgments and queries (how many of how many).
     baselines: tuple[Mapping[str, Any], ...] = ()
-    #: Of the result that decided, the slices that have most of the change: attribute, value, queries, of_queries, share.
+    #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
     #: The date of the last night, if its results are identical.
     same_results: str | None = None

@@ -5,7 +5,6 @@ machine are read through a temporary folder of links with plain names: one read,
 elsewhere are read by their paths.
 """
 
-import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,11 +18,10 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failures, reason_of
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import table_logs
+from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
-from ndcg_spark.inputs.storage import is_local, local
+from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.schemas import INTERNAL, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
@@ -47,10 +45,7 @@ def read_paths(
     except PySparkException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             absent = (error.getMessageParameters() or {}).get("path", paths[0])
-            raise MissingInputError(
-                f"{where}: no such path for {engine.name}, {absent}; check the spelling, and the date if it is part of "
-                "it"
-            ) from error
+            raise missing(absent, where) from error
         raise InputError(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
         ) from error
@@ -88,27 +83,6 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     else:
         table = engine.session.createDataFrame(_arrow(engine, copy.folder, where))
     return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
-
-
-def far_file(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file with the size of all files there.
-
-    Raises
-    ------
-    MissingInputError
-        Nothing is there, or no file.
-    TableLogError
-        It is a table with a log.
-    """
-    every = {"recursiveFileLookup": "true"}
-    sizes = [row["length"] for row in read_paths(engine, "binaryFile", [path], where, every).select("length").collect()]
-    if not sizes:
-        raise MissingInputError(f"{where}: no files in {path}, an empty folder; check what should have written it")
-    for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
-        with contextlib.suppress(PySparkException):
-            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
-            table_logs.refuse((row["path"] for row in found), where)
-    return File(path, sum(sizes))
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:

@@ -1,45 +1,77 @@
-"""The files of a table: where each is, which columns its folders have, its format, and how it is opened."""
+"""The files that a path stands for: where each is, what its folders and first bytes say, and whether it changed.
+
+Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with everything in it.
+"""
 
 import contextlib
 import dataclasses
+import fnmatch
+import glob
+import os
+import re
+import shutil
+import stat
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import PurePosixPath
-from typing import TypeVar
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql import DataFrame
 
-from ndcg_spark.casting import refuse_alike
-from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.storage import storage, unreadable
+from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
+from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
+from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.engine import Engine
 
 #: How many files are looked into at the same time.
 _READERS = 8
 #: The bytes by which the shape of a file is recognised, and how many are read at most to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
-#: The formats of tables whose log tells which rows they have, and those of files with types and a footer. The others
-#: are text.
+#: The formats of tables whose log says which rows they have, and of files with types and a footer. All others are text.
 TABLES = ("delta", "iceberg")
 BINARY = ("parquet", "orc")
-_FORMATS = {
-    ".parquet": "parquet",
-    ".orc": "orc",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
+_FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
+    (".ndjson", ".json"), "jsonl"
+)
+#: The paths that belong to the log of a table whose files have deleted rows too, and what installs its reader.
+_LOGS = {
+    "delta": re.compile(r"(^|/)_delta_log(/|$)"),
+    "hudi": re.compile(r"(^|/)\.hoodie(/|$|_partition_metadata)"),
+    "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"\x1f\x8b": "gzip"}
 #: The gzip of an empty file is smaller: 20 bytes, and the name of what was compressed.
 _LARGEST_EMPTY_GZIP = 300
+#: Names that are left out, as Spark does; and in folders and globs backups, unfinished copies and notes beside data.
+_HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
+_BACKUP = re.compile(
+    r"(~|\.(bak|backup|old|orig|swp|tmp|temp|part|partial|crdownload))(\.gz)?$|(^|/)(readme(\.[^/]*)?|#[^/]*#)$", re.I
+)
+_GLOB = re.compile(r"[*?\[]")
 
+#: The size and the time of the last change; of a local file also its inode, and when anything of it changed last.
+Stamp = tuple[int, ...]
 _Seen = TypeVar("_Seen")
+
+
+class TableLogError(InputError):
+    """Files that belong to a table of a format with a log; `is_whole` if the path is that of the whole table."""
+
+    def __init__(self, kind: str, folder: str, where: str, is_whole: bool) -> None:
+        first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[{kind}]', or "
+        super().__init__(
+            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; "
+            f"{first if kind in TABLES else ''}read it as a catalog table, table:catalog.db.name, on a cluster that "
+            "knows it, or export its current version to Parquet"
+        )
+        self.format, self.is_whole = kind, is_whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +83,7 @@ class Snapshot:
     #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
     scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
     #: The table, where the engine reads it by itself.
-    table: DataFrame | None = None
+    table: "DataFrame | None" = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +100,8 @@ class File:
     content: str | None = dataclasses.field(default=None, compare=False)
     #: Where pyarrow found it: the file system and the place there. None if only the engine can open it.
     found: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    #: As it was found.
+    stamp: Stamp = dataclasses.field(default=(), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -75,6 +109,12 @@ class File:
     def is_gzipped(self) -> bool:
         """Whether its name or its content says gzip."""
         return self.path.endswith(".gz") or self.content == "gzip"
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it is gone, or has another size or time than when it was found."""
+        # A version of a table never changes, and what was copied of it is what is scored.
+        return bool(self.stamp) and self.found is not None and _look(*self.found)[1] != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
@@ -101,60 +141,245 @@ class File:
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def partition_of(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
+def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]:
+    """What `look` returns for each file, in their order; several files are looked into at the same time."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(look, files))
+
+
+def find(engine: "Engine", path: str, where: str) -> list[File]:
+    """The files behind a path that this process can open, sorted by path, with what their first bytes show.
+
+    Raises
+    ------
+    InputError
+        Nothing is there, or only empty folders; what is there cannot be read; the path has credentials in it; or it
+        belongs to a table whose format keeps deleted files.
+    StorageError
+        The storage is not on this machine, and cannot be read.
+    """
+    refuse_credentials(path, where)
+    found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
+    return of_each(found, lambda file: _with_content(file, where))
+
+
+def files_of(path: str, where: str) -> list[File]:
+    """The files that a file name, a folder or a glob stands for, sorted by path. Raises as `find`."""
+    address, key = _split(path)
+    system, place = storage(f"{address}/" if address else path, where)
+    bucket = place.rstrip("/") if address else ""
+    place = (bucket + key).rstrip("/") or "/" if address else place
+    try:
+        is_there = _look(system, place)[0] != fs.FileType.NotFound
+        given = [place] if is_there else _matches(system, place)
+        if not given:
+            raise missing(path, where)
+        fixed = place if is_there else _before_wildcards(place)
+        found = dict(file for entry in given for file in _below(system, entry, place, where))
+        beside = _beside(system, {fixed, *(entry.rpartition("/")[0] for entry in given)})
+        refuse_log((*given, *beside), place, where)
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: the name {error.object!r} is not UTF-8; rename it") from error
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, where, error) from error
+    if not found:
+        raise missing(path, where, "an empty folder")
+
+    root = address + fixed.removeprefix(bucket)
+    files = (
+        File(address + at.removeprefix(bucket), stamp[0], _partition(fixed, at), root, None, (system, at), stamp)
+        for at, stamp in found.items()
+    )
+    return sorted(files, key=lambda file: file.path)
+
+
+def _look(system: fs.FileSystem, place: str) -> tuple[fs.FileType, Stamp | None]:
+    """What is at a place, and its stamp. OSError for a link to nothing, and for a device."""
+    if not isinstance(system, fs.LocalFileSystem):
+        info = system.get_file_info(place)
+        return info.type, _stamp(info) if info.type == fs.FileType.File else None
+    place.encode()
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return fs.FileType.NotFound, None
+    found = os.stat(place)  # noqa: PTH116  # follows links, as readers do
+    if stat.S_ISDIR(found.st_mode):
+        return fs.FileType.Directory, None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{place} is not a regular file")
+    # A file of the same size and time may still be another: it has another number, or was changed since.
+    return fs.FileType.File, (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+
+
+def _stamp(info: fs.FileInfo) -> Stamp:
+    # In seconds: S3 lists milliseconds, and forgets them when it is asked for one file.
+    return info.size or 0, (info.mtime_ns or 0) // 10**9
+
+
+def _below(system: fs.FileSystem, place: str, given: str, where: str) -> Iterator[tuple[str, Stamp]]:
+    """The files in a folder and in all folders below it, with their stamps; of a file, the file itself."""
+    kind, stamp = _look(system, place)
+    if stamp is not None:
+        yield os.path.realpath(place) if place.startswith(("/dev/", "/proc/")) else place, stamp
+    elif isinstance(system, fs.LocalFileSystem) and kind == fs.FileType.Directory:
+        # pyarrow's own listing passes over links to nothing.
+        for folder, folders, names in os.walk(place, followlinks=True, onerror=_fail):
+            refuse_log((f"{folder}/{name}" for name in (*folders, *names)), given, where)
+            folders[:] = (name for name in folders if not _HIDDEN.search(name))
+            for at in (f"{folder.rstrip('/')}/{name}" for name in names if not _HIDDEN.search(name)):
+                yield at, _look(system, at)[1] or ()
+    elif kind == fs.FileType.Directory:
+        infos = system.get_file_info(fs.FileSelector(place, recursive=True))
+        refuse_log((info.path for info in infos), given, where)
+        files = (info for info in infos if info.type == fs.FileType.File)
+        yield from ((info.path, _stamp(info)) for info in files if not _HIDDEN.search(info.path.removeprefix(place)))
+
+
+def _fail(error: OSError) -> None:
+    raise error
+
+
+def _before_wildcards(place: str) -> str:
+    """The folder that a glob begins with, up to its first wildcard; the whole path if it has no wildcard."""
+    segments = place.split("/")
+    wild = (index for index, segment in enumerate(segments) if _GLOB.search(segment))
+    return "/".join(segments[: next(wild, len(segments))]) or "/"
+
+
+def _matches(system: fs.FileSystem, place: str) -> list[str]:
+    """What a glob matches, sorted, without hidden names."""
+    fixed = _before_wildcards(place)
+    if isinstance(system, fs.LocalFileSystem):
+        level = glob.glob(place)  # noqa: PTH207  # also names that are not UTF-8
+    else:
+        level = [fixed]
+        for segment in place.removeprefix(fixed).strip("/").split("/"):
+            folders = [at for at in level if system.get_file_info(at).type == fs.FileType.Directory]
+            infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
+            level = [info.path for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
+    return sorted(at for at in level if not _HIDDEN.search(at.removeprefix(fixed)))
+
+
+def _beside(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[str]:
+    """What may be the log of a table that these folders, or files in them, belong to."""
+    for folder in folders:
+        # HDFS refuses to look below a file, for all but its superuser.
+        if system.get_file_info(folder).type == fs.FileType.Directory:
+            logs = system.get_file_info([f"{folder}/{name}" for name in ("_delta_log", ".hoodie", "metadata")])
+            yield from (log.path for log in logs if log.type != fs.FileType.NotFound)
+            if logs[-1].type == fs.FileType.Directory:
+                yield from (info.path for info in system.get_file_info(fs.FileSelector(logs[-1].path)))
+
+
+def refuse_log(paths: Iterable[str], given: str | None, where: str) -> None:
+    """TableLogError if one of the paths belongs to the log of a table, which is `given`'s if that is None."""
+    for path in paths:
+        for kind, log in _LOGS.items():
+            if found := log.search(path):
+                folder = path[: found.start()] or "/"
+                is_metadata = kind == "iceberg" and given is not None and given.endswith(".metadata.json")
+                whole = given.rpartition("/metadata/")[0] if given and is_metadata else given
+                raise TableLogError(kind, folder, where, is_whole=whole in (None, folder))
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The `scheme://authority` of a path and the rest of it; no address for a local path.
+
+    Only the address is given to pyarrow as a URI. In the rest no %20 is decoded and no ? begins parameters, because
+    engines take it literally.
+    """
+    if is_local(path):
+        return "", path
+    scheme, _, rest = path.partition("://")
+    authority, slash, key = rest.partition("/")
+    return f"{scheme}://{authority}", slash + key
+
+
+def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
     """The columns, with their values, that the folders between `root` and the file at `place` add; None is null."""
     folders = place.removeprefix(root).strip("/").split("/")[:-1]
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
 
-def of_each(files: list[File], look: Callable[[File], _Seen]) -> list[_Seen]:
-    """What `look` returns for each file, in their order; several files are looked into at the same time."""
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(look, files))
+def _without_pipe(engine: "Engine", path: str, where: str) -> str:
+    """A temporary copy of a pipe, such as /dev/stdin or the shell's <(zcat ...), which is read once; else the path."""
+    try:
+        # A name below /proc stands for the pipe only as it is: its target is not a path.
+        place = path if path.startswith("/") else local(path)
+        if not is_local(path) or not stat.S_ISFIFO(os.stat(place).st_mode):  # noqa: PTH116
+            return path
+    except (OSError, ValueError):
+        return path
+    if path not in engine.scratch.copies:
+        target = engine.scratch.folder() / (Path(path).name if path.startswith("/dev/std") else "pipe")
+        try:
+            with Path(path).open("rb") as source, target.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+        except OSError as error:
+            if error.filename == path:
+                raise unreadable(path, where, error) from error
+            raise EngineError(f"{where}: no temporary copy of {path}, {error}; make room, or set TMPDIR") from error
+        engine.scratch.copies[path] = target
+    return str(engine.scratch.copies[path])
 
 
-def with_content(file: File, where: str) -> File:
-    """The file, with `content` set from its first bytes if its name names no binary format.
+def _with_content(file: File, where: str) -> File:
+    """The file, with `content` set from its first and last bytes if its name names no binary format.
 
-    A gzip file in which nothing was compressed has the size 0, as the file that was compressed. InputError for a file
-    that cannot be opened, StorageError if it is not on this machine.
+    A gzip file in which nothing was compressed has the size 0, as the file that was compressed.
     """
     if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
         system, place = file.location(where)
         try:
-            with system.open_input_stream(place, compression=None) as stream:
-                start = stream.read(4)
+            with system.open_input_file(place) as stream:
+                start = bytes(stream.read(4))
+                # The first letters of a text may be those of a format, which also ends with them.
+                if start == b"PAR1" or start.startswith(b"ORC"):
+                    stream.seek(max(file.size - 4, 0))
+                    end = bytes(stream.read(4))
         except (OSError, pa.ArrowException) as error:
             raise unreadable(file.path, where, error) from error
-        content = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
-        file = dataclasses.replace(file, content=content)
+        if start.startswith(b"\x1f\x8b"):
+            file = dataclasses.replace(file, content="gzip")
+        elif start == b"PAR1" == end:
+            file = dataclasses.replace(file, content="parquet")
+        elif start.startswith(b"ORC") and end.startswith(b"ORC"):
+            file = dataclasses.replace(file, content="orc")
     is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
     return dataclasses.replace(file, size=0) if is_empty else file
 
 
-def format_of(files: Iterable[File], where: str) -> str:
-    """The format by names and contents, TREC text where these show none; InputError where they disagree.
+def without_backups(files: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
+    """The files without backups, unless these are given by their names, and sentences about those and empty files."""
+    backups = [file.path for file in files if not file.snapshot and _BACKUP.search(file.path.removeprefix(file.root))]
+    kept = [file for file in files if file.path not in backups] if backups else files
+    if not kept:
+        raise MissingInputError(
+            f"{name}: no files in {masked(paths[0])} but {len(backups)} backup(s), e.g. {backups[0]}; give the path of "
+            "the file itself if it is meant"
+        )
+    empty = [file.path for file in kept if file.size == 0 and file.snapshot is None and file.found]
+    said = {"backup(s) left out": backups, "empty file(s)": empty}
+    return kept, [f"{len(some)} {what}, e.g. {some[0]}" for what, some in said.items() if some]
 
-    What only the engine can open is Parquet unless its name says otherwise.
+
+def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
+    """The format that is configured, else by names and contents: TREC text where these show none.
+
+    What only the engine can open is Parquet unless its name says otherwise. InputError for files that are not one table
+    of that format.
     """
     by_format: dict[str, str] = {}
     for file in files:
         suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
         binary = file.content if file.content in (*BINARY, *TABLES) else None
         by_format.setdefault(binary or _FORMATS.get(suffix, "trec" if file.found else "parquet"), file.path)
-    if len(by_format) > 1:
+    if len(by_format) > 1 and not configured:
         examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
-    return next(iter(by_format))
-
-
-def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
-    """InputError for files that are not one table of the format `kind`.
-
-    Such files have no content, are of another format, are text that this process cannot open, or have folders that give
-    different columns, or two that are alike but for their case.
-    """
+    kind = configured or next(iter(by_format))
     unknown = [file.path for file in files if not file.found and file.snapshot is None]
     if unknown and kind not in BINARY:
         raise InputError(
@@ -174,4 +399,8 @@ def refuse_unlike(files: Sequence[File], kind: str, where: str) -> None:
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
     for names, path in keys.items():
+        # Here, because files are also looked for where there is no engine.
+        from ndcg_spark.casting import refuse_alike
+
         refuse_alike(names, f"{where}: the folders of {path}")
+    return kind

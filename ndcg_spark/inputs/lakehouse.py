@@ -6,10 +6,10 @@ import re
 from pyspark.errors import PySparkException
 
 from ndcg_spark.engine import Engine, failures, lost
-from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs import delta, discover, iceberg
-from ndcg_spark.inputs.files import TABLES, File, Snapshot
-from ndcg_spark.inputs.table_logs import TableLogError
+from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
+from ndcg_spark.inputs import delta, files, iceberg
+from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
+from ndcg_spark.inputs.storage import NoStorageError, is_local
 from ndcg_spark.table_config import TableConfig, moment
 
 _CATALOG = "table:"
@@ -22,7 +22,7 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     Raises
     ------
     InputError
-        As `discover.find`; a table cannot be read, or needs a library that is not installed.
+        As `files.find`; a table cannot be read, or needs a library that is not installed.
     ConfigurationError
         A version or the format of a table is configured, and the path is not such a table.
     """
@@ -43,11 +43,11 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     return found
 
 
-def versions(files: list[File]) -> list[str]:
+def versions(found: list[File]) -> list[str]:
     """Which versions of tables are read, in sentences for people."""
     return [
         f"{file.path} is read at version {file.snapshot.version}"
-        for file in files
+        for file in found
         if file.snapshot and file.snapshot.version is not None
     ]
 
@@ -56,9 +56,14 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
     if path.startswith(_CATALOG):
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
-        return discover.find(engine, path, where)
+        try:
+            return files.find(engine, path, where)
+        except (NoStorageError, MissingInputError) as error:
+            if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
+                raise
+            return [_far(engine, path, where)]
     except TableLogError as kept:
-        if not kept.is_all_of(path) or kept.format not in TABLES:
+        if not kept.is_whole or kept.format not in TABLES:
             raise
         if config.format not in (None, kept.format):
             raise InputError(
@@ -70,6 +75,15 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
         if kept.format == "delta" and engine.reads_lakehouses:
             return [_by_engine(engine, path, config.as_of, kept)]
         raise
+
+
+def _far(engine: Engine, path: str, where: str) -> File:
+    """A path that this process cannot open, as one file. TableLogError if it is that of a table with a log."""
+    for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
+        with contextlib.suppress(PySparkException):
+            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
+            files.refuse_log((row["path"] for row in found), None, where)
+    return File(path, 0)
 
 
 def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:

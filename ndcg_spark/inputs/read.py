@@ -15,13 +15,14 @@ from pyspark.sql import functions as F
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, columnar, discover, engine_files, folder_values, lakehouse, run_names
-from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, refuse_unlike
+from ndcg_spark.inputs import column_names, columnar, engine_files, folder_values, lakehouse, run_names
+from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
 from ndcg_spark.inputs.shapes import Shape, TableContext
+from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
@@ -150,6 +151,21 @@ def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = 
     return _without_faults(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
 
 
+def refuse_changed(sources: Iterable[Source]) -> None:
+    """InputError if a file has another size or time than when it was found, or is gone."""
+    for source in (source for each in sources for source in each.sources):
+        try:
+            changes = of_each(source.files, lambda file: file.has_changed)
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(source.place, source.name, error) from error
+        changed = [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]
+        if changed:
+            raise InputError(
+                f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
+                "was published, run again when they are complete"
+            )
+
+
 def _read(
     engine: Engine,
     name: str,
@@ -159,14 +175,13 @@ def _read(
     needed: Sequence[str] | None = None,
     optional: Sequence[str] = (),
 ) -> Source:
-    files, left_out = discover.without_backups(lakehouse.find(engine, config, paths, name), paths, name)
+    files, left_out = without_backups(lakehouse.find(engine, config, paths, name), paths, name)
     notes = (*lakehouse.versions(files), *left_out)
     folders = [key for key, _ in files[0].partition]
     context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
     if files[0].snapshot and files[0].snapshot.table is not None:
         return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
-    kind = config.format or format_of(files, name)
-    refuse_unlike(files, kind, name)
+    kind = format_of(files, config.format, name)
     footers = columnar.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.masking import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
@@ -73,6 +73,15 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
         advice = of_hdfs if is_hdfs else "check its scheme"
         raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; {advice}") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
+
+
+def missing(path: str, where: str, what: str | None = None) -> MissingInputError:
+    """What to raise for a path where nothing is, or no file."""
+    if what:
+        return MissingInputError(f"{where}: no files in {masked(path)}, {what}; check what should have written it")
+    return MissingInputError(
+        f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it"
+    )
 
 
 def unreadable(path: str, where: str, error: Exception) -> NdcgSparkError:

@@ -1,4 +1,4 @@
-"""What is known about queries, their attributes and weights: tables of an engine, which comparisons need in Arrow."""
+"""Attributes and weights of queries for comparisons: read in this process, or by an engine where only that can."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,8 +7,11 @@ from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.nights.log import Night
 from ndcg_spark.steps import report_step
+from ndcg_spark.table_config import AttributesConfig, TableConfig, WeightsConfig
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ndcg_spark.job.setup import SliceTables
 
 Tables = tuple[Attributes | None, Weights | None]
@@ -16,49 +19,59 @@ Tables = tuple[Attributes | None, Weights | None]
 
 def tables_of_queries(tables: "SliceTables") -> Tables:
     """The tables, fetched into this process. Runs jobs; InputError where one breaks its contract."""
-    from ndcg_spark.comparison.tables import attributes_of, weights_of
-
-    attributes, weights = tables.attributes, tables.weights
-    return (
-        None if attributes is None else attributes_of(attributes.toArrow()),
-        None if weights is None else weights_of(weights.toArrow()),
-    )
+    return _checked(*(table and table.toArrow() for table in (tables.attributes, tables.weights)))
 
 
 def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) -> Tables:
-    """The tables that a configuration names and that not all of these nights keep, read by its engine.
-
-    No engine starts if there are none.
-    """
-    if all(night.kept_rows("query_attributes") for night in nights):
-        config = config.model_copy(update={"query_attributes": None})
-    if not (config.query_attributes or config.query_weights):
-        return None, None
-    from ndcg_spark.engine import open_engine
-    from ndcg_spark.job.failures import translated_failures
-    from ndcg_spark.job.setup import slice_tables
-
-    with open_engine(config.engine, config.remote) as engine, translated_failures(()):
-        report_step("engine", engine.name)
-        return tables_of_queries(slice_tables(engine, config))
+    """The tables that a configuration names and that not all of these nights keep."""
+    is_kept = all(night.kept_rows("query_attributes") for night in nights)
+    attributes, weights = (
+        table
+        and table.model_copy(
+            update={
+                "path": [config.dated(path) for path in table.path],
+                "as_of": config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of,
+            }
+        )
+        for table in (None if is_kept else config.query_attributes, config.query_weights)
+    )
+    return _read(attributes, weights, config.engine, config.remote)
 
 
 def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None) -> Tables:
-    """The tables in these files, read by an engine; none starts if there are none."""
-    if not (slices or weights):
-        return None, None
-    from ndcg_spark.comparison.tables import attributes_of, weights_of
-    from ndcg_spark.engine import open_engine
-    from ndcg_spark.inputs.read import read_attributes, read_weights
-    from ndcg_spark.job.failures import translated_failures
+    """The tables in these files."""
+    attributes = AttributesConfig.model_validate({"path": [*slices]}) if slices else None
+    of_queries = WeightsConfig.model_validate({"path": [*weights]}) if weights else None
+    return _read(attributes, of_queries, engine, remote)
 
-    with open_engine(engine, remote) as opened, translated_failures(()):
-        report_step("engine", opened.name)
-        attributes, of_queries = (
-            read(opened, list(paths)).toArrow() if paths else None
-            for read, paths in ((read_attributes, slices), (read_weights, weights))
-        )
+
+def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: str, remote: str | None) -> Tables:
+    """The tables; an engine starts only for those that this process cannot read."""
+    # Here, because commands without such tables need no reader.
+    from ndcg_spark.inputs.query_tables import is_read_here, read_query_table
+
+    configs = {"query_attributes": attributes, "query_weights": weights}
+    tables = {
+        name: read_query_table(config, name) for name, config in configs.items() if config and is_read_here(config)
+    }
+    others = {name: config for name, config in configs.items() if config and name not in tables}
+    if others:
+        from ndcg_spark.engine import open_engine
+        from ndcg_spark.inputs.read import read_attributes, read_weights
+        from ndcg_spark.job.failures import translated_failures
+
+        with open_engine(engine, remote) as opened, translated_failures(()):
+            report_step("engine", opened.name)
+            for name, config in others.items():
+                read = read_attributes if name == "query_attributes" else read_weights
+                tables[name] = read(opened, config.path, config).toArrow()
+    return _checked(tables.get("query_attributes"), tables.get("query_weights"))
+
+
+def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:
+    from ndcg_spark.comparison.tables import attributes_of, weights_of
+
     return (
         None if attributes is None else attributes_of(attributes),
-        None if of_queries is None else weights_of(of_queries),
+        None if weights is None else weights_of(weights),
     )

@@ -15,8 +15,7 @@ from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.engine_files import materializer
-from ndcg_spark.inputs.read import Source
-from ndcg_spark.inputs.unchanged import Stamp, refuse_changed, stamps_of
+from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.setup import engine_for, results_of
 from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
@@ -41,7 +40,6 @@ class _Side:
     good: DataFrame
     cut: DataFrame
     counts: ResultCounts
-    stamps: dict[str, Stamp]
 
 
 def compare_lists(
@@ -83,7 +81,7 @@ def compare_lists(
             with translated_failures(sources):
                 found = compared([lists_without_duplicates(s.good, s.counts, s.source, s.config) for s in sides])
         for side in sides:
-            refuse_changed([side.source], side.stamps)
+            refuse_changed([side.source])
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
     return found
 
@@ -108,11 +106,10 @@ def _side(engine: Engine, config: EvaluationConfig) -> _Side:
         report_step("read", f"{source.name}: {note}")
     options = rules.options_without_scores(config.convention, source.table.columns)
     config = config.model_copy(update={"convention": config.convention.replace(**options)})
-    stamps = stamps_of([source])
     with translated_failures([source]):
         good, counts, cut = check_lists(source, config)
     report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
     if counts.breaches:
         rows = sum(breach.rows for breach in counts.breaches)
         report_step("rejected", f"{rows:,} rows of {source.place}: {limits.summary(counts.breaches)}")
-    return _Side(source, config, good, good if cut is None else cut(good), counts, stamps)
+    return _Side(source, config, good, good if cut is None else cut(good), counts)

@@ -12,8 +12,8 @@ from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.duplicates import without_duplicates
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.from_rows import explained_of, facts_of
-from ndcg_spark.explanation.request import Explained, ExplainRequest
+from ndcg_spark.explanation.explain import Explained, explain_runs
+from ndcg_spark.explanation.facts import ExplainRequest, facts_of
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read
 from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
@@ -84,7 +84,7 @@ def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, r
     scores = query_scores(judgments, results, table, evaluation).collect()
     returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
     facts = {row["run"]: facts_of(row.asDict(), returned, judged, evaluation.convention) for row in scores}
-    return explained_of(facts, runs, request)
+    return explain_runs(facts, runs, request)
 
 
 def _no_query(

@@ -9,9 +9,8 @@ from ndcg_spark.convention.cutoffs import deepest_finite, format_cutoff
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.from_rows import Row, explained_of, facts_of
-from ndcg_spark.explanation.model import Facts
-from ndcg_spark.explanation.request import Explained, ExplainRequest
+from ndcg_spark.explanation.explain import Explained, explain_runs
+from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, facts_of
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.select import select_nights
@@ -32,61 +31,50 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    night = _night(committed(output), output, date, request)
+    of_date = select_nights(committed(output), output, date, request.dataset)
+    dataset = request.dataset_of([night.dataset for night in of_date])
+    night = next(night for night in of_date if night.dataset == dataset)
+    tables, kept = NightRows(night), "keeps no documents"
+    if tables.has_documents():
+        scores = tables.rows_of("query_scores", request.query)
+        if not scores:
+            names = tables.queries()
+            raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
+        cutoff = _cutoff(night, scores, request)
+        runs = request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+        facts = {run: of_list for (run, _), of_list in facts_of_queries(night, runs, cutoff, [request.query]).items()}
+        if facts and facts.keys() >= {request.run, request.baseline} - {None}:
+            return explain_runs(facts, [run for run in runs if run in facts], request)
+        kept = f"keeps those of the queries that changed most, and {request.query!r} is not among them"
+    raise ConfigurationError(
+        f"documents: the night {night.evaluated_on} of {night.dataset} {kept}; evaluate it with --documents all, or "
+        "explain from --judgments and --results"
+    )
+
+
+def facts_of_queries(
+    night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
+) -> dict[tuple[str, str], Facts]:
+    """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
     tables = NightRows(night)
-    if not tables.has_documents():
-        raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps no documents; evaluate it with "
-            "--documents all, or explain from --judgments and --results"
-        )
-    scores = tables.rows_of("query_scores", request.query)
-    if not scores:
-        names = tables.queries()
-        raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
-    cutoff = _cutoff(night, scores, request)
-    documents = tables.rows_of("ranked_documents", request.query)
-    runs = _kept_runs(night, [row for row in scores if row["cutoff"] == cutoff], documents, request)
-    explained = [row for row in scores if row["run"] in runs and row["cutoff"] == cutoff]
-    return explained_of(facts_of_night(night, explained, documents), runs, request)
-
-
-def keeps(night: Night, score: Row, documents: Iterable[Row]) -> bool:
-    """Whether the night keeps the documents of a list; `documents` are all that it keeps of the query.
-
-    `score` is the list's row of QUERY_SCORES. A list without documents is kept if its query is.
-    """
-    if not isinstance(night.record.get("configuration", {}).get("documents"), int):
-        return True
-    runs = {row["run"] for row in documents}
-    return score["run"] in runs or (score["returned"] == 0 and bool(runs))
-
-
-def _kept_runs(night: Night, scores: Sequence[Row], documents: Sequence[Row], request: ExplainRequest) -> list[str]:
-    """The runs to explain: the requested ones, or all whose documents are kept. Raises ConfigurationError."""
-    runs = request.runs(sorted(row["run"] for row in scores))
-    kept = {row["run"] for row in scores if keeps(night, row, documents)}
-    lacking = [name for name in (request.run, request.baseline) if name is not None and name not in kept]
-    if lacking or not kept:
-        of_run = f" of the run {lacking[0]!r}" if lacking else ""
-        raise ConfigurationError(
-            f"documents: the night {night.evaluated_on} of {night.dataset} keeps those of the queries that changed "
-            f"most, and {request.query!r}{of_run} is not among them; evaluate it with --documents all, or explain from "
-            "--judgments and --results"
-        )
-    return [run for run in runs if run in kept]
-
-
-def facts_of_night(night: Night, scores: Iterable[Row], documents: Sequence[Row]) -> dict[str, Facts]:
-    """The facts of one query by run, from its rows of QUERY_SCORES at one cutoff and of RANKED_DOCUMENTS."""
-    convention = convention_of(night.record)
-    judged = [row for row in documents if row["run"] is None]
-    if convention.ideal == "retrieved":
-        judged = [row for row in documents if row["relevance"] is not None]
+    if not queries or not tables.has_documents():
+        return {}
+    convention, keeps_all = convention_of(night.record), night.record["configuration"].get("documents") == "all"
+    documents: dict[str, list[Row]] = {query: [] for query in queries}
+    for row in tables.rows_of_queries("ranked_documents", queries, runs):
+        documents[row["query_id"]].append(row)
     facts = {}
-    for row in scores:
-        listed = _listed(documents, row["run"], convention)
-        score = {**row, "dataset": night.dataset}
-        facts[row["run"]] = facts_of(score, listed, judged, convention, whole=False)
+    for score in tables.rows_of_queries("query_scores", queries, runs):
+        run, query = score["run"], score["query_id"]
+        of_query = documents[query]
+        # A list without documents is kept if the ideal ranking of its query is.
+        is_kept = keeps_all or any(row["run"] == run or score["returned"] == 0 for row in of_query)
+        if score["cutoff"] == cutoff and is_kept:
+            judged = [row for row in of_query if row["run"] is None]
+            if convention.ideal == "retrieved":
+                judged = [row for row in of_query if row["relevance"] is not None]
+            listed = _listed(of_query, run, convention)
+            facts[run, query] = facts_of(score, listed, judged, convention, whole=False)
     return facts
 
 
@@ -95,12 +83,6 @@ def convention_of(record: Row) -> Convention:
     based_on = str(record.get("convention", "")).partition(" ")[0]
     options = Convention(**record["options"])
     return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
-
-
-def _night(nights: Sequence[Night], output: str, date: str | None, request: ExplainRequest) -> Night:
-    of_date = select_nights(nights, output, date, request.dataset)
-    dataset = request.dataset_of([night.dataset for night in of_date])
-    return next(night for night in of_date if night.dataset == dataset)
 
 
 def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int | None:

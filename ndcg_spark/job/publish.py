@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import slices
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.outcome import night_record
 from ndcg_spark.job.progress import evaluating
 from ndcg_spark.job.scores import (
@@ -97,7 +97,7 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
         for scores, _ in scores_by_part(context.engine, checked, evaluation):
             publication.write("query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
-        refuse_changed(context.sources, context.stamps)
+        refuse_changed(context.sources)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", session)

@@ -14,7 +14,7 @@ from ndcg_spark.contract import limits
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
-from ndcg_spark.inputs.unchanged import refuse_changed
+from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import warn_of_unjudged_runs, warn_of_unknown_queries
 from ndcg_spark.job.setup import Context
@@ -154,7 +154,7 @@ def refuse_scores(context: Context, checked: CheckedTables, means: MeansOf) -> N
     Also warns of attributes that no query has.
     """
     rows, of_slices = means
-    refuse_changed(context.sources, context.stamps)
+    refuse_changed(context.sources)
     limits.refuse_lost(checked.judgment_counts, checked.result_counts, rows)
     refuse_unjudged(context, rows)
     warn_of_unknown_queries(of_slices)

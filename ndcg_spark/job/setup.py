@@ -18,7 +18,6 @@ from ndcg_spark.inputs.read import (
     read_results,
     read_weights,
 )
-from ndcg_spark.inputs.unchanged import Stamp, stamps_of
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
@@ -51,7 +50,6 @@ class Context:
     sources: Sources
     evaluation: Evaluation
     #: Size and time of every file before the tables were checked.
-    stamps: dict[str, Stamp]
     clock: Clock
     #: Called when the engine is no longer needed.
     release: Callable[[], object] = lambda: None
@@ -78,7 +76,7 @@ def context_of(
     """
     sources = sources or sources_of(engine, config)
     config = effective_config(config, sources)
-    return Context(engine, config, sources, evaluation_of(engine, config), stamps_of(sources), clock or Clock())
+    return Context(engine, config, sources, evaluation_of(engine, config), clock or Clock())
 
 
 def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:

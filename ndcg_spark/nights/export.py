@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.masking import masked
@@ -219,21 +217,24 @@ class _Spark:
     """Tables of a catalog of Spark."""
 
     def __init__(self, session: Any, place: str) -> None:
-        self._session, self._place = session, place
+        from pyspark.sql import functions
+        from pyspark.sql.pandas import types
+
+        self._session, self._place, self._functions, self._types = session, place, functions, types
 
     def _name(self, name: str) -> str:
         return ".".join(f"`{part}`" for part in [*self._place.split("."), name])
 
     def schema(self, name: str) -> pa.Schema | None:
         is_there = self._session.catalog.tableExists(self._name(name))
-        return to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
+        return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
     def create(self, name: str, schema: pa.Schema) -> None:
-        empty = self._session.createDataFrame([], from_arrow_schema(schema))
-        empty.writeTo(self._name(name)).partitionedBy(F.col("evaluated_on")).create()
+        empty = self._session.createDataFrame([], self._types.from_arrow_schema(schema))
+        empty.writeTo(self._name(name)).partitionedBy(self._functions.col("evaluated_on")).create()
 
     def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        kinds = from_arrow_schema(pa.schema(fields))
+        kinds = self._types.from_arrow_schema(pa.schema(fields))
         columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
         self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({columns})")
 
@@ -242,5 +243,5 @@ class _Spark:
             rows = self._session.createDataFrame(_rows(name, date, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
-        condition = F.col("evaluated_on") == F.lit(datetime.date.fromisoformat(date))
+        condition = self._functions.col("evaluated_on") == self._functions.lit(datetime.date.fromisoformat(date))
         rows.writeTo(self._name(name)).overwrite(condition)

@@ -7,16 +7,18 @@ log were added; what it wrote before that does not count, and a later evaluation
 import contextlib
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
 from ndcg_spark.schemas import IN_PATHS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Publication:
@@ -34,7 +36,7 @@ class Publication:
         self._files: dict[str, dict[str, dict[str, int]]] = {}
         self._written: set[str] = set()
 
-    def write(self, name: str, table: DataFrame) -> None:
+    def write(self, name: str, table: "DataFrame") -> None:
         """Add rows to a table. Runs a job of the engine."""
         self._store.refuse_a_file()
         self._written.add(name)
@@ -47,7 +49,7 @@ class Publication:
         with self._store.failures("cannot be written"):
             self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content)
 
-    def read(self, name: str, session: SparkSession) -> DataFrame:
+    def read(self, name: str, session: "SparkSession") -> "DataFrame":
         """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 

@@ -4,25 +4,25 @@ import datetime
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
 from ndcg_spark.comparison.trend_data import TrendRequest, lines
 from ndcg_spark.config import NOT_READ, load_gate, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.request import ExplainRequest
-from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.explain import explain_query
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.library import graded_judgments, results_with_runs, session_of
 from ndcg_spark.report.baseline import Baseline
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.reports import write_report
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import View
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _Date = datetime.date | str | None
 _Path = str | os.PathLike[str]
@@ -38,7 +38,7 @@ def trend(
     since: _Date = None,
     max_drop: float = ALLOWED_DROP,
     floor: float = FLOOR,
-) -> View:
+) -> "pd.DataFrame":
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
@@ -46,9 +46,8 @@ def trend(
 
     Returns
     -------
-    View
-        Tables for `print` and a notebook; `to_pandas` and `to_arrow` have a row per dataset, run, measure, cutoff and
-        night, in the columns of ``--format csv``.
+    DataFrame
+        A row of pandas per dataset, run, measure, cutoff and night, in the columns of ``--format csv``.
 
     Raises
     ------
@@ -58,7 +57,7 @@ def trend(
         The output cannot be read.
     """
     request = TrendRequest(dataset, run, (), measures, last, _text(since), max_drop, floor)
-    return trend_view(*lines(str(output), request))
+    return trend_view(*lines(str(output), request)).to_pandas()
 
 
 def report_night(
@@ -114,8 +113,8 @@ def gate_night(
     Returns
     -------
     View
-        A table of results per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason`, `sentence` and
-        `exit_code`; `to_pandas` and `to_arrow` have a row per result.
+        A table of results per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason`,
+        `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result.
 
     Raises
     ------
@@ -179,6 +178,11 @@ def explain(
         return explanation_view(explain_night(str(source[0]), _text(date), request))
     if len(source) != 2 or date is not None:
         raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
+    # Tables need an engine; nights do not.
+    from ndcg_spark.inputs.read import Source
+    from ndcg_spark.job.explain import explain_query
+    from ndcg_spark.library import graded_judgments, results_with_runs, session_of
+
     absent = {name: {"path": NOT_READ} for name in ("judgments", "results")}
     config = validate({**absent, "convention": convention or Convention()}, "arguments")
     session = session_of(*source)

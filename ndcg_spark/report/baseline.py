@@ -12,6 +12,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.job.compare import ComparisonRequest, compare_nights
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows
+from ndcg_spark.nights.select import earlier
 from ndcg_spark.tables.comparison_notes import DOUBTED
 
 Row = Mapping[str, Any]
@@ -69,8 +70,8 @@ class NightComparison:
     def allowed_drop(self, run: str, place: Place) -> float | None:
         """How much the gate lets a run lose by this measure; None if it does not limit that."""
         key = _key({"run": run, "measure": place[0]}, format_cutoff(place[1]), None, False)
-        limits = (each["threshold"] for each in self.findings if _key_of_finding(each) == key)
-        return next((-float(limit) for limit in limits if limit is not None), None)
+        limits = (each["allowed"] for each in self.findings if _key_of_finding(each) == key)
+        return next((float(limit) for limit in limits if limit is not None), None)
 
     def baseline_of(self, run: str) -> str:
         """What the queries of a run are shown beside, in words."""
@@ -86,15 +87,6 @@ class NightComparison:
     def is_baseline(self, run: str) -> bool:
         """Whether a run is the baseline itself."""
         return self.date is None and run == self.run
-
-
-def worst_findings(findings: Iterable[Row]) -> list[Row]:
-    """The findings that speak against a night: failures before what is not known, the largest drop first."""
-    against = [each for each in findings if each["effect"] != "pass"]
-    drops = [each["value"] or 0.0 if each["criterion"] == "drop" else 0.0 for each in against]
-    order = {"fail": 0, "none": 1, "warning": 2}
-    ranked = sorted(zip(against, drops, strict=True), key=lambda pair: (order[pair[0]["effect"]], pair[1]))
-    return [each for each, _ in ranked]
 
 
 def comparison_of(
@@ -138,22 +130,22 @@ def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | 
     """
     rows = NightRows(night).comparisons()
     gate = (night.record.get("configuration") or {}).get("gate") or {}
-    how = (gate.get("correction", ComparisonOptions.correction), gate.get("alpha", ComparisonOptions.alpha))
+    how = (ComparisonOptions.correction, gate.get("alpha", ComparisonOptions.alpha))
     verdict = night.record.get("verdict") or {}
     for baseline in verdict.get("baselines", []):
-        name, date = baseline["baseline"], baseline["night"]
-        own = [row for row in rows if _is_of(row, name, date, baseline.get("nights") or 1)]
+        name, dates = baseline["name"], baseline["nights"]
+        date = dates[-1] if dates else None
+        own = [row for row in rows if _is_of(row, name, date, len(dates) or 1)]
         if not own:
             continue
-        drops = [each for each in verdict["findings"] if (each["criterion"], each["baseline"]) == ("drop", name)]
+        drops = [each for each in verdict["results"] if each["baseline"] == name and each["measure"]]
         decided = {_key_of_finding(each): _numbers(each) for each in drops}
         own = [{**row, **decided.get(_key_of(row), {})} for row in own]
         then = _night_of(date, night, nights)
         if then and date and then.evaluation_id != baseline["evaluation_id"]:
             then = None
         run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
-        nights_of_mean = baseline.get("nights") or 1
-        mean_of = (baseline["first_night"], nights_of_mean) if nights_of_mean > 1 else None
+        mean_of = (dates[0], len(dates)) if len(dates) > 1 else None
         return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops, mean_of=mean_of)
     return None
 
@@ -206,17 +198,17 @@ def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tupl
 
 def _numbers(finding: Row) -> dict[str, Any]:
     """The numbers of a comparison that a finding rests on; none if it could not be measured."""
-    names = ("mean", "baseline_mean", "interval_low", "interval_high")
-    if finding["value"] is None:
+    names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high")
+    if finding["difference"] is None:
         return {}
-    return {"difference": finding["value"], "p_decides": finding["p_adjusted"], **{n: finding[n] for n in names}}
+    return {"p_decides": finding["p"], **{n: finding[n] for n in names}}
 
 
 def _limits(baseline: Row, is_kept: bool) -> list[str]:
     """Warnings where a report shows something other than what the gate compared with this baseline."""
-    date, changed, nights = baseline["night"], baseline.get("queries_with_other_judgments"), baseline.get("nights")
+    date, changed, nights = baseline["nights"][-1], baseline["changed_judgments"], len(baseline["nights"])
     warnings = []
-    if nights and nights > 1:
+    if nights > 1:
         warnings.append(f"the gate compared with the mean of {nights} nights; queries are shown beside {date} alone")
     if changed:
         warnings.append(

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
 from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.explanation.diff import changed_documents
-from ndcg_spark.explanation.model import Explanation, Facts
+from ndcg_spark.explanation.explain import Explanation, changed_documents
+from ndcg_spark.explanation.facts import Facts
 
 #: The first ranks, which a person sees.
 _FIRST = 3
@@ -84,7 +84,7 @@ def cause_of(explanation: Explanation, baseline: Facts | None) -> Cause | None:
             what = _what(facts, each.rank, each.ideal_rank)
             parts[what].append(-each.loss / facts.score.ideal_dcg)
     else:
-        for change in changed_documents(facts, baseline):
+        for change in changed_documents(facts, [baseline]):
             adds = change.contribution / facts.score.ideal_dcg
             part = adds - change.baseline_contribution / baseline.score.ideal_dcg
             if abs(part) > _NOTHING:

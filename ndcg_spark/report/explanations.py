@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.explanation.diff import Change, changed_documents
-from ndcg_spark.explanation.model import Explanation, Facts, RankLine
-from ndcg_spark.explanation.request import Explained
+from ndcg_spark.explanation.explain import Change, Explained, Explanation, RankLine, changed_documents
+from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.report.console import print_result
 from ndcg_spark.scores import View
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
@@ -56,7 +55,7 @@ def explanation_tables(
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
         against = f"Compared with {baseline.run}"
-        tables.append(_first(_CHANGES, changed_documents(facts, baseline), most, title=against, sentences=[changed]))
+        tables.append(_first(_CHANGES, changed_documents(facts, [baseline]), most, title=against, sentences=[changed]))
     return [lines, *tables]
 
 
@@ -137,9 +136,10 @@ def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
         "formula": facts.convention.formula,
         "ideal_known": explanation.ideal_known,
     }
-    for field in ("lines", "losses", "absent", "unjudged"):
+    for field in ("lines", "losses", "absent"):
         value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
+    value["unjudged"] = [{"doc_id": each.doc_id, "rank": each.rank} for each in explanation.unjudged]
     if baseline is not None:
         value["baseline"] = {"run": baseline.run, **dataclasses.asdict(baseline.score)}
-        value["changes"] = [dataclasses.asdict(each) for each in changed_documents(facts, baseline)]
+        value["changes"] = [dataclasses.asdict(each) for each in changed_documents(facts, [baseline])]
     return value

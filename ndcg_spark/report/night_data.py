@@ -15,9 +15,10 @@ from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import NightComparison, Place, Row, worst_findings
+from ndcg_spark.report.baseline import NightComparison, Place, Row
 from ndcg_spark.report.queries import QueryScore, with_documents
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
+from ndcg_spark.tables.verdicts import worst_results
 from ndcg_spark.text import unknown_name
 
 #: How many queries are shown of those that lost most, and as many of those that won most.
@@ -181,8 +182,8 @@ def _slices(night: Night, run: str, cutoff: Cutoff) -> Sequence[Row]:
 
 def _chosen(night: Night, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None) -> str:
     """The run that is shown in detail if none is named."""
-    findings = worst_findings((night.record.get("verdict") or {}).get("findings", []))
-    failing = [each["run"] for each in findings if each["effect"] == "fail" and each["run"] in compared]
+    failed = [each for each in (night.record.get("verdict") or {}).get("results", []) if each["result"] == "fail"]
+    failing = [each["run"] for each in worst_results(failed) if each["run"] in compared]
     # Against another run of the night, it is not news that a run is worse.
     worse = [row for row in compared.values() if found and found.date and found.is_sure(row) and row["difference"] < 0]
     lost = [row["run"] for row in sorted(worse, key=lambda row: row["difference"])]

@@ -5,11 +5,10 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
-from ndcg_spark.report.baseline import worst_findings
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.tables.comparisons import interval, p_value, run_comparison_table, status
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
-from ndcg_spark.tables.verdicts import in_words, verdict_table
+from ndcg_spark.tables.verdicts import in_words, verdict_table, worst_results
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
@@ -118,7 +117,7 @@ def compared_table(data: NightData) -> TextTable | None:
 def findings_table(record: Row) -> TextTable | None:
     """What the checks of the gate have found; None without a gate."""
     verdict = record.get("verdict")
-    return verdict_table(verdict) if verdict and verdict["findings"] else None
+    return verdict_table(verdict) if verdict and verdict["results"] else None
 
 
 def badge(record: Row) -> str:
@@ -135,12 +134,11 @@ def reasons(record: Row, most: int = 3) -> list[str]:
     verdict = record.get("verdict")
     if not verdict:
         return []
-    against = list(dict.fromkeys(each["reason"] for each in worst_findings(verdict["findings"])))
-    word = verdict["verdict"]
-    # The reason of a verdict that findings decide against is the first of these.
-    is_decided = word != "pass" and any(each["effect"] == word for each in verdict["findings"])
-    sentences = [*([] if is_decided else [verdict["reason"]]), *against[:most]]
-    sentences += [f"and {len(against) - most:,} more findings, below"] if len(against) > most else []
+    against = list(dict.fromkeys(each["sentence"] for each in worst_results(verdict["results"])))
+    # The sentence of the verdict begins with the result that decided.
+    others = [each for each in against if each not in verdict["sentence"]]
+    sentences = [verdict["sentence"], *others[: most - 1]]
+    sentences += [f"and {len(others) - most + 1:,} more results, below"] if len(others) >= most else []
     sentences += [each for each in verdict["warnings"] if each not in against]
     accepted = record.get("accepted")
     sentences += [f"accepted as a baseline of later nights: {accepted['reason']}"] if accepted else []

@@ -2,14 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.explanation.build import explain
-from ndcg_spark.explanation.model import Explanation, Facts
-from ndcg_spark.job.explain_night import facts_of_night, keeps
+from ndcg_spark.explanation.explain import Explanation, explain
+from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.job.explain_night import facts_of_queries
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import NightRows
 from ndcg_spark.report.causes import Cause, cause_of
 
 #: A table of documents of a query shows at most this many, that of the ranks at most MOST_RANKS.
@@ -46,7 +44,7 @@ def with_documents(
     facts = {
         (night, *key): found
         for night in dict.fromkeys(night for night, _ in sides)
-        for key, found in _facts(night, [run for of, run in sides if of == night], cutoff, names).items()
+        for key, found in facts_of_queries(night, [run for of, run in sides if of == night], cutoff, names).items()
     }
 
     def detailed(query: QueryScore) -> QueryScore:
@@ -59,18 +57,3 @@ def with_documents(
         return dataclasses.replace(query, explanation=explanation, baseline_facts=before, cause=cause)
 
     return list(map(detailed, queries))
-
-
-def _facts(night: Night, runs: Sequence[str], cutoff: Cutoff, queries: Sequence[str]) -> dict[tuple[str, str], Facts]:
-    """What is known of the documents of these runs and queries, by both; nothing of a night that keeps none."""
-    tables = NightRows(night)
-    if not queries or not tables.has_documents():
-        return {}
-    documents: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
-    for row in tables.rows_of_queries("ranked_documents", queries, runs):
-        documents[row["query_id"]].append(row)
-    return {
-        (row["run"], row["query_id"]): facts_of_night(night, [row], documents[row["query_id"]])[row["run"]]
-        for row in tables.rows_of_queries("query_scores", queries, runs)
-        if row["cutoff"] == cutoff and keeps(night, row, documents[row["query_id"]])
-    }

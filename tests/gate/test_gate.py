@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, against, gate, minimums, night, row, spread, verdict
 from kept_nights import committed_night
-
-from ndcg_spark.comparison.comparable import ChangedJudgments
-from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.baseline import Baseline, Night, key_of, refused_baseline, refused_judgments
 from ndcg_spark.gate.decision import decide, decide_absent
 from ndcg_spark.gate.rules import allowed_drop
+
+from ndcg_spark.comparison.comparable import ChangedJudgments
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.verdict import exit_code_of
 from ndcg_spark.tables.verdicts import verdict_table
 

@@ -5,10 +5,10 @@ import contextlib
 import pytest
 from gates import ANCHOR, TONIGHT, YESTERDAY, gate, night, verdict
 from kept_nights import committed_night
-
-from ndcg_spark.comparison.comparable import arrived, expected_datasets
 from ndcg_spark.gate.baseline import Night
 from ndcg_spark.gate.history import History
+
+from ndcg_spark.comparison.comparable import arrived, expected_datasets
 from ndcg_spark.gate.run import run_gate, run_gate_on_absent
 
 

@@ -4,8 +4,7 @@ import pytest
 from input_files import file, names
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.discover import files_of
-from ndcg_spark.inputs.files import File, format_of
+from ndcg_spark.inputs.files import File, files_of, format_of
 
 
 def test_a_folder_stands_for_the_files_below_it_in_the_order_of_their_names(tmp_path):
@@ -78,16 +77,16 @@ def known(name):
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert format_of([known(name)], "results") == expected
+    assert format_of([known(name)], None, "results") == expected
 
 
 def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
-    assert [format_of([File(name, 0)], "results") for name in ("part-0", "a.orc")] == ["parquet", "orc"]
+    assert [format_of([File(name, 0)], None, "results") for name in ("part-0", "a.orc")] == ["parquet", "orc"]
 
 
 def test_files_of_two_formats_are_refused_with_one_of_each():
     with pytest.raises(InputError, match=r"results: 2 formats in one place, csv \(a\.csv\), trec \(b\.run\); name one"):
-        format_of(map(known, ("a.csv", "b.run", "c.csv")), "results")
+        format_of(map(known, ("a.csv", "b.run", "c.csv")), None, "results")
 
 
 def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from input_files import file
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.discover import files_of
+from ndcg_spark.inputs.files import files_of
 from ndcg_spark.inputs.storage import storage
 
 
@@ -60,9 +60,11 @@ def test_folders_linked_in_a_circle_are_refused(tmp_path):
 def test_a_name_that_is_not_utf_8_is_refused(tmp_path):
     (tmp_path / "runs").mkdir()
     Path(os.fsdecode(bytes(tmp_path / "runs") + b"/caf\xe9.run")).write_bytes(b"x")
-    for given in ("runs", "runs/*.run"):
-        with pytest.raises(InputError, match=r"results: .*/runs.* cannot be read, .*can't encode"):
+    for given in ("runs", "runs/*.run", "runs/caf\udce9.run"):
+        with pytest.raises(InputError, match=r"results: the name '.*/runs/caf\\udce9\.run' is not UTF-8; rename it"):
             files_of(str(tmp_path / given), "results")
+    beside = file(tmp_path / "runs" / "a.run")
+    assert files_of(beside.path, "results") == [beside]
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user who may become another")
@@ -78,7 +80,7 @@ def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
         import sys
         from ndcg_spark.engine import Engine
         from ndcg_spark.errors import InputError
-        from ndcg_spark.inputs.discover import find
+        from ndcg_spark.inputs.files import find
         try:
             find(Engine(None, "embedded", "none", True), sys.argv[1], "results")
         except InputError as error:

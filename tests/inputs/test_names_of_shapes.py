@@ -5,8 +5,7 @@ from input_files import file
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.discover import without_backups
-from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.files import File, without_backups
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.inputs.shapes import TableContext

@@ -14,7 +14,7 @@ from programs import forked
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.request import ExplainRequest
+from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
 from ndcg_spark.job.explain_night import explain_night

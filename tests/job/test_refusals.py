@@ -6,7 +6,7 @@ import pytest
 from evaluations import QRELS, RUN, evaluated
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
-from ndcg_spark.inputs.unchanged import refuse_changed, stamps_of
+from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.setup import sources_of
 from ndcg_spark.nights.log import committed
 
@@ -90,4 +90,4 @@ def test_a_file_that_goes_before_it_was_looked_at_is_refused(configured, tmp_pat
     sources = sources_of(engine, configured())
     (tmp_path / "run.txt").unlink()
     with pytest.raises(InputError, match=r"results: 1 file\(s\) changed during the evaluation, e\.g\. .*run\.txt"):
-        refuse_changed(sources, stamps_of(sources))
+        refuse_changed(sources)

@@ -5,16 +5,16 @@ import io
 import json
 from pathlib import Path
 
-import notebooks
 import pandas as pd
 import pytest
 from commands import command_line
 from gated_nights import GATE, evaluated, settings
 from scored import examples_of
 
-from ndcg_spark import explain, gate_night, read_scores, report_night
+from ndcg_spark import explain, gate_night, read_scores, report_night, trend
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import api
+from ndcg_spark.schemas import DATASET_SCORES
 
 pytestmark = pytest.mark.embedded
 
@@ -101,26 +101,25 @@ def test_a_night_has_a_convention_of_its_own():
         explain("out", query="q", convention="trec_eval")
 
 
-def shown_tables(_, output):
-    tables = [read_scores(Path(output)), *(read_scores(output, name) for name in ("evaluations", "ranked_documents"))]
-    compared = read_scores(output, "comparisons", date="2026-11-02")
-    return [notebooks.shown(table) for table in (*tables, compared)], compared.to_pandas()
+def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
+    scores, log, compared = (
+        read_scores(Path(output), name) for name in ("dataset_scores", "evaluations", "comparisons")
+    )
+    assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
+    assert log["accepted"].tolist() == ["the first night", None]
+    assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
+    assert len(read_scores(output, date="2026-11-01")) == 2
 
 
-def test_what_is_read_of_nights_shows_itself_in_a_notebook(session, output):
-    (scores, evaluations, documents, compared), frame = shown_tables(session, str(output))
-    assert scores.count("<tr>") == 2 * 2
-    assert "2026-11-01" in scores
-    assert "the first night" in evaluations
-    assert "The first 20 rows" in documents
-    # The comparisons of one night are shown as `compare` shows them.
-    assert "ndcg@3" in compared
-    assert frame["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
-
-
-def test_a_date_without_a_night_is_refused(session, output):
+def test_a_date_without_a_night_is_refused(output):
     with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
-        notebooks.shown(read_scores(str(output), date="2026-10-01"))
+        read_scores(output, date="2026-10-01")
+
+
+def test_a_trend_in_python_has_the_columns_of_the_command(output):
+    rows = list(csv.DictReader(io.StringIO(printed(output, "trend", "out", "--format", "csv"))))
+    found = trend(output)
+    assert [list(found), found["value"].tolist()] == [list(rows[0]), [float(row["value"]) for row in rows]]
 
 
 def test_a_report_in_python_shows_the_page_and_writes_it(session, output):

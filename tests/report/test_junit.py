@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from gates import YESTERDAY, against, gate, night, row, spread, verdict
+from ndcg_spark.gate.decision import decide
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.decision import decide
 from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
 
 DROPPED, SAME = spread(-0.05, 0.05), spread(0.0, 0.01)

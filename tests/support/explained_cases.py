@@ -8,8 +8,7 @@ from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.explanation.from_rows import facts_of
-from ndcg_spark.explanation.model import Facts
+from ndcg_spark.explanation.facts import Facts, facts_of
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.ideal import judged_documents
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow.dataset as ds
 from gates import TONIGHT, against, gate, night
+from ndcg_spark.gate.baseline import key_of
+from ndcg_spark.gate.decision import decide
 from paired import attributes, matrix
 
 from ndcg_spark.comparison.differences import Sides, rows_of
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes
-from ndcg_spark.gate.baseline import key_of
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
 
 Scores = np.ndarray

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline
+from ndcg_spark.gate.decision import decide
 from scipy.special import stdtr, stdtrit
 
 from ndcg_spark.config import validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.decision import decide
 from ndcg_spark.gate.verdict import Verdict
 
 TONIGHT, YESTERDAY, ANCHOR = "2026-11-20", "2026-11-19", "2026-11-01"

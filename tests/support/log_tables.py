@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import logged
 import pyarrow as pa
 
 
@@ -160,11 +161,12 @@ def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
     from ndcg_spark import config
     from ndcg_spark.job import evaluate as job
 
-    def tell(step: str, sentence: str) -> None:
-        if step == "read" and "results of" in sentence:
+    def remove(step: str) -> None:
+        if step == "read" and Path(table).exists():
             shutil.rmtree(table)
 
-    outcome = job.evaluate(config.validate(settings, "test"), tell)
+    with logged.logged_steps(remove):
+        outcome = job.evaluate(config.validate(settings, "test"))
     assert not Path(table).exists()
     print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
 

@@ -1,8 +1,8 @@
 """A verdict as people are shown it."""
 
 from gates import against, gate, night, row, spread, verdict
-
 from ndcg_spark.gate.decision import decide
+
 from ndcg_spark.tables.verdicts import verdict_table
 
 DROPPED, SAME = spread(-0.05, 0.05), spread(0.0, 0.01)

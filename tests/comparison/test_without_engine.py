@@ -1,0 +1,77 @@
+"""Everything about published nights works where no engine is installed."""
+
+import subprocess
+import sys
+
+import pytest
+from commands import command_line
+
+#: A program in which the packages of the engines cannot be imported.
+PROGRAM = """
+import importlib.abc, sys
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("pyspark", "pysail", "py4j"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+from ndcg_spark.cli.app import main
+
+def run(*arguments):
+    try:
+        main(arguments)
+    except SystemExit as end:
+        # 6: the gate has no verdict.
+        assert end.code in (0, None, 6), (arguments, end.code)
+
+for baseline in ("--baseline=old", "--baseline-date=2026-11-19"):
+    run("compare", "out", baseline, "--slices=slices.csv", "--weights=weights.jsonl")
+run("nights", "out")
+run("trend", "out")
+run("gate", "out", "--config=gate.toml")
+run("gate", "out", "--config=gate.toml", "--rehearse")
+run("explain", "out", "--query=q0")
+if "report" in sys.argv:
+    run("report", "out", "--html=r.html")
+if "delta" in sys.argv:
+    run("export", "out", "--to=delta:tables")
+
+import ndcg_spark
+scores = ndcg_spark.read_scores("out", "query_scores", date="2026-11-20")
+assert len(scores) == 2 * 2 * 10 and set(scores["run"]) == {"old", "new"}
+assert len(ndcg_spark.read_scores("out", "evaluations")) == 2
+assert list(ndcg_spark.compare(scores, "old")["run"]) == ["new"] * 2
+assert len(ndcg_spark.trend("out", run="new", measures="ndcg@3")) == 2
+assert ndcg_spark.gate_night("out", "gate.toml").json()[0]["verdict"] in ("pass", "none")
+assert len(ndcg_spark.explain("out", query="q0").to_pandas())
+assert not {"pyspark", "pysail"} & {*sys.modules}
+"""
+GATE = '[gate]\nbaseline = [{ night = "2026-11-19" }]\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
+
+
+@pytest.mark.slow
+def test_nights_need_no_engine(tmp_path):
+    queries = [f"q{at}" for at in range(10)]
+    files = {"qrels.txt": "".join(f"{query} 0 a 1\n" for query in queries), "gate.toml": GATE}
+    files |= {f"{run}.run": "".join(f"{query} Q0 a 1 2 {run}\n" for query in queries) for run in ("old", "new")}
+    files |= {"slices.csv": "qid,language\nq0,de\nq1,en\n", "weights.jsonl": '{"qid": "q0", "weight": 2}\n'}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    tables = ("qrels.txt", "old.run", "new.run", "--cutoffs=1,3", "--documents=all", "--engine=embedded")
+    for date in ("2026-11-19", "2026-11-20"):
+        done = command_line("evaluate", *tables, "--output=out", f"--date={date}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    found = [part for part, needs in (("report", "vl_convert"), ("delta", "deltalake")) if _is_installed(needs)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *found], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _is_installed(module):
+    try:
+        __import__(module)
+    except ModuleNotFoundError:
+        return False
+    return True
