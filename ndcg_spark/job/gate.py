@@ -9,7 +9,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.run import judge, rehearse
+from ndcg_spark.gate.run import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
 from ndcg_spark.nights import log
@@ -82,20 +82,7 @@ def gate_written(
 
     tables, record = tables_of_queries(context.slices), night_record(context, checked)
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
-    replaced = {(night.dataset, night.evaluated_on) for night in written}
-
-    def judged() -> dict[str, Any]:
-        known, scores = log.committed(output), Scores()
-        others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-        nights = known.with_nights(sorted([*others, *written]))
-        found = {
-            night.dataset: judge(gate, night, nights, scores, *tables, context.accepted, most_changed)
-            for night in written
-        }
-        log.refuse_replaced([*scores.nights.difference(written)])
-        return found
-
-    results = log.read_again_if_replaced(judged)
+    results = judge_written(gate, output, written, *tables, context.accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
@@ -105,6 +92,21 @@ def gate_written(
     }
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     return [each.verdict for each in results.values()], of_datasets, changed
+
+
+def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *how: Any) -> dict[str, Judged]:
+    """What the gate says of nights of one evaluation that are not published yet, by dataset; `how` is for `judge`."""
+    replaced = {(night.dataset, night.evaluated_on) for night in written}
+
+    def judged() -> dict[str, Judged]:
+        known, scores = log.committed(output), Scores()
+        others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
+        nights = known.with_nights(sorted([*others, *written]))
+        found = {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
+        log.refuse_replaced([*scores.nights.difference(written)])
+        return found
+
+    return log.read_again_if_replaced(judged)
 
 
 def gate_published(

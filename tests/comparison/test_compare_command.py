@@ -199,9 +199,9 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         (["--baseline", "old", "--run", "old"], 2, "run: 'old' is the baseline itself"),
         (["--baseline", "old", "--date", "2026-11-18"], 2, "no night of 2026-11-18; the newest is of 2026-11-20"),
         (["--baseline", "old", "--date", "today"], 2, "--date 'today' is not a date; write YYYY-MM-DD"),
-        (["--baseline-date", "last_good"], 2, "no night of default before 2026-11-20 has passed the gate"),
+        (["--baseline-date", "good"], 2, "no night of default before 2026-11-20 is good"),
         (["--baseline-date", "2026-11-01"], 2, "default has no night of 2026-11-01"),
-        (["--baseline-date", "last_god"], 2, "--baseline-date 'last_god' is not a date"),
+        (["--baseline-date", "god"], 2, "--baseline-date 'god' is not a date"),
         (["--baseline", "old", "--measures", "ndgc"], 2, "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
         (
             ["--baseline", "old", "--measures", "ndcg@7"],
@@ -242,7 +242,7 @@ def test_several_baselines_are_corrected_together_and_none_of_them_may_be_a_run(
     assert (done.returncode, "run: 'third' is the baseline itself" in done.stderr) == (2, True)
 
 
-def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
+def test_the_good_night_is_the_newest_of_which_nothing_failed(folder, tmp_path):
     copied = tmp_path / "out"
     for path in (folder / "out").rglob("*"):
         target = copied / path.relative_to(folder / "out")
@@ -254,8 +254,8 @@ def test_the_last_good_night_is_the_newest_that_passed(folder, tmp_path):
     store, date = Store(str(copied)), "2026-11-19"
     (night,) = committed(store, [date])
     for number, (verdict, code) in enumerate((("fail", 2), ("pass", 0), ("pass", 0)), 2):
-        append(store, date, [{**night.row, "number": number, "verdict": verdict, "reason": "r"}])
-        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "last_good", "--format", "json")
+        append(store, date, [{**night.row, "number": number, "verdict": verdict, "is_baseline": verdict == "pass"}])
+        done = ndcg_spark(tmp_path, "compare", "out", "--baseline-date", "good", "--format", "json")
         assert done.returncode == code, done.stderr
         if code == 0:
             # Whatever is older than the last good night is not looked at.

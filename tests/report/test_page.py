@@ -190,16 +190,16 @@ def test_a_run_that_has_become_worse_is_shown_before_the_best(kept, date, p_valu
 
 def test_of_many_failing_checks_the_largest_drops_are_on_the_first_screen(kept):
     first, second = committed(str(kept))
-    sizes = {"bm25": ("fail", -0.1), "dense": ("fail", -0.3), "hybrid": ("none", -0.5), "other": ("fail", -0.2)}
-    findings = [
-        {"run": run, "effect": effect, "criterion": "drop", "value": value, "reason": f"{run} fell"}
-        for run, (effect, value) in sizes.items()
+    sizes = {"bm25": ("fail", -0.1), "dense": ("fail", -0.3), "hybrid": ("undecided", -0.5), "other": ("fail", -0.2)}
+    results = [
+        {"run": run, "result": result, "severity": "fail", "difference": drop, "sentence": f"{run} fell"}
+        for run, (result, drop) in sizes.items()
     ]
-    findings.append({**findings[2], "run": None, "effect": "warning", "value": None, "reason": "a warning"})
-    verdict = {"verdict": "fail", "reason": "bm25 fell (and 2 more)", "findings": findings}
-    night = second.with_record({**second.record, "verdict": {**verdict, "warnings": ["a warning", "of nights"]}})
-    of_drops = ["dense fell", "other fell", "bm25 fell", "and 2 more findings, below", "of nights"]
-    assert reasons(night.record) == of_drops
+    verdict = {"verdict": "fail", "sentence": "dense fell (and 2 more)", "results": results}
+    night = second.with_record({**second.record, "verdict": {**verdict, "warnings": ["a warning"]}})
+    assert reasons(night.record) == [
+        *("dense fell (and 2 more)", "other fell", "bm25 fell", "and 1 more results, below", "a warning")
+    ]
     row = {"measure": "ndcg", "cutoff": 10, "attribute": None, "weight_effective_n": None, "flags": []}
     rows = [{**row, "run": run, "difference": -0.1, "p_decides": 0.01} for run in ("hybrid", "dense", "bm25")]
     found = NightComparison(rows, None, "2026-11-19", first)
@@ -252,16 +252,16 @@ def test_the_verdict_and_the_numbers_of_a_gate_are_shown_without_an_engine(tmp_p
     reports.write_report(output, tmp_path / "r.html")
     read = Page(tmp_path / "r.html")
     first, second = committed(output)
-    (finding,) = second.record["verdict"]["findings"]
+    (result,) = second.record["verdict"]["results"]
     assert "✗ fail hybrid is worse than hybrid of 2026-11-19: " in read.words
-    assert f"The gate {finding['reason']}" in read.words
-    interval = f"{finding['interval_low']:+.4f}, {finding['interval_high']:+.4f}"
-    p = "<0.0001" if finding["p_adjusted"] < 0.0001 else f"{finding['p_adjusted']:.4f}"
+    assert f"The gate {result['sentence']}" in read.words
+    interval = f"{result['interval_low']:+.4f}, {result['interval_high']:+.4f}"
+    p = "<0.0001" if result["p"] < 0.0001 else f"{result['p']:.4f}"
     assert f"95 % interval {interval}, the p of the gate {p}, 60 queries. A drop of 0.01 is allowed." in read.words
     assert "Shaded: the drop of 0.01 that the gate allows." in read.words
     (row,) = [row for row in read.rows if row[:1] == ["hybrid"] and len(row) > 5 and row[2] == interval]
     assert row[3] == p
-    assert "fail: dropped" in [cell for row in read.rows for cell in row]
+    assert "fail, dropped" in [cell for row in read.rows for cell in row]
     # Those queries lost whose relevant document fell from rank 1 or 2, 20 of 30; each 3rd of all was beyond it already.
     assert read.text.count("▼") == 20
     reports.write_report(output, tmp_path / "r.html", date=first.evaluated_on)
