@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from ndcg_spark.agreement import compare_judgments
     from ndcg_spark.comparison.api import compare
     from ndcg_spark.convention.convention import Convention
-    from ndcg_spark.library import evaluate, open_session
+    from ndcg_spark.library import evaluate
     from ndcg_spark.lists import compare_lists
     from ndcg_spark.nights.api import read_scores
-    from ndcg_spark.pandas_tables import to_pandas
     from ndcg_spark.report.api import explain, gate_night, report_night, trend
+    from ndcg_spark.spark_library import open_session
 
 __all__ = [
     "Convention",
@@ -26,7 +26,6 @@ __all__ = [
     "open_session",
     "read_scores",
     "report_night",
-    "to_pandas",
     "trend",
 ]
 __version__ = "0.1.0"
@@ -39,10 +38,9 @@ _HOMES = {
     "evaluate": "ndcg_spark.library",
     "explain": "ndcg_spark.report.api",
     "gate_night": "ndcg_spark.report.api",
-    "open_session": "ndcg_spark.library",
+    "open_session": "ndcg_spark.spark_library",
     "read_scores": "ndcg_spark.nights.api",
     "report_night": "ndcg_spark.report.api",
-    "to_pandas": "ndcg_spark.pandas_tables",
     "trend": "ndcg_spark.report.api",
 }
 

@@ -10,15 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import background
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import InputError
-from ndcg_spark.library import checked_judgments, evaluate, session_of
+from ndcg_spark.library import evaluate
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.gains import counted
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
+from ndcg_spark.spark_library import checked_judgments, session_of
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100
@@ -64,6 +66,11 @@ def compare_judgments(
     >>> found[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """
+    if background.is_for(a, b, results):
+        found: pd.DataFrame = background.call(
+            "function", "compare_judgments", a, b, results, cutoff, convention, dataset=dataset
+        )
+        return found
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     session = session_of(a, b, results)
     sides = [checked_judgments(table, session, options) for table in (a, b)]
@@ -72,7 +79,9 @@ def compare_judgments(
     pairs = _grade_pairs(sides[0], sides[1], options, dataset).toArrow().to_pandas()
     rows = {name: agreement(of_dataset) for name, of_dataset in pairs.groupby("dataset")}
     if results is not None:
-        scores = [evaluate(side, results, cutoff, options, dataset=dataset).query_scores for side in sides]
+        scores = [
+            evaluate(side, results, cutoff, options, dataset=dataset, session=session).query_scores for side in sides
+        ]
         means = _means(*scores).toArrow().to_pandas()
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")

@@ -1,48 +1,171 @@
-"""A TOML file and the command line become one validated `EvaluationConfig`, or one error that lists all problems."""
+"""The configuration of a command: a TOML file and its arguments, validated at once; one error lists all problems."""
 
-import contextlib
 import datetime
+import os
+import re
+import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    ModelWrapValidatorHandler,
     PrivateAttr,
     SkipValidation,
     ValidationError,
     computed_field,
+    field_validator,
     model_validator,
 )
 
-from ndcg_spark import config_values, paths
-from ndcg_spark.config_problems import problems_of
+from ndcg_spark.config_values import Strict
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, parse_cutoffs
 from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import GateConfig, contradictions
-from ndcg_spark.table_config import (
-    AttributesConfig,
-    ExcludeConfig,
-    JudgmentsConfig,
-    ResultsConfig,
-    Strict,
-    WeightsConfig,
-)
 
-#: The names of the input tables in the configuration.
-TABLES = ("judgments", "results", "exclude", "query_attributes", "query_weights")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
-#: The path of a table that is required by the model, but is not read.
-NOT_READ = "not read"
 
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+def expanded(path: str) -> str:
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
+
+    ValueError for a variable that is not set.
+    """
+    if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
+        return path
+    unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
+    if unset:
+        raise ValueError(f"the environment variable {unset[0]} is not set")
+    return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
+
+
+def dated(path: str, date: datetime.date) -> str:
+    """The path with ``{date}`` replaced by YYYY-MM-DD, and ``{date:%Y%m%d}`` by the date in that format."""
+    return _DATE.sub(lambda match: date.strftime(match[1]) if match[1] else date.isoformat(), path)
+
+
+def moment(text: str) -> datetime.datetime:
+    """The time of an ISO 8601 text, in UTC if it has no time zone; ValueError if it is not valid."""
+    time = datetime.datetime.fromisoformat(text)
+    return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
+
+
+def _listed(given: object) -> object:
+    return given if isinstance(given, list | tuple) else [given]
+
+
+def _as_of(given: object) -> object:
+    """A version as a number; a time as text, in which ``{date}`` is not yet replaced."""
+    if isinstance(given, datetime.date):
+        return given.isoformat()
+    if isinstance(given, str) and not given.isdecimal():
+        moment(dated(given, datetime.date(2000, 1, 1)))
+        return given
+    return int(given) if isinstance(given, str) else given
+
+
+def _output(given: str) -> str:
+    path = expanded(given)
+    wild = [character for character in "*?[]{}" if character in _DATE.sub("", path)]
+    if wild:
+        raise ValueError(f"{path} has {' '.join(wild)}, which engines read as wildcards; only {{date}} is replaced")
+    return path
+
+
+def _measures(given: object) -> list[str]:
+    listed = [str(measure) for measure in given] if isinstance(given, list | tuple) else [str(given)]
+    parse_measures(listed, None, DEFAULT_CUTOFFS)
+    return listed
+
+
+def _convention(given: object) -> Convention:
+    """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
+    if isinstance(given, Convention):
+        return given
+    options = dict(given) if isinstance(given, Mapping) else {"preset": given}
+    return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
+
+
+def _command(given: str) -> str:
+    if not shlex.split(given):
+        raise ValueError("it does not name a program")
+    return given
+
+
+Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json", "delta", "iceberg"]
+_Text = Annotated[str, Field(min_length=1)]
+_Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
+_Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class TableConfig(Strict):
+    """Where a table is, in which format, and the names of its columns."""
+
+    path: Annotated[list[_Path], BeforeValidator(_listed), Field(min_length=1)]
+    format: Format | None = None
+    #: What its files call our columns.
+    columns: dict[str, _Text] = Field(default_factory=dict)
+    #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog table is read.
+    as_of: Annotated[Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_as_of)] = None
+
+    #: The columns whose names can be mapped.
+    names: ClassVar[tuple[str, ...]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_path(cls, given: object) -> object:
+        return {"path": given} if isinstance(given, str) else given
+
+    @field_validator("columns")
+    @classmethod
+    def _known(cls, columns: dict[str, str]) -> dict[str, str]:
+        unknown = [name for name in columns if name not in cls.names]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)} cannot be mapped, only {', '.join(cls.names)}")
+        if len({*columns.values()}) < len(columns):
+            raise ValueError("two columns are mapped to one name")
+        return columns
+
+
+class JudgmentsConfig(TableConfig):
+    """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
+
+    relevance: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    names = ("dataset", "query_id", "doc_id", "relevance")
+
+
+class ResultsConfig(TableConfig):
+    """The results (runs). `run` is the name of the only run, whatever the files say."""
+
+    run: _Text | None = None
+    #: Whether a column or the files name the runs; None for the column or, if there is none, the files.
+    run_from: Literal["file", "column"] | None = None
+    names = ("dataset", "run", "query_id", "doc_id", "score", "rank")
+
+
+class ExcludeConfig(TableConfig):
+    """Documents that are removed from the lists of their queries before these are ranked."""
+
+    names = ("dataset", "query_id", "doc_id")
+
+
+class AttributesConfig(TableConfig):
+    """Attributes of queries, for slices."""
+
+    names = ("dataset", "query_id", "attribute", "value")
+
+
+class WeightsConfig(TableConfig):
+    """Weights of queries, such as their share of the traffic."""
+
+    names = ("dataset", "query_id", "weight")
 
 
 class EvaluationConfig(Strict):
@@ -53,37 +176,33 @@ class EvaluationConfig(Strict):
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
-    output: Annotated[str, Field(min_length=1), AfterValidator(config_values.output)] | None = None
-    dataset: Annotated[str, Field(min_length=1)] = "default"
-    date: Annotated[datetime.date, BeforeValidator(config_values.date)] = Field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).date()
-    )
-    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs), Field(min_length=1)] = Field(
-        default_factory=lambda: list(DEFAULT_CUTOFFS)
-    )
+    output: Annotated[_Text, AfterValidator(_output)] | None = None
+    dataset: _Text = "default"
+    date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
+    cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
-    measures: Annotated[list[str], BeforeValidator(config_values.measures)] = Field(default_factory=list)
+    measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
     #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, a
     #: number for so many queries of each run, those that changed most against the gate's baseline.
-    documents: Annotated[Literal["all"] | int, BeforeValidator(config_values.documents)] | None = None
-    convention: Annotated[SkipValidation[Convention], BeforeValidator(config_values.convention)] = Convention()
+    documents: Literal["all"] | Annotated[int, Field(gt=0)] | None = None
+    convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
-    remote: Annotated[str, AfterValidator(config_values.remote)] | None = None
+    #: The address of a Spark Connect server, or `local`, which starts one on this machine.
+    remote: Annotated[str, Field(pattern="^(sc://|local)")] | None = None
     #: Fraction of a table's rows that may be rejected.
-    max_rejected_fraction: Fraction = 0.0
+    max_rejected_fraction: _Fraction = 0.0
     #: Fraction of a dataset's judged queries that a run may lack, and of a run's queries that may be unjudged.
-    max_missing_fraction: Fraction = 1.0
-    max_unjudged_fraction: Fraction = 1.0
+    max_missing_fraction: _Fraction = 1.0
+    max_unjudged_fraction: _Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
-    min_judged_rate: Fraction = 0.0
+    min_judged_rate: _Fraction = 0.0
     #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads on its stdin
     #: how it ended.
-    metrics_file: Annotated[str, Field(min_length=1)] | None = None
-    on_end: Annotated[str, AfterValidator(config_values.command)] | None = None
+    metrics_file: _Text | None = None
+    on_end: Annotated[str, AfterValidator(_command)] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
-    _notes: tuple[str, ...] = PrivateAttr(default=())
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
 
@@ -91,11 +210,6 @@ class EvaluationConfig(Strict):
     def chosen_options(self) -> frozenset[str]:
         """The options of the convention that the configuration names, and `preset` if it names one."""
         return self._chosen_options
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Decisions that were made while the configuration was loaded, in sentences for users."""
-        return self._notes
 
     @property
     def measure_set(self) -> MeasureSet:
@@ -108,50 +222,47 @@ class EvaluationConfig(Strict):
         """The measure that runs are ordered by, such as ndcg@10, for the record; see `MeasureSet.headline`."""
         return written(*self.measure_set.headline(self.cutoffs))
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _with_measures(cls, settings: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
-        if not isinstance(settings, dict):
-            return handler(settings)
-        completed, measure_set, convention = dict(settings), MeasureSet(), Convention()
-        options: Mapping[str, Any] = {}
-        # A value that cannot be parsed is left to the validation of its field.
-        with contextlib.suppress(ValueError, TypeError):
-            if settings.get("measures"):
-                cutoffs = None if settings.get("cutoffs") is None else parse_cutoffs(settings["cutoffs"])
-                parsed = parse_measures(config_values.texts(settings["measures"]), cutoffs, DEFAULT_CUTOFFS)
-                convention = config_values.convention(settings.get("convention", Convention()))
-                completed |= {"measures": parsed.texts, "cutoffs": parsed.cutoffs}
-                measure_set, options = parsed.measure_set, parsed.options
-        if options:
-            completed["convention"] = convention.replace(**options)
-        config = handler(completed)
-        config._measure_set = measure_set
-        chosen = settings.get("convention")
-        config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
-        return config
-
     @model_validator(mode="after")
-    def _coherent(self) -> Self:
-        if self.remote and self.engine == "embedded":
-            raise ValueError("engine is embedded and remote names a server; remove one of them")
-        if self.documents and not self.output:
-            raise ValueError("documents: they are kept in the output, but there is none; give --output")
-        if isinstance(self.documents, int) and self.gate is None:
-            raise ValueError(
-                "documents: a number keeps the documents of the queries that changed most against a gate's baseline, "
-                "and there is no gate; add [gate], or keep all"
-            )
-        return self
+    def _with_measures(self) -> Self:
+        """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
+        if not self.measures:
+            return self
+        cutoffs = self.cutoffs if "cutoffs" in self.model_fields_set else None
+        parsed = parse_measures(self.measures, cutoffs, DEFAULT_CUTOFFS)
+        convention = self.convention.replace(**parsed.options) if parsed.options else self.convention
+        config = self.model_copy(update={"measures": parsed.texts, "cutoffs": parsed.cutoffs, "convention": convention})
+        config._measure_set = parsed.measure_set
+        return config
 
     def dated(self, path: str) -> str:
         """The path with ``{date}`` and ``{date:%Y%m%d}`` replaced by the evaluation's date."""
-        return paths.dated(path, self.date)
+        return dated(path, self.date)
 
 
-def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """The configuration of a file, if there is one, overridden by the command line.
+class ListsConfig(EvaluationConfig):
+    """The configuration of a command that reads results and no judgments."""
+
+    judgments: JudgmentsConfig | None = None  # type: ignore[assignment]  # and that uses none
+
+
+class AgreementConfig(EvaluationConfig):
+    """The configuration of a command that reads judgments, and perhaps results."""
+
+    results: ResultsConfig | None = None  # type: ignore[assignment]  # which it looks at first
+
+
+class NightConfig(ListsConfig):
+    """The configuration of a command about a published night, which reads neither judgments nor results."""
+
+    results: ResultsConfig | None = None  # type: ignore[assignment]  # as above
+
+
+def load(
+    file: Path | Mapping[str, Any] | None,
+    overrides: Mapping[str, Any],
+    model: type[EvaluationConfig] = EvaluationConfig,
+) -> EvaluationConfig:
+    """The configuration of a file, or of what such a file says, overridden by the command line.
 
     `overrides` is nested like the file; None is an argument that is not set. A preset in it replaces the convention of
     the file with all its options; options without a preset change single options of the file.
@@ -161,67 +272,49 @@ def load(file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
     ConfigurationError
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
-    return _loaded(_read(file) if file else {}, file, overrides)
+    settings = file if isinstance(file, Mapping) else _read(file) if file else {}
+    return validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
 
 
-def load_gate(file: Path | Mapping[str, Any], overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """As `load`, for the gate of a published night: the file or mapping need not name judgments and results.
-
-    Without cutoffs, those of the checks are used; the gate itself checks whether the night has them.
-    """
-    settings = dict(file) if isinstance(file, Mapping) else _read(file)
-    gate = settings.get("gate")
-    checks = gate.get("check") if isinstance(gate, dict) else None
-    listed = checks if isinstance(checks, list) else []
-    cutoffs = [check["cutoff"] for check in listed if isinstance(check, dict) and "cutoff" in check]
-    absent: dict[str, Any] = {"judgments": NOT_READ, "results": NOT_READ, **({"cutoffs": cutoffs} if cutoffs else {})}
-    return _loaded({**absent, **settings}, None if isinstance(file, Mapping) else file, overrides)
-
-
-def _loaded(settings: dict[str, Any], file: Path | None, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    for table, key in (("convention", "preset"), *((name, "path") for name in TABLES)):
-        if isinstance(settings.get(table), str):
-            settings[table] = {key: settings[table]}
-    if "preset" in (overrides.get("convention") or {}):
-        settings.pop("convention", None)
-    config = validate(_merge(settings, overrides), str(file) if file else "arguments")
-    return _beside(config, file.expanduser().parent, overrides) if file else config
-
-
-def _beside(config: EvaluationConfig, folder: Path, overrides: Mapping[str, Any]) -> EvaluationConfig:
-    """The configuration with relative paths resolved beside its file if they do not exist in the working directory."""
-    tables, notes = {}, []
-    for name in TABLES:
-        table = getattr(config, name)
-        if table is None or (overrides.get(name) or {}).get("path"):
-            continue
-        resolved = [paths.beside(path, folder, config.date) for path in table.path]
-        tables[name] = table.model_copy(update={"path": [path for path, _ in resolved]})
-        notes += [f"{name}: {note}" for _, note in resolved if note]
-    moved = config.model_copy(update=tables)
-    moved._notes = tuple(notes)
-    return moved
-
-
-def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig:
-    """The settings as an EvaluationConfig, or one ConfigurationError that names every problem in them."""
+def validate(
+    settings: Mapping[str, Any], where: str, model: type[EvaluationConfig] = EvaluationConfig
+) -> EvaluationConfig:
+    """The settings as a configuration, or one ConfigurationError that names every problem in them."""
     cause: ValidationError | None = None
     try:
-        config = EvaluationConfig.model_validate(settings)
-        problems = _contradictions(config)
+        config = model.model_validate(settings)
+        problems = list(_contradictions(config))
     except ValidationError as error:
-        problems, cause = problems_of(error, EvaluationConfig), error
+        problems, cause = [_problem(entry["loc"], entry["msg"]) for entry in error.errors()], error
     if problems:
         raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
+    chosen = settings.get("convention")
+    config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
     return config
 
 
-def _contradictions(config: EvaluationConfig) -> list[str]:
-    """Conflicts between the gate and the rest of the configuration, or with a table that only a gate uses."""
-    has_weights = config.query_weights is not None
+def _problem(place: tuple[int | str, ...], message: str) -> str:
+    name, reason = ".".join(map(str, place)), message.removeprefix("Value error, ")
+    return reason if not name or reason.startswith(f"{name}: ") else f"{name}: {reason}"
+
+
+def _contradictions(config: EvaluationConfig) -> Iterator[str]:
+    """Conflicts between keys."""
+    if config.remote and config.engine == "embedded":
+        yield "engine: embedded, but remote names a server; remove one of them"
+    if config.documents and not config.output:
+        yield "documents: they are kept in the output, but there is none; give --output"
     if config.gate:
-        return [*contradictions(config.gate, config.cutoffs, config.query_attributes is not None, has_weights)]
-    return ["query_weights: only a gate uses it; add [gate], or remove it"] if has_weights else []
+        # A gate on a published night checks itself whether the night has its cutoffs.
+        all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
+        cutoffs = config.gate.cutoffs if all_known else config.cutoffs
+        has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
+        yield from contradictions(config.gate, cutoffs, has_attributes, has_weights)
+        return
+    if config.query_weights:
+        yield "query_weights: only a gate uses it; add [gate], or remove it"
+    if isinstance(config.documents, int):
+        yield "documents: a number keeps what changed most against a gate's baseline; add [gate], or keep all"
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -233,18 +326,21 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{file}: not valid TOML, {error}; correct the file") from error
 
 
-def _merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the values of `overrides`, also within tables; None changes nothing."""
-    merged = dict(base)
+def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the values of `overrides`, also within tables; None changes nothing."""
+    merged = dict(settings)
     for key, value in overrides.items():
+        if not isinstance(value, Mapping):
+            merged |= {} if value is None else {key: value}
+            continue
+        given = {name: entry for name, entry in value.items() if entry is not None}
         below = merged.get(key, {})
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            entries = {name: entry for name, entry in value.items() if entry is not None}
-            columns = below.get("columns", {})
-            # What is not a table is left to the validation.
-            columns = {**columns, **entries.get("columns", {})} if isinstance(columns, Mapping) else columns
-            if entries:
-                merged[key] = {**below, **entries, **({} if columns == {} else {"columns": columns})}
-        elif value is not None and not isinstance(value, Mapping):
-            merged[key] = value
+        if isinstance(below, str):
+            below = {"preset" if key == "convention" else "path": below}
+        if not given or not isinstance(below, Mapping):
+            continue
+        columns = below.get("columns")
+        if "columns" in given and isinstance(columns, Mapping):
+            given["columns"] = {**columns, **given["columns"]}
+        merged[key] = given if "preset" in given else {**below, **given}
     return merged

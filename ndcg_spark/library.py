@@ -1,63 +1,35 @@
-"""The evaluation as a function of tables. Nothing is computed until the scores are used."""
+"""The evaluation as a function of files or tables."""
 
-import atexit
 import contextlib
 import datetime
-import math
-import numbers
-from collections.abc import Iterable
-from typing import Any
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+import pyarrow.parquet
 
-from ndcg_spark import rules
-from ndcg_spark import slices as slicing
-from ndcg_spark.casting import conform_rows
+from ndcg_spark import background
+from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending
-from ndcg_spark.convention.parsing import parse_measures
-from ndcg_spark.engine import is_sail, open_engine, running_session
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import dataframes_in, frame
-from ndcg_spark.inputs.dictionaries import RUN
-from ndcg_spark.schemas import JUDGMENTS, RESULTS
-from ndcg_spark.scores import Scores, scores_of
-from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
-from ndcg_spark.scoring.gains import gain
-from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.scoring.refusals import refuse_rows
-from ndcg_spark.slices import Slices
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
+from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
+from ndcg_spark.inputs.column_names import resolve
+from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, is_of_runs
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.scores import Scores, frame_of
 
-#: The columns that every table has.
-_IDS = ["query_id", "doc_id"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-
-def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
-    """The running session or, if there is none, a new one that stays open until the program ends.
-
-    Parameters
-    ----------
-    engine : str
-        `embedded`, `spark`, or `auto`: the embedded engine if it is installed, else local Spark.
-    remote : str, optional
-        The URL of a Spark Connect server, sc://host:port.
-
-    Raises
-    ------
-    EngineError
-        The requested engine, or every engine, is not available.
-
-    Examples
-    --------
-    >>> open_session().range(3).count()
-    3
-    """
-    opened = contextlib.ExitStack()
-    session = opened.enter_context(open_engine(engine, remote)).session
-    atexit.register(opened.close)
-    return session
+_NDCG = ("ndcg",)
+_LEAVE_ONE = "drop or rename all but one"
 
 
 def evaluate(
@@ -66,58 +38,67 @@ def evaluate(
     cutoffs: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     convention: Convention | str = "standard",
     *,
-    measures: Iterable[object] | str = ("ndcg",),
+    measures: Iterable[object] | str = _NDCG,
     relevance: float | None = None,
     attributes: Any = None,
+    exclude: Any = None,
+    run: str | None = None,
     dataset: str = "default",
     evaluated_on: datetime.date | None = None,
-) -> Scores:
+    session: "SparkSession | None" = None,
+) -> Any:
     """NDCG and any other requested measures at every cutoff, for every run, per query and per dataset.
 
-    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, a dictionary of columns, or nested
-    dictionaries: {query: {document: grade}}, {query: {document: score}}, {query: [document, ...]}, and these by run,
-    {run: {query: ...}}. Results may also be a dictionary with a table of any of these kinds for each run, {run: table};
-    the key names the run, whatever run the table itself names. If none of them is a Spark DataFrame, the running
-    session or a new one (`open_session`) computes the scores.
+    Each table may be a path or several (files, folders and globs in every format that the command reads), a pandas or
+    Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of
+    ir_measures' own, or nested dictionaries: {query: {document: grade}}, {query: {document: score}},
+    {query: [document, ...]}, and these by run, {run: {query: ...}}. Results may also be a dictionary with a table of
+    any of these kinds for each run, {run: table}; the key names the run, whatever run the table itself names. They are
+    checked and scored at once by a process of its own, with the embedded engine if it is installed.
+
+    Spark DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
 
     A table may have one row per query with a list of its documents and lists of their scores or grades, or with one
     list of both, as `recommendForAllUsers` of Spark's ALS returns. A document's position in the list is its rank.
 
     Parameters
     ----------
-    judgments : table
+    judgments : table or path
         Columns query_id, doc_id, relevance, and dataset if there is more than one; names that other tools give these
         columns (qid, docno, label) work too. Other columns are ignored. Grades are needed unless `relevance` is given
         or the gain is `judged`.
-    results : table
-        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. Without a column run, they
-        are one run named `run`; without scores, their ranks give the order.
+    results : table or path
+        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. A table without a column
+        run is one run named `run`, files are runs named after themselves; without scores, ranks give the order.
     cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
         Which NDCG to compute: the name of a preset, or a Convention.
     measures : str or several of them
         Names such as `precision`, for every cutoff, or as papers write them, each with its own cutoff: `P@5`, `AP`,
-        `RBP(p=0.5)`; also the measures of ir_measures. NDCG is always computed.
+        `RBP(p=0.5)`; also the measures of ir_measures. Runs are ordered by the first.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
-    attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional. It
-        is read at once. dataset_scores then also has rows for each slice.
+    attributes : table or path, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
+        dataset_scores then also has rows for each slice.
+    exclude : table or path, optional
+        query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
+    run : str, optional
+        The name of the only run, whatever the results say.
     dataset : str
         The name of the dataset if the tables have no such column.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
+    session : SparkSession, optional
+        The session that scores, if no table is one of its DataFrames.
 
     Returns
     -------
-    Scores
-        query_scores, one row per run, judged query and cutoff, and dataset_scores, one row per run, cutoff and slice
-        (attribute and value, null for all queries); both are lazy and in no order. A notebook shows their first rows,
-        and `to_pandas` converts them to pandas. A row that breaks a rule makes them fail when they are computed: an
-        empty id, a relevance, score or rank that is not a number, a document returned or judged twice within the
-        deepest cutoff, or anything that the convention refuses. The exception is the engine's, and its message contains
-        ``ndcg_spark refuses``.
+    Scores or SparkScores
+        Scores are pandas DataFrames: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a
+        row per query, `dataset_scores` and `query_scores` all. SparkScores are the last two as lazy DataFrames of
+        Spark, and `to_pandas()` computes them.
 
     Raises
     ------
@@ -126,93 +107,180 @@ def evaluate(
     ConfigurationError
         The cutoffs are empty or not positive integers; a measure is unknown; `relevance` is not a number.
     InputError
-        An argument is not a table, or a column is missing or has the wrong type.
+        An argument is not a table, a column is missing or has the wrong type, or a row breaks a rule: an empty id, a
+        relevance, score or rank that is not a number, a document returned or judged twice within the deepest cutoff, or
+        anything that the convention refuses. With Spark the rows are checked when the scores are used, and the
+        exception is Spark's; its message contains ``ndcg_spark refuses``.
     EngineError
-        A session is needed, but no engine is available.
+        No engine is available.
 
     Examples
     --------
     >>> judgments = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
     >>> results = {"q1": {"d3": 0.9, "d1": 0.8, "d2": 0.1}}
-    >>> scores = evaluate(judgments, results, 10, "trec_eval")
-    >>> round(scores.dataset_scores.first()["ndcg"], 4)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
-    0.8597
+    >>> scores = evaluate(judgments, results, 10, "trec_eval", measures="ndcg AP")
+    >>> scores.table().round(4)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
+         ndcg@10   AP
+    run   0.8597  1.0
 
     >>> import pandas as pd
     >>> rows = [("bm25", "q1", "d3", 0.9), ("bm25", "q1", "d1", 0.8)]
     >>> frame = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
-    >>> [row["ndcg"] for row in evaluate(judgments, frame, [1, None], "trec_eval").query_scores.collect()][0]
-    0.5
+    >>> evaluate(judgments, frame, [1, None], "trec_eval").per_query("ndcg@1")
+        bm25
+    q1   0.5
     """
-    session = session_of(judgments, results, attributes)
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     if not isinstance(options, Convention):
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
     ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
-    parsed = parse_measures(measures, ranks, DEFAULT_CUTOFFS)
-    options = options.replace(**parsed.options)
-    good_judgments = checked_judgments(judgments, session, options, relevance)
-    results = results_with_runs(results, session)
-    options = options.replace(**rules.options_without_scores(options, results.columns))
-    evaluation = Evaluation(
-        options,
-        parsed.cutoffs,
-        evaluated_on or datetime.datetime.now(datetime.UTC).date(),
-        new_id(),
-        dataset,
-        list_by_list if is_sail(session) else by_window,
-        parsed.measure_set,
-    )
-    typed_results = conform_rows(results, RESULTS, "results")
-    rules.require_columns(good_judgments.columns, typed_results.columns, options)
-    broken = rules.broken_results(dict(typed_results.dtypes), options)
-    good_results = refuse_rows(typed_results, broken, "results")
-    runs = count_unjudged_queries(good_judgments, good_results, options)
-    returned = of_judged_queries(good_results, good_judgments)
-    per_query = query_scores(good_judgments, returned, runs, evaluation)
-    given = None if attributes is None else frame(attributes, None, session, "query_attributes")
-    slices = Slices() if given is None else slicing.read(given)
-    means = dataset_scores(per_query, runs, evaluation, slices)
-    return scores_of(per_query, means, evaluation.measures)
+    tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
+    if session is not None or not background.is_for(*tables.values()):
+        from ndcg_spark.errors import engine_imports
+
+        with engine_imports():
+            from ndcg_spark.spark_library import evaluate_lazily
+        return evaluate_lazily(
+            judgments,
+            results,
+            ranks,
+            options,
+            measures=measures,
+            relevance=relevance,
+            attributes=attributes,
+            exclude=exclude,
+            run=run,
+            dataset=dataset,
+            evaluated_on=evaluated_on,
+            session=session,
+        )
+    settings: dict[str, Any] = {"convention": options, "dataset": dataset}
+    if ranks is not None:
+        settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
+    if measures != _NDCG:
+        settings["measures"] = measures if isinstance(measures, str) else [str(each) for each in as_list(measures)]
+    if evaluated_on is not None:
+        settings["date"] = evaluated_on
+    return _computed(tables, settings, relevance=relevance, run=run)
 
 
-def checked_judgments(
-    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
-) -> DataFrame:
-    """The table JUDGMENTS made from a user's table; it fails at rows that break a rule."""
-    typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
-    grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
-    return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
+def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
+    """The scores of tables that this process has, or of files, which the other process computes and publishes."""
+    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
+    with _removed_on_failure(folder):
+        config = configured(tables, {**settings, "output": f"{folder}/scores"}, folder, **columns)
+        rows, measure_set, sentences = background.call("evaluate", config)
+    for sentence in sentences:
+        warnings.warn(sentence.replace(f"{folder}/", ""), stacklevel=3)
+
+    def query_scores() -> pa.Table:
+        in_paths = pa.schema([("evaluated_on", pa.date32()), ("evaluation_id", pa.string())])
+        partitioning = pyarrow.dataset.partitioning(in_paths, flavor="hive")
+        return pyarrow.dataset.dataset(
+            f"{folder}/scores/query_scores", format="parquet", partitioning=partitioning
+        ).to_table()
+
+    inputs = config.model_copy(update={"output": None})
+    scores = Scores(frame_of(rows, measure_set), query_scores, measure_set, inputs)
+    weakref.finalize(scores, shutil.rmtree, folder, ignore_errors=True)
+    return scores
 
 
-def graded_judgments(
-    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None
-) -> DataFrame:
-    """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
-    needs_grades = relevance is None and convention.gain != "judged"
-    known = [name for name in JUDGMENTS.names if name != "relevance" or relevance is None]
-    needed = [*_IDS, "relevance"] if needs_grades else _IDS
-    table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
-    if relevance is not None:
-        return table.withColumn("relevance", F.lit(_finite(relevance)))
-    return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
+def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
+    """The explanations of a query, from tables or files, which the other process computes."""
+    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
+    with _removed_on_failure(folder):
+        config = configured({"judgments": judgments, "results": results}, settings, folder, **columns)
+        found = background.call("explain", config, request)
+    shutil.rmtree(folder)
+    return found
 
 
-def results_with_runs(results: Any, session: SparkSession, where: str = "results") -> DataFrame:
-    """The results, as a single run if they name no runs."""
-    table = frame(results, RESULTS.names, session, where, needed=_IDS)
-    return table if "run" in table.columns else table.withColumn("run", F.lit(RUN))
+def configured(
+    tables: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    folder: str,
+    *,
+    relevance: float | None = None,
+    run: str | None = None,
+) -> EvaluationConfig:
+    """The configuration for tables, of which those that are no files are written to the folder."""
+    given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
+    inputs = {name: _input(table, name, folder) for name, table in given.items()}
+    inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
+    inputs["results"] |= {} if run is None else {"run": run}
+    return validate({**settings, **inputs}, "arguments")
 
 
-def _finite(relevance: Any) -> float:
-    if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
-        return float(relevance)
-    raise ConfigurationError(f"relevance: {relevance!r} is not a grade; give a number, such as 1")
+@contextlib.contextmanager
+def _removed_on_failure(folder: str) -> Iterator[None]:
+    """Run the block; if it fails, remove the folder, and say nothing of it, as tables have no path."""
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, NdcgSparkError):
+            error.args = tuple(str(each).replace(f"{folder}/", "") for each in error.args)
+        raise
 
 
-def session_of(*tables: Any) -> SparkSession:
-    """The session of the first table that has one, else the running session, else a new one."""
-    session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
-    return session or running_session() or open_session()
+_SCHEMAS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names, "query_attributes": None}
+
+
+def _input(table: Any, name: str, folder: str) -> dict[str, Any]:
+    """A table in the configuration: its paths, or a file that is written for it."""
+    paths = [table] if isinstance(table, str | os.PathLike) else table
+    if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths):
+        return {"path": [os.fspath(each) for each in paths]}
+    rows = _arrow(table, _SCHEMAS[name], name)
+    if not rows.num_rows:
+        raise InputError(f"{name}: the table is empty; check what should have filled it, or leave it out")
+    path = f"{folder}/{name}.parquet"
+    pyarrow.parquet.write_table(rows, path)
+    return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}
+
+
+def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+    """The table as pyarrow has it, with our names for the columns that are wanted. InputError if it is not a table."""
+    if wanted is not None and is_of_runs(table, wanted):
+        parts = [_of_run(run, _arrow(one, wanted, f"{where}: run {run!r}"), where) for run, one in by_id(table, where)]
+        return pa.concat_tables(parts, promote_options="permissive")
+    if isinstance(table, Iterable) and not (isinstance(table, Mapping) or hasattr(type(table), "__arrow_c_stream__")):
+        table = _columns(table, wanted, where)
+    rows, _ = arrow_of(table, wanted, where)
+    if wanted is None:
+        return rows
+    names = {theirs: ours for ours, theirs in resolve({}, wanted, rows.column_names, where, _LEAVE_ONE).items()}
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+def _columns(rows: Iterable[Any], wanted: Sequence[str] | None, where: str) -> Any:
+    """The columns of a list of tuples; anything else as it is."""
+    if hasattr(type(rows), "columns") or hasattr(type(rows), "column_names"):
+        return rows
+    listed = list(rows)
+    if wanted is None or not listed or not all(isinstance(row, tuple) for row in listed):
+        return rows
+    number = "score" if "score" in wanted else "relevance"
+    names = getattr(listed[0], "_fields", ("query_id", "doc_id", number)[: 3 if number in wanted else 2])
+    if any(len(row) != len(names) for row in listed):
+        raise InputError(f"{where}: tuples of other than {len(names)} values; give ({', '.join(names)})")
+    return dict(zip(names, map(list, zip(*listed, strict=True)), strict=True))
+
+
+def _of_run(run: str | None, rows: pa.Table, where: str) -> pa.Table:
+    """The rows of one run, whose ids are text, as other runs may have text where it has numbers."""
+    if "run" in rows.column_names:
+        names = rows.column("run").unique().cast(pa.string()).to_pylist()
+        if len(names) > 1:
+            raise InputError(
+                f"{where}: run {run!r}: its table has several runs, e.g. {' and '.join(map(str, sorted(names)[:2]))}; "
+                "give the table of one"
+            )
+        rows = rows.drop_columns(["run"])
+    for at, field in enumerate(rows.schema):
+        if field.name in ("dataset", "query_id", "doc_id") and pa.types.is_integer(field.type):
+            rows = rows.set_column(at, field.name, pc.cast(rows.column(at), pa.string()))
+    return rows.append_column("run", pa.array([run] * rows.num_rows, pa.string()))

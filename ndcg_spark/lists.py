@@ -5,22 +5,23 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ndcg_spark import rules
+from ndcg_spark import background, rules
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import as_list, ascending
 from ndcg_spark.errors import ConfigurationError, ConventionError
-from ndcg_spark.library import results_with_runs, session_of
+from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.reference import discounts
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
-from ndcg_spark.spark_tables import Table, with_html
+from ndcg_spark.spark_library import results_with_runs, session_of
 from ndcg_spark.text import unknown_name
 
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
@@ -40,8 +41,8 @@ def compare_lists(
     *,
     persistence: float = PERSISTENCE,
     dataset: str = "default",
-) -> Table:
-    """How much the list of every query changed, computed without judgments.
+) -> pd.DataFrame:
+    """How much the list of every query changed, computed without judgments. Runs a job for DataFrames of Spark.
 
     Parameters
     ----------
@@ -58,9 +59,8 @@ def compare_lists(
 
     Returns
     -------
-    Table
-        The table LIST_CHANGES of LISTS.md: one row per run, query of either side and cutoff, lazy and in no order. A
-        row of input that breaks a rule makes it fail when it is computed, as for `evaluate`.
+    DataFrame
+        The table LIST_CHANGES of LISTS.md: one row per run, query of either side and cutoff, in this order.
 
     Raises
     ------
@@ -69,10 +69,17 @@ def compare_lists(
 
     Examples
     --------
-    >>> row = compare_lists({"q": ["b", "a", "c", "d", "e"]}, {"q": ["a", "b", "c", "d", "e"]}, 5).first()
-    >>> row["same_order"], row["jaccard"], round(row["rbo"], 6), round(row["moved_discount"], 6)
-    (False, 1.0, 0.9, 0.125174)
+    >>> changes = compare_lists({"q": ["b", "a", "c", "d", "e"]}, {"q": ["a", "b", "c", "d", "e"]}, 5)
+    >>> changes[["same_order", "jaccard", "rbo", "moved_discount"]].round(6)
+       same_order  jaccard  rbo  moved_discount
+    0       False      1.0  0.9        0.125174
     """
+    if background.is_for(results, baseline):
+        more = {"persistence": persistence, "dataset": dataset}
+        found: pd.DataFrame = background.call(
+            "function", "compare_lists", results, baseline, cutoffs, convention, **more
+        )
+        return found
     run = baseline if isinstance(baseline, str) else None
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_of(*tables.values())
@@ -88,7 +95,8 @@ def compare_lists(
         raise ConfigurationError("baseline: only one of the tables has a column dataset; name it in both or in neither")
     names = [{row["run"] for row in side.select("run").distinct().collect()} for side in sides]
     runs = compared_runs(names[0], names[-1], run)
-    return with_html(list_changes(sides[0], sides[-1], runs, run, options, ranks, persistence, dataset))
+    changes = list_changes(sides[0], sides[-1], runs, run, options, ranks, persistence, dataset)
+    return to_pandas(changes).sort_values([*_KEY, "query_id"], ignore_index=True)
 
 
 def refuse_unusable(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:

@@ -1,21 +1,27 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import ArrayType, DataType, NumericType, StructType
 
+from ndcg_spark import reference, rules
 from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.library import evaluate
+
+#: The columns of a row per query: its documents and their scores, those judged and their grades, those left out.
+_LISTS = ("query", "returned", "scores", "judged", "grades", "excluded")
 
 
 def _text(name: str, description: str) -> "Param[str]":
@@ -31,12 +37,15 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     Parameters
     ----------
+    predictionCol, labelCol : str
+        A row per query with an array of documents, the best first, and one of the relevant ones. Both may be arrays of
+        structs with a score or a grade, as `recommendForAllUsers` returns them. As it stands it takes the place of
+        Spark's RankingEvaluator, whose documents are doubles.
     queryCol, itemCol, scoreCol, gradeCol : str
         The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it. A row
         without a grade is unjudged; one without a score (null, or the NaN of ALS for a new user) was not returned.
-    predictionCol, labelCol : str
-        Lists, if it is not: a row per query with an array of documents, the best first, and one of the relevant ones.
-        Both may be arrays of structs with a score or a grade, as `recommendForAllUsers` returns them.
+    excludeCol : str
+        Documents to leave out, such as items already seen: an array of them, or in the long format a boolean.
     k, convention : int, str
         The cutoff, and a preset followed by options that differ, as in `Convention.label`: ``trec_eval gain=exp2``.
     metricName : str
@@ -56,6 +65,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     metricName, convention = _text("metricName", "ndcg, or ndcgAtK of MLlib"), _text("convention", "preset and options")
     queryCol, itemCol = _text("queryCol", "query of the long format"), _text("itemCol", "document of the long format")
     scoreCol, gradeCol = _text("scoreCol", "score of the long format"), _text("gradeCol", "grade of the long format")
+    excludeCol = _text("excludeCol", "documents to leave out")
     k = Param(Params._dummy(), "k", "cutoff", TypeConverters.toInt)
 
     def __init__(self, **params: Any) -> None:
@@ -73,48 +83,104 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         # The value of an option may contain blanks, as a table of gains does.
         preset, *options = re.split(r"\s+(?=\w+=)", labels[metric].strip())
         convention = Convention.preset(preset).replace(**dict(map(parse_option, options)))
-        judgments, results, relevance = self._rows(dataset) if self.isSet("queryCol") else self._lists(dataset)
-        means = evaluate(judgments, results, k, convention, relevance=relevance).dataset_scores.select("ndcg").collect()
-        if not means or means[0]["ndcg"] is None:
+        lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
+        (row,) = _averaged(lists, convention, k)
+        if row["refused"]:
+            # Again in this process, for the reason.
+            for query in lists.collect():
+                _score(query, convention, k)
+        if row["mean"] is None:
             raise InputError("dataset: no query has a relevant document, so there is no mean; check the grades")
-        return float(means[0]["ndcg"])
+        return float(row["mean"])
 
-    def _rows(self, dataset: DataFrame) -> tuple[DataFrame, DataFrame, None]:
-        rows = self._select(dataset, queryCol="query_id", itemCol="doc_id", scoreCol="score", gradeCol="relevance")
-        returned = F.col("score").isNotNull() & ~F.isnan(F.col("score").cast("double"))
-        return rows.where(F.col("relevance").isNotNull()).drop("score"), rows.where(returned).drop("relevance"), None
+    def _long(self, dataset: DataFrame) -> DataFrame:
+        """The lists of a row per query and document."""
+        rows = self._select(dataset, query="queryCol", item="itemCol", score="scoreCol", grade="gradeCol")
+        score, grade = F.col("score").cast("double"), F.col("grade").cast("double")
+        is_out = F.coalesce("out", F.lit(False)) if "out" in rows.columns else F.lit(False)
+        is_returned = score.isNotNull() & ~F.isnan(score) & ~is_out
+        item = _id(F.col("item"), rows.schema["item"].dataType)
+        lists = (
+            F.collect_list(F.when(is_returned, item)),
+            F.collect_list(F.when(is_returned, score)),
+            F.collect_list(F.when(grade.isNotNull(), item)),
+            F.collect_list(F.when(grade.isNotNull(), grade)),
+            F.array().cast("array<string>"),
+        )
+        named = (column.alias(name) for column, name in zip(lists, _LISTS[1:], strict=True))
+        return rows.groupBy(F.col("query").cast("string").alias("query")).agg(*named)
 
-    def _lists(self, dataset: DataFrame) -> tuple[DataFrame, DataFrame, float | None]:
-        lists = self._select(dataset, predictionCol="returned", labelCol="relevant")
-        (listed, ids), (judged, other) = _documents(lists, "returned"), _documents(lists, "relevant")
-        if ids != other:
-            raise InputError(f"dataset: documents are {ids} and relevant ones {other}, which differ as text; cast one")
-        # Rows have no key, and numbering is not repeatable, so equal lists are collected, and each copy gets a number.
-        content = F.sha2(F.to_json(F.struct("returned", "relevant")), 256).alias("content")
-        copies = lists.groupBy(content).agg(F.collect_list(F.struct("returned", "relevant")).alias("copies"))
-        numbered = copies.select("content", F.posexplode("copies").alias("number", "lists"))
-        keyed = numbered.select(F.concat_ws("-", "content", "number").alias("query_id"), "lists.*")
-        judgments = keyed.where(F.col("relevant").isNotNull()).select("query_id", F.col("relevant").alias(judged))
-        results = keyed.where(F.col("returned").isNotNull()).select("query_id", F.col("returned").alias(listed))
-        return judgments, results, 1.0 if judged == "doc_id" else None
+    def _listed(self, dataset: DataFrame) -> DataFrame:
+        """The lists of a row per query; a row without labels is no query."""
+        rows = self._select(dataset, returned="predictionCol", judged="labelCol")
+        returned, scores, kind = _documents(rows, "returned", "score")
+        judged, grades, other = _documents(rows, "judged", "relevance")
+        if isinstance(kind, NumericType) != isinstance(other, NumericType):
+            kinds = f"{kind.simpleString()} and relevant ones {other.simpleString()}"
+            raise InputError(f"dataset: documents are {kinds}, which differ; cast one")
+        out = _documents(rows, "out", "score")[0] if "out" in rows.columns else F.array().cast("array<string>")
+        lists = zip((F.lit(""), returned, scores, judged, grades, out), _LISTS, strict=True)
+        return rows.where(F.col("judged").isNotNull()).select(*(column.alias(name) for column, name in lists))
 
-    def _select(self, dataset: DataFrame, **ours: str) -> DataFrame:
-        named = {self.getOrDefault(param): param for param in ours}
-        absent = [f"{name}; set {param}" for name, param in named.items() if name not in dataset.columns]
+    def _select(self, dataset: DataFrame, **params: str) -> DataFrame:
+        params |= {"out": "excludeCol"} if self.isSet("excludeCol") else {}
+        named = {ours: self.getOrDefault(param) for ours, param in params.items()}
+        absent = [f"{name}; set {params[ours]}" for ours, name in named.items() if name not in dataset.columns]
         if absent:
             raise InputError(f"dataset: it has {', '.join(dataset.columns)}, and no column {absent[0]}")
-        return dataset.select(*(F.col(quoted(self.getOrDefault(param))).alias(name) for param, name in ours.items()))
+        return dataset.select(*(F.col(quoted(name)).alias(ours) for ours, name in named.items()))
 
 
-def _documents(lists: DataFrame, column: str) -> tuple[str, str]:
-    """A name for a column of lists, for structs not one that means documents, and the type of these; or InputError."""
-    kind = lists.schema[column].dataType
+def _averaged(lists: DataFrame, convention: Convention, k: int) -> list[Row]:
+    """The mean NDCG, and whether the convention refuses a query."""
+
+    def ndcg(*columns: pd.Series) -> pd.Series:
+        return pd.Series([_ndcg(row, convention, k) for row in zip(*columns, strict=True)], dtype="float64")
+
+    function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]  # no default kind
+    scores = lists.select(function(*_LISTS).alias("ndcg"))
+    is_refused = F.col("ndcg") == float("inf")
+    mean = F.avg(F.when(~is_refused & ~F.isnan("ndcg"), F.col("ndcg")))
+    return scores.agg(mean.alias("mean"), F.max(is_refused).alias("refused")).collect()
+
+
+def _ndcg(row: Sequence[Any], convention: Convention, k: int) -> float:
+    """The NDCG of a row; NaN if it does not count, infinite if it is refused."""
+    try:
+        value = _score(row, convention, k)
+    except InputError:
+        return float("inf")
+    return float("nan") if value is None else value
+
+
+def _score(row: Sequence[Any], convention: Convention, k: int) -> float | None:
+    query, returned, scores, judged, grades, excluded = ([] if each is None else each for each in row)
+    if len(returned) and not len(scores):
+        convention = convention.replace(**rules.options_without_scores(convention, ["rank"]))
+        scores = [None] * len(returned)
+    out, ranks = set(excluded), range(1, len(returned) + 1)
+    listed = [each for each in zip(returned, scores, ranks, strict=True) if each[0] not in out]
+    graded = zip(judged, grades if len(grades) else [1.0] * len(judged), strict=True)
+    return reference.score(query, graded, listed, convention, k).ndcg
+
+
+def _documents(rows: DataFrame, column: str, number: str) -> tuple[Column, Column, DataType]:
+    """The documents of a column of lists as text, their numbers if they have any, and the type of the documents."""
+    kind, numbers = rows.schema[column].dataType, F.array().cast("array<double>")
     if not isinstance(kind, ArrayType):
         raise InputError(f"dataset: {column} documents are {kind.simpleString()}, not an array; for rows set queryCol")
-    element = kind.elementType
-    if not isinstance(element, StructType):
-        return "doc_id", element.simpleString()
-    found = resolve({}, ["doc_id"], element.names, f"dataset: {column} documents", "drop or rename all but one")
-    if not found:
-        raise InputError(f"dataset: {column} documents have no field for the document, but {', '.join(element.names)}")
-    return "list", element[found["doc_id"]].dataType.simpleString()
+    element, documents = kind.elementType, F.col(column)
+    if isinstance(element, StructType):
+        where = f"dataset: {column} documents"
+        found = resolve({}, ["doc_id", number], element.names, where, "drop or rename all but one")
+        if "doc_id" not in found:
+            raise InputError(f"{where} have no field for the document, but {', '.join(element.names)}")
+        if number in found:
+            numbers = F.col(f"{column}.{quoted(found[number])}").cast("array<double>")
+        documents, element = F.col(f"{column}.{quoted(found['doc_id'])}"), element[found["doc_id"]].dataType
+    return F.transform(documents, lambda document: _id(document, element)), numbers, element
+
+
+def _id(document: Column, kind: DataType) -> Column:
+    """A document as text; whole numbers of every type alike, as MLlib's documents are doubles."""
+    return document.cast("decimal(20,0)").cast("string") if isinstance(kind, NumericType) else document.cast("string")

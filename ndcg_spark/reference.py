@@ -2,11 +2,17 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain, table_gain
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, Numbers
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
+from ndcg_spark.errors import InputError
 from ndcg_spark.user_functions import computed
+
+_MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": statistics.fmean}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,6 +22,18 @@ class Item:
     doc_id: str
     tie_group: int
     gain: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """What QUERY_SCORES has about NDCG; `ndcg` is None where the convention leaves the query out of the mean."""
+
+    status: str
+    returned: int
+    judged: int
+    dcg: float
+    ideal_dcg: float
+    ndcg: float | None
 
 
 def gain(grade: float, convention: Convention) -> float | None:
@@ -69,21 +87,99 @@ def ideal_ranking(
     return ideal[: min(depth, returned) if convention.ideal == "judged_capped" else depth]
 
 
-def ndcg(items: Sequence[Item], gains: Mapping[str, float], convention: Convention, cutoff: int | None) -> float | None:
-    """NDCG of a list, by rank, with an ideal made of these gains by document; None if its ideal DCG is not above 0.
+def score(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    returned: Iterable[tuple[str, float | None, int | None]],
+    convention: Convention,
+    cutoff: int | None,
+) -> Score:
+    """The score of a query, from judged documents with their grades, and returned ones with their scores and ranks.
 
-    With averaged ties, the gain at every rank is the mean of its tie group.
+    Raises
+    ------
+    InputError
+        The convention refuses the query.
     """
-    ideal = [worth for _, worth in ideal_ranking(gains, convention, cutoff, len(items))]
-    weights = discounts(max(len(items), len(ideal)), convention.discount)
+    c, grades = convention, dict[str, list[float]]()
+    for document, grade in judged:
+        grades.setdefault(document, []).append(grade)
+    if c.judgment_duplicates == "error" and (twice := [d for d, given in grades.items() if len(given) > 1]):
+        raise InputError(f"judgments: a document is judged twice, e.g. {twice[0]} for query {query_id}")
+    merged = {document: _MERGED.get(c.judgment_duplicates, max)(given) for document, given in grades.items()}
+    if c.negative == "error" and any(grade < 0 for grade in merged.values()):
+        raise InputError(f"judgments: a negative grade, e.g. for query {query_id}")
+    gains = {document: worth for document, grade in merged.items() if (worth := gain(grade, c)) is not None}
+    rows = _in_order(returned, c)
+    places = {key: at for at, key in enumerate(sorted({key for key, _ in rows}))}
+    items: dict[str, Item] = {}
+    unjudged = unjudged_gain(c)
+    for key, document in rows:
+        if document in items and c.duplicates == "error":
+            raise InputError(f"results: a document is returned twice, e.g. {document} for query {query_id}")
+        is_query = c.exclude_query_as_document and document == query_id
+        is_dropped = (c.unjudged == "drop" and document not in gains) or (
+            c.negative == "drop" and merged.get(document, 0.0) < 0
+        )
+        if not (is_query or is_dropped):
+            items.setdefault(document, Item(document, places[key], gains.get(document, unjudged)))
+    listed = list(items.values())
+    if c.ties in ("worst", "best"):
+        sign = 1.0 if c.ties == "worst" else -1.0
+        listed.sort(key=lambda item: (item.tie_group, sign * item.gain))
+    counting = {item.doc_id: item.gain for item in listed} if c.ideal == "retrieved" else gains
+    ideal = [worth for _, worth in ideal_ranking(counting, c, cutoff, len(listed))]
+    weights = discounts(max(len(listed), len(ideal)), c.discount)
+    dcg, ideal_dcg = _dcg(_counted(listed, c)[:cutoff], weights), _dcg(ideal, weights)
+    without = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
+    value = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without else dcg / ideal_dcg
+    nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
+    is_missing = not rows and not (nothing and c.missing_query == "zero")
+    if (is_missing and c.missing_query == "error") or (nothing and c.no_relevant == "error"):
+        raise InputError(f"results: query {query_id} {'is missing' if is_missing else 'has no relevant document'}")
+    return Score(
+        "missing" if is_missing else "no_relevant" if nothing else "scored",
+        len(listed[:cutoff]),
+        sum(item.doc_id in gains for item in listed[:cutoff]),
+        dcg,
+        ideal_dcg,
+        None if not rows and c.missing_query == "skip" else value,
+    )
+
+
+def _counted(listed: Sequence[Item], convention: Convention) -> list[float]:
+    """The gain at every rank: with averaged ties, the mean of its tie group."""
+    if convention.ties != "average":
+        return [item.gain for item in listed]
     groups: dict[int, list[float]] = {}
-    for at, item in enumerate(items):
-        groups.setdefault(item.tie_group if convention.ties == "average" else at, []).append(item.gain)
+    for item in listed:
+        groups.setdefault(item.tie_group, []).append(item.gain)
     means = {key: math.fsum(group) / len(group) for key, group in groups.items()}
-    counted = [means[item.tie_group if convention.ties == "average" else at] for at, item in enumerate(items)]
-    ideal_dcg = _dcg(ideal, weights)
-    return _dcg(counted[:cutoff], weights) / ideal_dcg if ideal_dcg > 0 else None
+    return [means[item.tie_group] for item in listed]
 
 
 def _dcg(gains: Sequence[float], weights: Sequence[float]) -> float:
     return math.fsum(worth * weight for worth, weight in zip(gains, weights, strict=False))
+
+
+def _in_order(rows: Iterable[tuple[str, float | None, int | None]], convention: Convention) -> list[tuple[float, str]]:
+    """The documents in the order of the convention, each after what it is ordered by; equal keys are tied."""
+    rule = TIES[convention.ties]
+    ascending = rule.ascending and rule.by in ("doc_id", "number")
+
+    def key(row: tuple[str, float | None, int | None]) -> float:
+        _, number, rank = row
+        if convention.order == "rank":
+            return float(rank or 0)
+        exact = number or 0.0
+        # A float is the nearest one, or infinite.
+        return -(float(np.float32(exact)) if convention.score_precision == "float32" else exact)
+
+    def among_ties(row: tuple[str, float | None, int | None]) -> tuple[object, ...]:
+        document, _, rank = row
+        digits = document.lstrip("0") if document.isascii() and document.isdecimal() else None
+        number = (math.inf if ascending else -1, "") if digits is None else (len(digits), digits)
+        return {"number": number, "rank": -(rank or 0)}.get(rule.by), document.encode()
+
+    listed = sorted(rows, key=among_ties, reverse=not ascending)
+    return sorted(((key(row), row[0]) for row in listed), key=lambda row: row[0])

@@ -97,10 +97,10 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
     ("row", "columns", "message"),
     [
         (([1],), "prediction array<int>", "it has prediction, and no column label; set labelCol"),
-        (([1], "1"), "prediction array<int>, label string", "relevant documents are string, not an array"),
-        (([1], [1.0]), "prediction array<int>, label array<double>", "documents are int and relevant ones double"),
+        (([1], "1"), "prediction array<int>, label string", "judged documents are string, not an array"),
+        (([1], ["1"]), "prediction array<int>, label array<string>", "documents are int and relevant ones string"),
         (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "have no field for the document"),
-        (([1], []), LISTS, "no query has a relevant document"),
+        (([1], None), LISTS, "no query has a relevant document"),
     ],
 )
 def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, message):

@@ -30,7 +30,7 @@ def compare_lists(
 
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """
-    from ndcg_spark.config import NOT_READ
+    from ndcg_spark.config import ListsConfig
     from ndcg_spark.errors import ConfigurationError
     from ndcg_spark.job import compare_lists as job
     from ndcg_spark.report.lists import print_lists
@@ -39,8 +39,7 @@ def compare_lists(
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
     sides = [
-        None if path is None else load_arguments({**arguments, "judgments": (NOT_READ,), "results": (path,)})
-        for path in (old, new)
+        None if path is None else load_arguments({**arguments, "results": (path,)}, ListsConfig) for path in (old, new)
     ]
     with shown_steps(style):
         found = job.compare_lists(sides[0], sides[1], baseline, persistence, queries)  # type: ignore[arg-type]  # OLD is always given

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _TABLES = ("judgments", "results", "exclude")
 
 
-def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
+def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] | None" = None) -> "EvaluationConfig":
     """The configuration that the options of `options.of_evaluations` describe, over that of --config.
 
     Raises
@@ -21,7 +21,7 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
     ConfigurationError
         The arguments contradict each other, or `config.load` raises it.
     """
-    from ndcg_spark.config import load
+    from ndcg_spark.config import EvaluationConfig, load
 
     judgments, results = _input_paths(*(arguments.get(name) or () for name in ("paths", "judgments", "results")))
     columns, versions = _columns(arguments.get("column") or ()), _versions(arguments.get("as_of") or ())
@@ -59,6 +59,7 @@ def load_arguments(arguments: Mapping[str, Any]) -> "EvaluationConfig":
             "convention": convention,
             "query_attributes": {"path": arguments.get("slices")},
         },
+        model or EvaluationConfig,
     )
 
 
@@ -117,7 +118,7 @@ def _versions(texts: Iterable[str]) -> dict[str, str]:
 
 def _columns(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     """The names of our columns in each table's files, from texts like ``doc_id=docno``, ``results.doc_id=docno``."""
-    from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
+    from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 
     known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
     columns: dict[str, dict[str, str]] = {}

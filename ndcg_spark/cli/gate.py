@@ -44,13 +44,13 @@ def gate(
             )
         _rehearse(output, config, dataset, style, engine)
         return
-    from ndcg_spark.config import load_gate
+    from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import exit_code_of
     from ndcg_spark.job.gate import gate_published, newest_date
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.verdicts import print_verdicts, refuse_unwritable, write_junit
 
-    settings = load_gate(config, {"output": output, "date": date or newest_date(output, dataset), **engine})
+    settings = load(config, {"output": output, "date": date or newest_date(output, dataset), **engine}, NightConfig)
     if junit is not None:
         refuse_unwritable(junit)
     with shown_steps(style):
@@ -64,12 +64,12 @@ def gate(
 
 
 def _rehearse(output: str, config: Path, dataset: str | None, style: str, engine: dict[str, Any]) -> None:
-    from ndcg_spark.config import load_gate
+    from ndcg_spark.config import NightConfig, load
     from ndcg_spark.job.gate import rehearse_published
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.verdicts import print_rehearsal
 
     with shown_steps(style):
-        settings = load_gate(config, {"output": output, **engine})
+        settings = load(config, {"output": output, **engine}, NightConfig)
         verdicts = rehearse_published(settings, output, dataset)
     print_rehearsal(verdicts, style)

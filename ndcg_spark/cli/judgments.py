@@ -23,13 +23,12 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
     same order, by their NDCG at the deepest cutoff.
     """
-    from ndcg_spark.config import NOT_READ
+    from ndcg_spark.config import AgreementConfig
     from ndcg_spark.job.judgments import compare_judgments
     from ndcg_spark.report.judgments import print_judgments
     from ndcg_spark.report.progress import shown_steps
 
-    has_results = bool(arguments["results"])
-    config = load_arguments({**arguments, "judgments": (a,), "results": arguments["results"] or (NOT_READ,)})
+    config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
     with shown_steps(style):
-        found = compare_judgments(config, b, has_results)
+        found = compare_judgments(config, b)
     print_judgments(found, style)

@@ -12,6 +12,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, as_list, ascending
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.scores import Scores, SparkScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +96,7 @@ def compare(
     """
     # The scores of `evaluate` have both tables.
     query_scores, baseline = (
-        getattr(table, "__dict__", {}).get("query_scores", table) for table in (query_scores, baseline)
+        table.query_scores if isinstance(table, Scores | SparkScores) else table for table in (query_scores, baseline)
     )
     if not isinstance(measure, str):
         measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))

@@ -11,10 +11,8 @@ from ndcg_spark.comparison.compare import Source
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs.arrow_tables import arrow_of
 from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.dictionaries import by_id
-from ndcg_spark.inputs.named_runs import is_of_runs
+from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs
 from ndcg_spark.text import did_you_mean
 
 #: The name of the dataset of tables that name none.

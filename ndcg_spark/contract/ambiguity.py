@@ -11,14 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType
 
 from ndcg_spark.casting import as_type
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import EvaluationConfig, ResultsConfig
 from ndcg_spark.contract.counts import ResultCounts, RunCounts
 from ndcg_spark.contract.rows import InputRows
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import WRITTEN, query_key
-from ndcg_spark.table_config import ResultsConfig
 
 #: More runs than this with fewer results than this each cannot be runs; a column of scores looks like that.
 _MOST_RUNS = 100

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
-from ndcg_spark.config_values import GOOD
+from ndcg_spark.config_values import GOOD, Strict
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
-from ndcg_spark.table_config import Strict
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")

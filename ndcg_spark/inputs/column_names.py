@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.table_config import TableConfig
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC
 #: and Quepid; of MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.

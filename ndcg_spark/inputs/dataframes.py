@@ -1,6 +1,6 @@
 """Tables that people have in Python become DataFrames of a session: pandas, Polars, pyarrow and dictionaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,14 +9,16 @@ from pyspark.sql import functions as F
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.arrow_tables import arrow_of, none_of
 from ndcg_spark.inputs.column_names import is_of_quepid, of_attributes, resolve
-from ndcg_spark.inputs.dictionaries import by_id
+from ndcg_spark.inputs.engine_files import union_all
 from ndcg_spark.inputs.lists import explode, unpack
-from ndcg_spark.inputs.named_runs import is_of_runs, together
+from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs, none_of
 
 _GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
 _LEAVE_ONE = "drop or rename all but one"
+#: The columns that either all runs have or none.
+_OF_ALL = ("dataset", "score", "cutoff")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def frame(
@@ -34,7 +36,7 @@ def frame(
     `lists.explode` has it, with its columns for lists that differ in length.
 
     `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
-    `dictionaries.table_of_dictionaries`; where runs are wanted, also {run: table}.
+    `memory`; where runs are wanted, also {run: table}.
 
     Raises
     ------
@@ -44,7 +46,7 @@ def frame(
     if wanted is not None and is_of_runs(table, wanted):
         named = dict(by_id(table, where))
         runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in named.items()}
-        return together(runs, [run for run, one in named.items() if is_dataframe(one)], where)
+        return _together(runs, [run for run, one in named.items() if is_dataframe(one)], where)
     if is_dataframe(table):
         own, has = table, table.columns
     else:
@@ -83,3 +85,28 @@ def frame(
 def dataframes_in(table: Any) -> list[DataFrame]:
     """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
     return [each for each in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(each)]
+
+
+def _together(runs: Mapping[str | None, DataFrame], lazy: Collection[str | None], where: str) -> DataFrame:
+    """The tables of the runs as one, whose column run has the keys.
+
+    Runs a job for each run whose table names runs, except the `lazy` ones, which may have many rows and must not.
+    InputError if a table is of several runs, or if only some have scores.
+    """
+    for name in _OF_ALL:
+        has, lacks = ([run for run, own in runs.items() if (name in own.columns) is there] for there in (True, False))
+        if has and lacks:
+            raise InputError(f"{where}: run {has[0]!r} has {name}, but run {lacks[0]!r} does not; give all the same")
+    return union_all([_named(run, own, run in lazy, f"{where}: run {run!r}") for run, own in runs.items()])
+
+
+def _named(run: str | None, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
+    if "run" in table.columns:
+        if is_lazy:
+            raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
+        names = sorted(str(row["run"]) for row in table.select("run").distinct().take(2))
+        if len(names) > 1:
+            raise InputError(f"{where}: its table has several runs, e.g. {' and '.join(names)}; give the table of one")
+    # Engines disagree about ids that are numbers in one table and text in another.
+    numbers = [name for name, kind in table.dtypes if name in ("dataset", "query_id", "doc_id") and kind in _WHOLE]
+    return table.withColumns({**{name: F.col(name).cast("string") for name in numbers}, "run": F.lit(run)})

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
+from ndcg_spark.config import moment
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.inputs.files import File, Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.table_config import moment
 from ndcg_spark.text import printable
 
 

@@ -8,6 +8,7 @@ elsewhere are read by their paths.
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 
@@ -39,13 +40,18 @@ def read_paths(
 
     InputError if it cannot, MissingInputError if a path does not exist; EngineError if the storage or its client fails.
     """
+    if engine.kind == "embedded":
+        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
+        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
+        literal = [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
+    else:
+        literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     try:
-        table = engine.session.read.format(kind).options(**options).load(_literal(engine, paths))
+        table = engine.session.read.format(kind).options(**options).load(literal)
         _ = table.schema
     except PySparkException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            absent = (error.getMessageParameters() or {}).get("path", paths[0])
-            raise missing(absent, where) from error
+            raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
         raise InputError(
             f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
         ) from error
@@ -66,10 +72,14 @@ def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> 
     far = [file for file in files if not (file.found and is_local(file.path))]
     tables = [_by_links(engine, kind, near, where)] if near else []
     tables += _by_paths(engine, kind, far, where) if far else []
+    return union_all(tables)
+
+
+def union_all(tables: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
     while len(tables) > 1:
-        # A tree of unions, as a long chain overflows an engine's stack.
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [pair[0].unionByName(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
+        tables = [reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), pair) for pair in pairs]
     return tables[0]
 
 
@@ -97,15 +107,6 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize
-
-
-def _literal(engine: Engine, paths: list[str]) -> list[str]:
-    """The paths with every wildcard escaped, so that each stands for one file only."""
-    if engine.kind == "embedded":
-        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
-        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
-        return [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
-    return [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
 
 
 def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:
@@ -137,9 +138,14 @@ def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> D
     try:
         table = read_paths(engine, kind, [str(root)], where)
     except InputError as error:
-        raise InputError(_with_users_files(str(error), root, files)) from error
-    keys = [key for key, _ in files[0].partition]
-    return _with_folders(table, {key: _value(F.col(f"{OWN}folder_{at}")) for at, key in enumerate(keys)})
+        # The message names the user's files in place of our links to them.
+        link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:orc|parquet))?")
+        first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
+        raise InputError(link.sub(lambda at: files[int(at[1])].path if at[1] else first, str(error))) from error
+    values = {key: F.col(f"{OWN}folder_{at}") for at, (key, _) in enumerate(files[0].partition)}
+    return _with_folders(
+        table, {key: F.when(value != _NULL, F.substring(value, 2, 1 << 20)) for key, value in values.items()}
+    )
 
 
 def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
@@ -166,14 +172,3 @@ def _with_folders(table: DataFrame, values: Mapping[str, Column]) -> DataFrame:
 def _folder(value: str | None) -> str:
     """The name of a link's folder for a value of a file's folder."""
     return _NULL if value is None else _VALUE + _UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", value)
-
-
-def _value(folder: Column) -> Column:
-    return F.when(folder != _NULL, F.substring(folder, 2, 1 << 20))
-
-
-def _with_users_files(text: str, root: Path, files: Sequence[File]) -> str:
-    """A message with the user's files in place of our links to them."""
-    link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:orc|parquet))?")
-    first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
-    return link.sub(lambda found: files[int(found.group(1))].path if found.group(1) else first, text)

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyarrow import fs
 
+from ndcg_spark.config import moment
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.files import File, Snapshot
 from ndcg_spark.inputs.storage import is_local, storage
-from ndcg_spark.table_config import moment
 from ndcg_spark.text import printable
 
 #: The name of a file of metadata, with its number: 00003-<id>.metadata.json, v3.metadata.json.

@@ -5,12 +5,12 @@ import re
 
 from pyspark.errors import PySparkException
 
+from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import delta, files, iceberg
 from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
 from ndcg_spark.inputs.storage import NoStorageError, is_local
-from ndcg_spark.table_config import TableConfig, moment
 
 _CATALOG = "table:"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.casting import quoted, refuse_alike
+from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve
 from ndcg_spark.schemas import FAULT, LINE, RESULTS
-from ndcg_spark.table_config import TableConfig
 
 #: The columns that have a value for each document of the list.
 _OF_DOCUMENTS = ("relevance", "score", "rank")

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import refuse_alike
+from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, columnar, engine_files, folder_values, lakehouse, run_names
+from ndcg_spark.inputs import column_names, engine_files, lakehouse, run_names, stored
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
@@ -35,7 +36,6 @@ from ndcg_spark.schemas import (
     RESULTS,
     WRITTEN,
 )
-from ndcg_spark.table_config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 
 #: The schema of a table whose files have these columns.
 SchemaOf = Callable[[Sequence[str]], pa.Schema]
@@ -182,19 +182,19 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
     kind = format_of(files, config.format, name)
-    footers = columnar.footers_of(engine, files, kind, name)
+    footers = stored.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
     schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
-    of_folders = folder_values.of_folders(shape, files, schema.names, config)
+    of_folders = stored.of_folders(shape, files, schema.names, config)
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = run_names.with_runs(files, shape, config)
     if footers and of_folders:
-        folder_values.refuse_others(files, footers, of_folders, kind, name)
+        stored.refuse_others(files, footers, of_folders, kind, name)
     elif shape.fields and not footers:
         column_names.names_in(has, shape.columns, config, schema, context.place)
 
@@ -205,7 +205,7 @@ def _read(
             copy = text_to_parquet(shape, some, schema.names, engine.scratch, name, of_folders)
             return engine_files.read_copy(engine, copy, name), copy.rows
         known = [of_path[file.path] for file in some if file.path in of_path] or footers
-        return columnar.read_typed(engine, list(some), shape, config, schema, known, name)
+        return stored.read_typed(engine, list(some), shape, config, schema, known, name)
 
     table, rows = read(files)
     notes = (*notes, *shape.notes(config), *run_notes)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.table_config import ResultsConfig
 
 #: The bytes of each run, by its dataset (None if that is in the rows) and name.
 Runs = Mapping[tuple[str | None, str], int]

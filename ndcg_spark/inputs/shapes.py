@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from ndcg_spark.config import TableConfig
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.column_names import resolve
 from ndcg_spark.inputs.trec_layouts import Layout
-from ndcg_spark.table_config import TableConfig
 
 _LINES = 200
 

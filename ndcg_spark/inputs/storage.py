@@ -71,7 +71,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     except (pa.ArrowException, OSError, ValueError) as reason:
         of_hdfs = "check HADOOP_CONF_DIR" if has_client else "pip install 'ndcg-spark[hdfs]'"
         advice = of_hdfs if is_hdfs else "check its scheme"
-        raise error(f"{where}: no storage for {masked(path)}, {first_line(reason)}; {advice}") from reason
+        raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; {advice}") from reason
     return (_impatient(system) if system.type_name == "s3" else system), place
 
 

@@ -12,11 +12,11 @@ from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.inputs import json_object
 from ndcg_spark.inputs.csv_text import SEPARATORS, CsvText
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.folder_values import with_folders
 from ndcg_spark.inputs.json_lines import JsonLines
 from ndcg_spark.inputs.json_object import columns_of_object
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.inputs.stored import with_folders
 from ndcg_spark.inputs.text_blocks import Columns, TextFormat, blocks, columns_of
 from ndcg_spark.inputs.trec_text import TrecText
 from ndcg_spark.inputs.values import Constants, numbers_of, odd_rows, schema_of, table_of

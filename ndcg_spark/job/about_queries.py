@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.slices import Attributes, Weights
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import AttributesConfig, EvaluationConfig, TableConfig, WeightsConfig
 from ndcg_spark.nights.log import Night
 from ndcg_spark.steps import report_step
-from ndcg_spark.table_config import AttributesConfig, TableConfig, WeightsConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa

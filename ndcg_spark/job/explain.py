@@ -44,23 +44,30 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: So
     """
     with engine_for(config) as engine:
         report_step("engine", engine.name)
-        context = context_of(engine, config, sources=sources)
-        sources, config = context.sources, context.config
-        cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
-        evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
+        return explain_on(engine, config, request, sources)
+
+
+def explain_on(
+    engine: Engine, config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None
+) -> Explained:
+    """As `explain_query`, on an engine that is open and stays so."""
+    context = context_of(engine, config, sources=sources)
+    sources, config = context.sources, context.config
+    cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
+    evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
+    with translated_failures(sources):
+        checked = check_tables(*sources, config)
+    report_rows_read(sources, checked)
+
+    def explained(checked: CheckedTables) -> Explained:
         with translated_failures(sources):
-            checked = check_tables(*sources, config)
-        report_rows_read(sources, checked)
+            return _explained(engine, checked, evaluation, request)
 
-        def explained(checked: CheckedTables) -> Explained:
-            with translated_failures(sources):
-                return _explained(engine, checked, evaluation, request)
+    def search(checked: CheckedTables) -> CheckedTables:
+        with translated_failures(sources):
+            return without_duplicates(checked, *sources, config)
 
-        def search(checked: CheckedTables) -> CheckedTables:
-            with translated_failures(sources):
-                return without_duplicates(checked, *sources, config)
-
-        return without_duplicates_if_met(explained, checked, search)
+    return without_duplicates_if_met(explained, checked, search)
 
 
 def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, request: ExplainRequest) -> Explained:

@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, facts_of
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
-from ndcg_spark.nights.read import NightRows
+from ndcg_spark.nights.read import night_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.text import unknown_name
 
@@ -34,11 +34,11 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     of_date = select_nights(committed(output), output, date, request.dataset)
     dataset = request.dataset_of([night.dataset for night in of_date])
     night = next(night for night in of_date if night.dataset == dataset)
-    tables, kept = NightRows(night), "keeps no documents"
-    if tables.has_documents():
-        scores = tables.rows_of("query_scores", request.query)
+    kept = "keeps no documents"
+    if night.kept_rows("ranked_documents"):
+        scores = night_rows(night, "query_scores", query_id=[request.query])
         if not scores:
-            names = tables.queries()
+            names = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
             raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
         cutoff = _cutoff(night, scores, request)
         runs = request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
@@ -56,20 +56,19 @@ def facts_of_queries(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
     """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
-    tables = NightRows(night)
-    if not queries or not tables.has_documents():
+    if not queries or not night.kept_rows("ranked_documents"):
         return {}
     convention, keeps_all = convention_of(night.record), night.record["configuration"].get("documents") == "all"
     documents: dict[str, list[Row]] = {query: [] for query in queries}
-    for row in tables.rows_of_queries("ranked_documents", queries, runs):
+    for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         documents[row["query_id"]].append(row)
     facts = {}
-    for score in tables.rows_of_queries("query_scores", queries, runs):
+    for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
         of_query = documents[query]
         # A list without documents is kept if the ideal ranking of its query is.
         is_kept = keeps_all or any(row["run"] == run or score["returned"] == 0 for row in of_query)
-        if score["cutoff"] == cutoff and is_kept:
+        if is_kept:
             judged = [row for row in of_query if row["run"] is None]
             if convention.ideal == "retrieved":
                 judged = [row for row in of_query if row["relevance"] is not None]

@@ -11,7 +11,7 @@ from ndcg_spark.job.setup import engine_for, sources_of
 from ndcg_spark.steps import report_step
 
 
-def compare_judgments(config: EvaluationConfig, other: str, has_results: bool) -> pd.DataFrame:
+def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
     """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
 
     With results, the runs of the configuration are ranked under both at its deepest cutoff.
@@ -29,7 +29,7 @@ def compare_judgments(config: EvaluationConfig, other: str, has_results: bool) -
                 rows, counts = check_judgments(source, config)
                 judgments.append(rows.good(counts))
                 report_step(name, f"{counts.rows:,} judgments of {sum(counts.queries.values()):,} queries")
-            if has_results:
+            if config.results:
                 results = check_tables(*sources_of(engine, config), config).pruned_results
             cutoff, convention = config.cutoffs[-1], config.convention
             # Whoever has chosen that scores decide is not asked about ranks again.

@@ -27,7 +27,6 @@ from ndcg_spark.job.scores import (
 from ndcg_spark.job.setup import Context
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_evaluation
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import (
@@ -84,8 +83,7 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
 
         report_verdicts(verdicts)
     if context.consumer:
-        scores_read = read_evaluation(output, evaluation.evaluation_id, date, session)
-        context.consumer.consume(scores_read, True, context.slices.attributes)
+        context.consumer.consume(publication.read("query_scores", session), True, context.slices.attributes)
     return means, verdicts
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.config import EvaluationConfig, TableConfig
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.read import (
     Source,
@@ -24,7 +24,6 @@ from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.table_config import TableConfig
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -120,8 +119,6 @@ def effective_config(config: EvaluationConfig, sources: Sources) -> EvaluationCo
     Reports that, and what was recognised in the tables. The convention of what is returned has the options that are
     used, so its label and its description include them too.
     """
-    for note in config.notes:
-        report_step("paths", note)
     for source in (source for each in sources for source in each.sources):
         for note in source.notes:
             report_step("read", f"{source.name}: {note}")

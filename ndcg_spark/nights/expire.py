@@ -1,6 +1,7 @@
 """Removes what does not count: leftovers of killed evaluations, superseded evaluations, and nights that are too old."""
 
 import datetime
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from ndcg_spark.schemas import KEPT
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
+#: Every evaluation writes this table first, and it is removed last.
+_SCORES = "query_scores"
 
 #: The date and the id of an evaluation.
 _Evaluation = tuple[str, str]
@@ -27,14 +30,9 @@ class Removal(NamedTuple):
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     """Remove all of these. Returns a sentence for each that was still there. Raises StorageError."""
-    store, done = Store(output), []
+    store = Store(output)
     with store.failures("cannot be removed from"):
-        for what, paths in removals:
-            was_there = [store.delete(path) for path in paths]
-            done += [f"removed {what}"] if any(was_there) else []
-            for date in {path.rpartition("/")[0] for path in paths}:
-                store.delete_if_empty(date)
-    return done
+        return [f"removed {what}" for what, paths in removals if sum(store.delete(path) for path in paths)]
 
 
 def waste(output: str) -> list[Removal]:
@@ -42,54 +40,45 @@ def waste(output: str) -> list[Removal]:
 
     Ages are those by the storage's own clock. Raises StorageError.
     """
-    known, unknown, written, now = _scan(output)
-    late = (key for key, since in _superseded(known).items() if now - since > SECONDS_SUPERSEDED)
-    old = (key for key in unknown if now - written[key] > SECONDS_WITHOUT_ROW)
-    whys = {**dict.fromkeys(late, "was superseded"), **dict.fromkeys(old, "did not publish")}
+    known, there, unknown, now = _scan(output)
+    counting = {(night.dataset, night.evaluated_on): night for night in known}
+    since: dict[_Evaluation, float] = {}
+    for row in known.rows:
+        night = counting.get((row["dataset"], row["evaluated_on"]))
+        if row["status"] == "published" and night is not None:
+            # It is superseded since what counts was added, or never.
+            key = row["evaluated_on"], row["evaluation_id"]
+            begin = math.inf if key[1] == night.evaluation_id else night.row["written"]
+            since[key] = max(begin, since.get(key, 0.0))
+    late = {key: "was superseded" for key, then in since.items() if now - then > SECONDS_SUPERSEDED}
     return [
         Removal(f"{key[1]} of {key[0]}, which {why}", _folders(key))
-        for key, why in sorted(whys.items())
-        if key in written and key[0] not in known.damaged
+        for key, why in sorted({**late, **dict.fromkeys(unknown, "did not publish")}.items())
+        if key in there and key[0] not in known.damaged
     ]
 
 
-def _scan(output: str) -> tuple[Nights, set[_Evaluation], dict[_Evaluation, float], float]:
-    """The log, evaluations that it does not know, when the newest file of each evaluation was written, and the time."""
+def _scan(output: str) -> tuple[Nights, set[_Evaluation], set[_Evaluation], float]:
+    """The log, the evaluations with rows, those of them that it does not know and that are old, and the time."""
     store = Store(output)
-    store.refuse_a_file()
-    written: dict[_Evaluation, float] = {}
     with store.failures("cannot be read"):
         # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
-        for path, file in (each for table in KEPT for each in store.files(table).items()):
-            date, _, evaluation = path.partition("/evaluated_on=")[2].partition("/evaluation_id=")
-            key = date, evaluation.partition("/")[0]
-            if all(key):
-                written[key] = max(written.get(key, 0.0), file.written)
+        there = {_key(path) for path in store.files(_SCORES, "")}
         known = committed(store)
-        unknown = {*written} - {(row["evaluated_on"], row["evaluation_id"]) for row in known.rows if row["number"]}
-        return known, unknown, written, store.now() if written else 0.0
+        now = store.now() if there else 0.0
+        unknown = there - {(row["evaluated_on"], row["evaluation_id"]) for row in known.rows if row["number"]}
+        files = {key: [file for path in _folders(key) for file in store.files(path, "").values()] for key in unknown}
+    newest = {key: max((file.mtime_ns for file in files[key]), default=0) / 1e9 for key in unknown}
+    return known, there, {key for key in unknown if now - newest[key] > SECONDS_WITHOUT_ROW}, now
+
+
+def _key(path: str) -> _Evaluation:
+    _, date, evaluation, *_ = path.split("/")
+    return date.partition("=")[2], evaluation.partition("=")[2]
 
 
 def _folders(key: _Evaluation) -> list[str]:
-    return [folder(table, *key) for table in KEPT]
-
-
-def _superseded(known: Nights) -> dict[_Evaluation, float]:
-    """The evaluations that count for none of their datasets, and when the last of these got one that counts."""
-    counting = {(night.dataset, night.evaluated_on): night.evaluation_id for night in known}
-    published = [row for row in known.rows if row["status"] == "published"]
-    since: dict[_Evaluation, float] = {}
-    for row in published:
-        night = row["dataset"], row["evaluated_on"]
-        if row["evaluation_id"] == counting[night]:
-            since[night] = min(row["written"], since.get(night, row["written"]))
-    found: dict[_Evaluation, float] = {}
-    for row in published:
-        evaluation = row["evaluated_on"], row["evaluation_id"]
-        found[evaluation] = max(found.get(evaluation, 0.0), since[row["dataset"], row["evaluated_on"]])
-    for each in known:
-        found.pop((each.evaluated_on, each.evaluation_id), None)
-    return found
+    return [folder(table, *key) for table in sorted(KEPT, key=lambda table: table == _SCORES)]
 
 
 def old_nights(
@@ -102,18 +91,19 @@ def old_nights(
     StorageError.
     """
     # Python's dates begin with the year 1.
-    oldest = (today - datetime.timedelta(min(max(keep_days, 0), (today - datetime.date.min).days))).isoformat()
-    known, unknown, written, now = _scan(output)
+    oldest = (today - datetime.timedelta(min(keep_days, (today - datetime.date.min).days))).isoformat()
+    known, there, unknown, _ = _scan(output)
     needed = {} if baselines else _baselines(known)
-    going = [key for key in sorted(written) if key not in unknown or now - written[key] > SECONDS_WITHOUT_ROW]
+    published = {(row["evaluated_on"], row["evaluation_id"]) for row in known.rows if row["number"]}
     removals = []
-    for date in sorted({row["evaluated_on"] for row in known.rows} | {key[0] for key in going}):
+    for date in sorted({row["evaluated_on"] for row in known.rows} | {key[0] for key in unknown}):
         if date < oldest and date not in needed and date not in known.damaged:
             # In the order in which they were added, so that no older row ever counts.
             rows = [row for row in known.rows if row["evaluated_on"] == date]
-            rows.sort(key=lambda row: (row["written"], row["number"] or 0, row["revision"] or 0))
-            folders = [path for key in going if key[0] == date for path in _folders(key)]
-            removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(row["file"] for row in rows), *folders]))
+            rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
+            keys = sorted(key for key in there & (published | unknown) if key[0] == date)
+            paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
+            removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(paths)]))
     return removals, [f"kept the nights of {date}: {why}" for date, why in sorted(needed.items()) if date < oldest]
 
 

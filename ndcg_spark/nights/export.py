@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import itertools
 import os
 import re
 import warnings
@@ -13,8 +14,8 @@ import pyarrow as pa
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, log_table
-from ndcg_spark.nights.read import read_nights, scanners
-from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.read import read_batches, read_nights
+from ndcg_spark.nights.select import nights_of_dataset, select_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 
@@ -22,8 +23,8 @@ from ndcg_spark.schemas import EVALUATIONS, KEPT
 TABLES = {**KEPT, LOG: EVALUATIONS}
 #: How often nights are exported again because they were evaluated again in the meantime.
 _TIMES = 10
-#: Iceberg's rows in memory at once: pyiceberg cannot write a stream into a partitioned table.
-_ROWS = 1_000_000
+#: Batches, of up to 131,072 rows, in memory at once: pyiceberg cannot write a stream into a partitioned table.
+_BATCHES = 32
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
@@ -41,28 +42,28 @@ def export(
         A table cannot be written, or the output cannot be read. Run it again.
     """
     known = committed(output)
-    wanted = known if since else select_nights(known, output, date) if date else known
-    dates = sorted({night.evaluated_on for night in wanted if since is None or night.evaluated_on >= since})
+    wanted = select_nights(known, output, date) if date and not since else nights_of_dataset(known, output, None)
+    dates = sorted({night.evaluated_on for night in wanted if night.evaluated_on >= (since or "")})
     known.refuse_damaged(known.damaged if date is None else [date])
     if not dates:
-        raise ConfigurationError(
-            f"output: no published night to export in {masked(output)}; check the path and --since"
-        )
-    place = masked(to)
-    with _target(to) as target:
-        with _failures(place, "its tables cannot be prepared"):
-            _prepare(target, place)
-        for _ in range(_TIMES):
-            for day in dates:
-                nights = [night for night in known if night.evaluated_on == day]
-                for name in TABLES:
-                    with _failures(place, f"{name} of {day} cannot be written"):
+        raise ConfigurationError(f"output: no published night since {since} in {masked(output)}; check --since")
+    try:
+        with _target(to) as target:
+            _prepare(target, masked(to))
+            for _ in range(_TIMES):
+                for day in dates:
+                    nights = [night for night in known if night.evaluated_on == day]
+                    for name in TABLES:
                         target.replace(name, day, nights)
-                report(f"exported {len(nights)} night(s) of {day} to {place}")
-            before, known = {*map(_version, known)}, committed(output, dates)
-            dates = sorted({night.evaluated_on for night in known if _version(night) not in before})
-            if not dates:
-                return
+                    report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
+                before, known = {*map(_version, known)}, committed(output, dates)
+                dates = sorted({night.evaluated_on for night in known if _version(night) not in before})
+                if not dates:
+                    return
+    except NdcgSparkError:
+        raise
+    except Exception as error:  # the libraries raise many kinds
+        raise StorageError(f"export: {masked(to)} failed, {masked(first_line(error))}; run it again") from error
     raise StorageError(f"export: nights of {dates[0]} change faster than they are exported; run it again")
 
 
@@ -72,26 +73,23 @@ def _version(night: Night) -> tuple[Any, ...]:
 
 def _prepare(target: "_Delta | _Iceberg | _Spark", place: str) -> None:
     """Create what is missing. ConfigurationError, before anything is written, if a table has another shape."""
-    found = {name: target.schema(name) for name in TABLES}
-    for name, schema in found.items():
-        if schema is not None:
-            _refuse_shape(f"{place}: table {name}", schema, TABLES[name])
-    for name, schema in found.items():
-        if schema is None:
-            target.create(name, TABLES[name])
-        elif lacking := [field for field in TABLES[name] if field.name not in schema.names]:
-            target.add(name, lacking)
-
-
-def _refuse_shape(where: str, found: pa.Schema, wanted: pa.Schema) -> None:
-    kinds, there = ({field.name: _SPELLING.sub("", str(field.type)) for field in each} for each in (wanted, found))
-    wrong = [f"{name} ({kind})" for name, kind in there.items() if kinds.get(name) != kind]
-    wrong += [f"{name} (missing)" for name in ("dataset", "evaluated_on") if name not in there]
-    if wrong:
-        raise ConfigurationError(
-            f"export: {where} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; name another place, "
-            "or drop the table"
+    there = {name: target.schema(name) for name in TABLES}
+    for name, schema in there.items():
+        kinds, found = (
+            {field.name: _SPELLING.sub("", str(field.type)) for field in each or ()} for each in (TABLES[name], schema)
         )
+        wrong = [f"{column} ({kind})" for column, kind in found.items() if kinds.get(column) != kind]
+        wrong += [f"{column} (missing)" for column in ("dataset", "evaluated_on") if found and column not in found]
+        if wrong:
+            raise ConfigurationError(
+                f"export: {place}: table {name} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; "
+                "name another place, or drop the table"
+            )
+    for name, schema in there.items():
+        if schema is None:
+            target.create(name)
+        elif lacking := [field for field in TABLES[name] if field.name not in schema.names]:
+            target.add(name, pa.schema(lacking))
 
 
 def _rows(name: str, date: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
@@ -99,39 +97,31 @@ def _rows(name: str, date: str, nights: Sequence[Night]) -> pa.RecordBatchReader
     schema = TABLES[name]
     if name == LOG:
         return log_table({**night.row, "evaluated_on": date} for night in nights).to_reader()
-    batches = (batch for scanner in scanners(nights, name) for batch in scanner.to_reader())
-    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
-
-
-@contextlib.contextmanager
-def _failures(place: str, what: str) -> Iterator[None]:
-    try:
-        yield
-    except NdcgSparkError:
-        raise
-    except Exception as error:  # the libraries raise many kinds
-        raise StorageError(f"export: {place}: {what}, {masked(first_line(error))}; run it again") from error
+    batches = (batch.cast(schema) for batch in read_batches(nights, name, schema.names))
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Delta | _Iceberg | _Spark"]:
     """The tables that a text such as delta:PATH names. ConfigurationError where nobody here can write them."""
     form, _, place = to.partition(":")
-    if form not in ("delta", "iceberg", "table") or not place:
-        raise ConfigurationError(
-            f"export: {masked(to)} names no tables; write delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
-        )
-    if form == "table":
-        from ndcg_spark.engine import open_engine
-
-        with open_engine("spark") as engine:
-            yield _Spark(engine.session, place)
-        return
-    library = {"delta": "deltalake", "iceberg": "pyiceberg"}[form]
     try:
-        yield _Delta(place) if form == "delta" else _Iceberg(place)
+        if form == "delta" and place:
+            yield _Delta(place)
+        elif form == "iceberg" and "." in place:
+            yield _Iceberg(place)
+        elif form == "table" and place:
+            from ndcg_spark.engine import open_engine
+
+            with open_engine("spark") as engine:
+                yield _Spark(engine.session, place)
+        else:
+            what = "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
+            raise ConfigurationError(f"export: {masked(to)} names no tables; write {what}")
     except ModuleNotFoundError as error:
-        raise ConfigurationError(f"export: {masked(to)} needs {library}; pip install 'ndcg-spark[{form}]'") from error
+        raise ConfigurationError(
+            f"export: {masked(to)} needs {error.name}; pip install 'ndcg-spark[{form}]'"
+        ) from error
 
 
 class _Delta:
@@ -142,27 +132,23 @@ class _Delta:
 
         from ndcg_spark.inputs.delta import address_of, storage_options
 
-        self._library, self._options = deltalake, storage_options()
+        self._library, self._options = deltalake, {"storage_options": storage_options()}
         self._root = address_of(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
 
-    def _table(self, name: str) -> Any:
-        return self._library.DeltaTable(f"{self._root}/{name}", storage_options=self._options)
-
     def schema(self, name: str) -> pa.Schema | None:
-        is_there = self._library.DeltaTable.is_deltatable(f"{self._root}/{name}", self._options)
-        return pa.schema(self._table(name).schema().to_arrow()) if is_there else None
+        place, table = f"{self._root}/{name}", self._library.DeltaTable
+        is_there = table.is_deltatable(place, **self._options)
+        return pa.schema(table(place, **self._options).schema().to_arrow()) if is_there else None
 
-    def create(self, name: str, schema: pa.Schema) -> None:
-        place, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.DeltaTable.create(place, schema, mode="ignore", partition_by=by, storage_options=self._options)
+    def create(self, name: str) -> None:
+        """Left to `replace`, which also adds columns."""
 
-    def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        self._table(name).alter.add_columns(self._library.Schema.from_arrow(pa.schema(fields)).fields)
+    def add(self, name: str, lacking: pa.Schema) -> None: ...
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        rows = _rows(name, date, nights)
-        predicate = f"evaluated_on = DATE '{date}'"
-        self._library.write_deltalake(self._table(name), rows, mode="overwrite", predicate=predicate)
+        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
+        place, by = f"{self._root}/{name}", ["evaluated_on"]
+        self._library.write_deltalake(place, _rows(name, date, nights), partition_by=by, **how, **self._options)
 
 
 class _Iceberg:
@@ -172,45 +158,33 @@ class _Iceberg:
         from pyiceberg.catalog import load_catalog
 
         catalog, _, self._namespace = name.partition(".")
-        if not self._namespace:
-            raise ConfigurationError(f"export: iceberg:{name} names no namespace; write iceberg:CATALOG.NAMESPACE")
-        with _failures(f"iceberg:{name}", "the catalog does not open"):
-            self._catalog = load_catalog(catalog)
+        self._catalog = load_catalog(catalog)
+
+    def _table(self, name: str) -> Any:
+        return self._catalog.load_table(f"{self._namespace}.{name}")
 
     def schema(self, name: str) -> pa.Schema | None:
-        place = f"{self._namespace}.{name}"
-        return self._catalog.load_table(place).schema().as_arrow() if self._catalog.table_exists(place) else None
+        is_there = self._catalog.table_exists(f"{self._namespace}.{name}")
+        return self._table(name).schema().as_arrow() if is_there else None
 
-    def create(self, name: str, schema: pa.Schema) -> None:
+    def create(self, name: str) -> None:
         self._catalog.create_namespace_if_not_exists(self._namespace)
-        making = self._catalog.create_table_transaction(f"{self._namespace}.{name}", schema)
+        making = self._catalog.create_table_transaction(f"{self._namespace}.{name}", TABLES[name])
         with making, making.update_spec() as partitions:
             partitions.add_identity("evaluated_on")
 
-    def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        with self._catalog.load_table(f"{self._namespace}.{name}").update_schema() as change:
-            change.union_by_name(pa.schema(fields))
+    def add(self, name: str, lacking: pa.Schema) -> None:
+        with self._table(name).update_schema() as change:
+            change.union_by_name(lacking)
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        table = self._catalog.load_table(f"{self._namespace}.{name}")
-        parts = _parts(_rows(name, date, nights))
-        with table.transaction() as writing, warnings.catch_warnings():
+        rows = _rows(name, date, nights)
+        with self._table(name).transaction() as writing, warnings.catch_warnings():
             # A date that is exported for the first time replaces nothing.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            writing.overwrite(next(parts), overwrite_filter=f"evaluated_on = '{date}'")
-            for part in parts:
-                writing.append(part)
-
-
-def _parts(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """The rows in tables of about a million; at least one table."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in rows:
-        waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= _ROWS:
-            yield pa.Table.from_batches(waiting, rows.schema)
-            waiting = []
-    yield pa.Table.from_batches(waiting, rows.schema)
+            writing.delete(f"evaluated_on = '{date}'")
+            while batches := [*itertools.islice(rows, _BATCHES)]:
+                writing.append(pa.Table.from_batches(batches, rows.schema))
 
 
 class _Spark:
@@ -229,12 +203,12 @@ class _Spark:
         is_there = self._session.catalog.tableExists(self._name(name))
         return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
-    def create(self, name: str, schema: pa.Schema) -> None:
-        empty = self._session.createDataFrame([], self._types.from_arrow_schema(schema))
-        empty.writeTo(self._name(name)).partitionedBy(self._functions.col("evaluated_on")).create()
+    def create(self, name: str) -> None:
+        table = self._session.createDataFrame([], self._types.from_arrow_schema(TABLES[name]))
+        table.writeTo(self._name(name)).partitionedBy(self._functions.col("evaluated_on")).create()
 
-    def add(self, name: str, fields: Sequence[pa.Field]) -> None:
-        kinds = self._types.from_arrow_schema(pa.schema(fields))
+    def add(self, name: str, lacking: pa.Schema) -> None:
+        kinds = self._types.from_arrow_schema(lacking)
         columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
         self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({columns})")
 
@@ -243,5 +217,5 @@ class _Spark:
             rows = self._session.createDataFrame(_rows(name, date, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
-        condition = self._functions.col("evaluated_on") == self._functions.lit(datetime.date.fromisoformat(date))
+        condition = self._functions.col("evaluated_on") == datetime.date.fromisoformat(date)
         rows.writeTo(self._name(name)).overwrite(condition)

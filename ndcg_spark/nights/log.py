@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyarrow import parquet as pq
 
 from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.store import FAILURES, LOG, Store, folder, parquet
@@ -24,10 +23,9 @@ Row = Mapping[str, Any]
 #: The columns of EVALUATIONS whose text is JSON.
 JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
-_SCHEMA = EVALUATIONS
-_STORED = pa.schema([field for field in _SCHEMA if field.name != "evaluated_on"])
+_STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=(\d{{4}}-\d\d-\d\d)/[^/]+\.parquet")
-_EMPTY = dict.fromkeys(_SCHEMA.names)
+_EMPTY = dict.fromkeys(EVALUATIONS.names)
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
@@ -126,35 +124,38 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
         The output is not a folder or cannot be read.
     """
     store = output if isinstance(output, Store) else Store(output)
-    store.refuse_a_file()
     with store.failures("cannot be read"):
         places = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
-        listed = {path: found for place in places for path, found in store.files(place, ".parquet").items()}
-        files = {path: (name[1], found) for path, found in listed.items() if (name := _FILE.fullmatch(path))}
+        files = {path: info for place in places for path, info in store.files(place).items() if _FILE.fullmatch(path)}
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
-            read = list(pool.map(functools.partial(_rows_of, store), files))
+            contents = list(pool.map(functools.partial(_rows, store), files))
     rows: list[Row] = []
     nights = Nights()
     nights.damaged = damaged = {}
-    for (path, (date, found)), content in zip(files.items(), read, strict=True):
+    for (path, info), content in zip(files.items(), contents, strict=True):
+        date = path[len(f"{LOG}/evaluated_on=") :].partition("/")[0]
         if isinstance(content, str):
             damaged[date] = f"{store.place}/{path} cannot be read, {content}"
             _logger.warning("output: %s; its nights are left out", damaged[date])
         else:
-            rows += [{**_EMPTY, **row, "evaluated_on": date, "file": path, "written": found.written} for row in content]
+            more = {"evaluated_on": date, "file": path, "written": info.mtime_ns / 1e9}
+            rows += [{**_EMPTY, **row, **more} for row in content]
     nights.rows = sorted((row for row in rows if row["evaluated_on"] not in damaged), key=_order)
     by_night: dict[tuple[str, str], list[Row]] = {}
+    first = {(row["dataset"], row["evaluated_on"], row["evaluation_id"]) for row in nights.rows if not row["revision"]}
     for row in nights.rows:
-        if row["status"] == "published":
-            by_night.setdefault((row["dataset"], row["evaluated_on"]), []).append(row)
+        night = row["dataset"], row["evaluated_on"]
+        # A revision that was added while its night expired revises nothing.
+        if row["status"] == "published" and (*night, row["evaluation_id"]) in first:
+            by_night.setdefault(night, []).append(row)
     nights += (_night(store, of_night) for of_night in by_night.values())
     return nights
 
 
-def _rows_of(store: Store, path: str) -> list[dict[str, Any]] | str:
+def _rows(store: Store, path: str) -> list[dict[str, Any]] | str:
     """The rows of a file of the log; why they cannot be read, or none if it was removed in the meantime."""
     try:
-        return list(pq.ParquetFile(pa.BufferReader(store.read(path))).read(use_threads=False).to_pylist())
+        return list(store.read(path).read(use_threads=False).to_pylist())
     except FileNotFoundError:
         return []
     except FAILURES as error:
@@ -183,10 +184,9 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
 
 def log_table(rows: Iterable[Row], date: str | None = None) -> pa.Table:
     """The table EVALUATIONS of these rows, or of those of a date."""
-    dated = [row for row in rows if date in (None, row["evaluated_on"])]
-    days = [datetime.date.fromisoformat(row["evaluated_on"]) for row in dated]
-    stored = pa.Table.from_pylist([{name: row[name] for name in _STORED.names} for row in dated], _STORED)
-    return stored.append_column("evaluated_on", pa.array(days, pa.date32())).select(_SCHEMA.names)
+    dated = (row for row in rows if date in (None, row["evaluated_on"]))
+    days = ({**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in dated)
+    return pa.Table.from_pylist([*days], EVALUATIONS)
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
@@ -252,11 +252,11 @@ def add_note(night: Night, text: str) -> None:
 
 def _revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with these entries and the next revision; which evaluation counts stays the same."""
-    with unreplaced([night]), night.store.failures("cannot be written"):
-        refuse_replaced([night])
-        revision = (night.row["revision"] or 0) + 1
-        row = {**night.row, "note": None, **entries, "revision": revision, "revised_at": utc_now()}
+    revision = (night.row["revision"] or 0) + 1
+    row = {**night.row, "note": None, **entries, "revision": revision, "revised_at": utc_now()}
+    with night.store.failures("cannot be written"):
         append(night.store, night.evaluated_on, [row])
+    refuse_replaced([night])
 
 
 @contextlib.contextmanager
@@ -273,10 +273,9 @@ def unreplaced(nights: Sequence[Night]) -> Iterator[None]:
 
 def refuse_replaced(nights: Sequence[Night]) -> None:
     """ReplacedError if one of these evaluations no longer counts, so that its rows may be gone."""
-    if not nights:
-        return
-    known = committed(nights[0].store, sorted({night.evaluated_on for night in nights}))
-    known.refuse_damaged(known.damaged)
+    dates = sorted({night.evaluated_on for night in nights})
+    known = committed(nights[0].store, dates) if nights else Nights()
+    known.refuse_damaged(dates)
     counting = {(night.dataset, night.evaluated_on, night.evaluation_id) for night in known}
     for night in nights:
         if (night.dataset, night.evaluated_on, night.evaluation_id) not in counting:

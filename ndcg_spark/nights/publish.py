@@ -25,7 +25,7 @@ class Publication:
     """Publishes the scores of one evaluation: one night of each of its datasets.
 
     Call `write` and `verify` for every table, and `read` where rows are needed; then `commit`, or `abandon` if anything
-    failed. Our readers see nothing before the commit.
+    failed. Our readers see nothing before the commit. Methods raise StorageError.
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
@@ -38,12 +38,11 @@ class Publication:
 
     def write(self, name: str, table: "DataFrame") -> None:
         """Add rows to a table. Runs a job of the engine."""
-        self._store.refuse_a_file()
         self._written.add(name)
         table.drop(*IN_PATHS).write.parquet(self._store.for_engine(self._folder(name)), mode="append")
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a few rows to a table, without the engine. Raises StorageError."""
+        """Add a few rows to a table, without the engine."""
         self._written.add(name)
         content = parquet(rows, stored(name))
         with self._store.failures("cannot be written"):
@@ -63,17 +62,16 @@ class Publication:
 
         On a cluster this also verifies that this process sees the files that the engine wrote.
         """
-        place, read = self._folder(name), {}
+        read = {}
         with self._store.failures("cannot be read back, and nothing was published"):
-            for path, size in self._listed(name).items():
-                with self._store.open(path) as stream:
-                    count = pq.read_metadata(stream).num_rows
-                read[path.removeprefix(f"{place}/")] = {"rows": count, "bytes": size}
-        found = sum(file["rows"] for file in read.values())
-        if found != rows:
+            for path, size in self._sizes(name).items():
+                with self._store.system.open_input_file(f"{self._folder(name)}/{path}") as stream:
+                    read[path] = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
+        count = sum(file["rows"] for file in read.values())
+        if count != rows:
             raise StorageError(
-                f"output: {found} of {rows} rows of {name} were read back from {self._store.place}/{place}; nothing "
-                "was published. If the engine is a cluster, give the output as a URI that this machine sees too"
+                f"output: {count} of {rows} rows of {name} were read back from {self._store.place}; nothing was "
+                "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
         self._files[name] = read
 
@@ -87,28 +85,24 @@ class Publication:
 
         `of_datasets` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
         night of which another evaluation counts, because it was published at the same time.
-
-        Raises
-        ------
-        StorageError
-            What was written is gone, or the storage fails.
         """
         if not datasets:
             raise StorageError(f"output: no scores were written to {self._store.place}; nothing was published")
         with self._store.failures("cannot be written, and nothing was published"):
-            self._refuse_lost()
+            for name, files in self._files.items():
+                # An old one may have been taken for waste.
+                if self._sizes(name) != {path: file["bytes"] for path, file in files.items()}:
+                    raise StorageError(
+                        f"output: files of {name} in {self._store.place} changed after they were verified; nothing was "
+                        "published, run this again"
+                    )
             known = committed(self._store, [self._date])
             known.refuse_damaged([self._date])
-            before = {night.dataset: night.number for night in known}
-            same: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
+            numbers = {**dict.fromkeys(datasets, 0), **{night.dataset: night.number for night in known}}
+            own: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
+            record = {**record, "files": self._files}
             rows = [
-                row_of(
-                    {**record, "files": self._files},
-                    **(of_datasets or {}).get(name, {}),
-                    **same,
-                    dataset=name,
-                    number=before.get(name, 0) + 1,
-                )
+                row_of(record, **(of_datasets or {}).get(name, {}), **own, dataset=name, number=numbers[name] + 1)
                 for name in sorted(datasets)
             ]
             append(self._store, self._date, rows)
@@ -125,22 +119,11 @@ class Publication:
             if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
                 for name in self._written:
                     self._store.delete(self._folder(name))
-                    self._store.delete_if_empty(f"{name}/evaluated_on={self._date}")
 
-    def _refuse_lost(self) -> None:
-        """StorageError unless every file is there as it was verified; an old one may have been taken for waste."""
-        for name, files in self._files.items():
-            there = self._listed(name)
-            lost = [base for base, file in files.items() if there.get(f"{self._folder(name)}/{base}") != file["bytes"]]
-            if lost:
-                raise StorageError(
-                    f"output: {len(lost)} verified file(s) of {name} in {self._store.place} are gone, e.g. {lost[0]}; "
-                    "nothing was published, run this again"
-                )
-
-    def _listed(self, name: str) -> dict[str, int]:
-        """The files of a table with their sizes."""
-        return {path: file.size for path, file in self._store.files(self._folder(name), ".parquet").items()}
+    def _sizes(self, name: str) -> dict[str, int]:
+        """The files of a table, by their names in its folder."""
+        place = self._folder(name)
+        return {path.removeprefix(f"{place}/"): file.size for path, file in self._store.files(place).items()}
 
     def _folder(self, name: str) -> str:
         return folder(name, self._date, self._id)

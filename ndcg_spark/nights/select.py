@@ -46,21 +46,6 @@ def select_nights(
     return of_date
 
 
-def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
-    """A sentence that names the datasets that have earlier nights but none of the date.
-
-    None if there are no such datasets, or if a `dataset` was named.
-    """
-    if dataset is not None:
-        return None
-    newest = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on <= date}
-    older = [f"{name} (its last is of {last})" for name, last in sorted(newest.items()) if last != date]
-    more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
-    named = f"{', '.join(older[:_SHOWN])}{more}"
-    said = f"{len(older)} dataset(s) have no night of {date} and are left out: {named}; name one with --dataset"
-    return said if older else None
-
-
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
     """The nights of a dataset, or of all. ConfigurationError if there is no night at all or of the dataset."""
     if not nights:
@@ -71,28 +56,37 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
     return of_dataset
 
 
+def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
+    """A sentence that names the datasets that have earlier nights but none of the date.
+
+    None if there are no such datasets, or if a `dataset` was named.
+    """
+    newest = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on <= date}
+    older = [f"{name} (its last is of {last})" for name, last in newest.items() if last != date]
+    if dataset is not None or not older:
+        return None
+    more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+    named = f"{', '.join(older[:_SHOWN])}{more}"
+    return f"{len(older)} dataset(s) have no night of {date} and are left out: {named}; name one with --dataset"
+
+
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """A sentence for each evaluation that published nothing on a date without a night, and for each gap of a dataset.
+    """A sentence for each date without a night whose evaluation published nothing, and for each gap of a dataset.
 
     A gap is where the days between two nights are more than they usually are.
     """
-    dates: dict[str, list[str]] = {}
-    for night in nights:
-        if dataset in (None, night.dataset):
-            dates.setdefault(night.dataset, []).append(night.evaluated_on)
-    there = {*itertools.chain(*dates.values())}
+    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
     sentences = [
         f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
     ]
-    for name, of_dataset in dates.items():
-        days = [datetime.date.fromisoformat(date).toordinal() for date in of_dataset]
-        steps = [after - before for before, after in itertools.pairwise(days)]
-        usual = statistics.mode(steps or [0])
-        gaps = zip(itertools.pairwise(of_dataset), steps, strict=True)
-        sentences += [
-            f"{name} has no night between {before} and {after}" for (before, after), step in gaps if step > usual
-        ]
+    for name, of_dataset in itertools.groupby(nights, key=lambda night: night.dataset):
+        pairs = [*itertools.pairwise(night.evaluated_on for night in of_dataset)]
+        steps = [(datetime.date.fromisoformat(b) - datetime.date.fromisoformat(a)).days for a, b in pairs]
+        if steps and dataset in (None, name):
+            usual = statistics.mode(steps)
+            gaps = (pair for pair, step in zip(pairs, steps, strict=True) if step > usual)
+            sentences += [f"{name} has no night between {before} and {after}" for before, after in gaps]
     more = len(sentences) - _SHOWN
     return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences
 

@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark import background
 from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
 from ndcg_spark.comparison.trend_data import TrendRequest, lines
-from ndcg_spark.config import NOT_READ, load_gate, validate
+from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.library import explained
 from ndcg_spark.report.baseline import Baseline
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.reports import write_report
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
-from ndcg_spark.scores import View
+from ndcg_spark.scores import Scores
+from ndcg_spark.views import View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +125,8 @@ def gate_night(
         The same errors as the command. A night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
-    settings = load_gate(source, {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)})
+    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    settings = load(source, asked, NightConfig)
     return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
 
 
@@ -141,9 +145,9 @@ def explain(
 
     Parameters
     ----------
-    *source : path, or two tables
-        The folder of a night that keeps its documents; or judgments and results as `evaluate` takes them, all of which
-        are checked. Runs Spark jobs for tables.
+    *source : Scores, a path, or two tables
+        What `evaluate` returned; the folder of a night that keeps its documents; or judgments and results as
+        `evaluate` takes them, all of which are checked.
     query, run, baseline, dataset : str
         The query, the run to explain (by default every one), and the run to show the changes since.
     cutoff : int or str, optional
@@ -172,19 +176,23 @@ def explain(
     [1.0, 1.2619, 0.0]
     """
     request = ExplainRequest(query, run, baseline, dataset, None if cutoff is None else str(cutoff))
+    if len(source) == 1 and isinstance(source[0], Scores) and source[0].inputs is not None:
+        return explanation_view(background.call("explain", source[0].inputs, request))
     if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
         if convention is not None or relevance is not None:
             raise ConfigurationError("convention: a night has its own; leave out convention and relevance")
         return explanation_view(explain_night(str(source[0]), _text(date), request))
     if len(source) != 2 or date is not None:
         raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
-    # Tables need an engine; nights do not.
+    chosen: dict[str, Any] = {"convention": convention or Convention()}
+    if background.is_for(*source):
+        return explanation_view(explained(*source, chosen, request, relevance=relevance))
+    # Only DataFrames of Spark need an engine here.
     from ndcg_spark.inputs.read import Source
     from ndcg_spark.job.explain import explain_query
-    from ndcg_spark.library import graded_judgments, results_with_runs, session_of
+    from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_of
 
-    absent = {name: {"path": NOT_READ} for name in ("judgments", "results")}
-    config = validate({**absent, "convention": convention or Convention()}, "arguments")
+    config = validate(chosen, "arguments", NightConfig)
     session = session_of(*source)
     tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
     judgments, results = (

@@ -21,11 +21,11 @@ from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.night_data import NightData, headline, night_data
 from ndcg_spark.report.queries import MOST_RANKS, MOST_ROWS
 from ndcg_spark.schemas import DATASET_SCORES
-from ndcg_spark.scores import View
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import TextTable, rounded, signed
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import printable
+from ndcg_spark.views import View
 
 if TYPE_CHECKING:
     from ndcg_spark.job.consumers import InlineComparison

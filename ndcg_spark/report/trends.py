@@ -10,10 +10,10 @@ from ndcg_spark.comparison.trend import Level, Point, last_stretch
 from ndcg_spark.comparison.trend_data import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
-from ndcg_spark.scores import View
 from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.views import View
 
 #: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
 _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"

@@ -9,9 +9,9 @@ from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, counted
 from ndcg_spark.report import files
 from ndcg_spark.report.console import print_result
-from ndcg_spark.scores import View
 from ndcg_spark.tables.verdicts import rehearsal_table, verdict_table
 from ndcg_spark.text import message
+from ndcg_spark.views import View
 
 #: The columns of a result in CSV.
 _COLUMNS = (

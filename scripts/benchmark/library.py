@@ -24,7 +24,7 @@ if __name__ == "__main__":
         session.createDataFrame(pa.Table.from_pandas(table, preserve_index=False)) for table in tables
     )
     calls = {
-        "evaluate": lambda: evaluate(judgments, results).to_arrow(),
+        "evaluate": lambda: evaluate(judgments, results).to_pandas(),
         "compare": lambda: compare(query_scores, "old"),
     }
     inside: dict[str, list[float]] = {name: [] for name in calls}

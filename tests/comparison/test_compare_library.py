@@ -78,7 +78,7 @@ def compared_as_evaluated(judgments, results, date):
     scores = evaluate(judgments, results, [1], evaluated_on=date)
     rows = compared(scores.query_scores)
     assert compared(scores) == rows
-    return rows, scores.query_scores.first()["evaluation_id"]
+    return rows, scores.query_scores["evaluation_id"].iloc[0]
 
 
 def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):

@@ -7,7 +7,7 @@ from logged import logged_steps
 from tables import result, table
 
 from ndcg_spark import Convention
-from ndcg_spark.config import validate
+from ndcg_spark.config import ResultsConfig, validate
 from ndcg_spark.contract import aggregates, ambiguity, plausibility
 from ndcg_spark.contract.checked_tables import CheckedTables
 from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
@@ -19,7 +19,6 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.progress import warn_of_input
 from ndcg_spark.rules import RULES, broken_results, reason_of
-from ndcg_spark.table_config import ResultsConfig
 
 QREL, RUN_LINE = "q1 0 d1 2", "q1 Q0 d1 1 3.5 bm25"
 

@@ -7,13 +7,13 @@ from input_files import content, file, gzipped, parquet, returned, rows, written
 from pyarrow import orc
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.footers import footers, refuse_different_types
+from ndcg_spark.inputs.stored import footer, refuse_different_types
 
 LINES = b"q1 Q0 d1 1 0.5 bm25\n" * 1000
 
 
 def check_parquet(files, columns, where):
-    refuse_different_types(files, footers(files, "parquet", where), columns, where)
+    refuse_different_types(files, [footer(each, "parquet", where) for each in files], columns, where)
 
 
 def test_whole_parquet_files_with_the_same_columns_pass(tmp_path):
@@ -33,8 +33,8 @@ def test_a_truncated_parquet_file_is_refused_by_name(tmp_path, kept):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"query_id": [1]}, r"different types, query_id is string in .*/1\.parquet and int64 in .*/2\.parquet"),
-        ({"doc_id": ["d1"]}, r"different columns, .*/1\.parquet has query_id, .*/2\.parquet has doc_id"),
+        ({"query_id": [1]}, r"query_id is string in .*/1\.parquet and int64 in .*/2\.parquet"),
+        ({"doc_id": ["d1"]}, r"query_id is string in .*/1\.parquet and absent in .*/2\.parquet"),
     ],
 )
 def test_parquet_files_whose_columns_differ_are_refused_with_input_paths(tmp_path, other, told):

@@ -9,9 +9,9 @@ from input_files import documents, judged, returned, written
 from pyarrow import csv as pa_csv
 from pyarrow import parquet as pq
 
+from ndcg_spark.config import ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import read_results
-from ndcg_spark.table_config import ResultsConfig
 
 
 def test_a_folder_is_all_its_files_gzipped_or_not(no_engine, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 from input_files import file
 
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.files import File, without_backups
@@ -10,7 +11,6 @@ from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file, run_name
 from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
-from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
 
 @pytest.mark.parametrize(

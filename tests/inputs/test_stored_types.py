@@ -10,8 +10,8 @@ from pyarrow import parquet as pq
 
 from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import arrow_types
-from ndcg_spark.inputs.arrow_types import are_readable
+from ndcg_spark.inputs import stored
+from ndcg_spark.inputs.memory import is_readable
 from ndcg_spark.schemas import JUDGMENTS
 
 
@@ -54,7 +54,7 @@ def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
 
 
 def test_an_engine_is_given_no_type_that_some_cannot_read():
-    assert not any(are_readable([("by", column.type)], []) for column in UNREAD.values())
+    assert not any(is_readable(column.type) for column in UNREAD.values())
 
 
 def test_a_wide_decimal_is_the_nearest_double(engine, tmp_path):
@@ -72,7 +72,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_types, "are_readable", lambda *_: True)
+    monkeypatch.setattr(stored, "is_readable", lambda _: True)
     pq.write_table(pa.table({"query_id": ["q"], "by": UNREAD["pandas' dates"]}), tmp_path / "a.parquet")
     with pytest.raises(
         InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet, .*; write"
@@ -86,9 +86,3 @@ def test_a_duration_is_no_number(engine, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"1 column\(s\) of the wrong type, relevance is duration\[s\]"):
         judged(engine, tmp_path / "a.parquet")
-
-
-def test_only_what_some_engine_cannot_read_rightly_is_written_again():
-    assert are_readable([("query_id", pa.int64())], ["query_id"])
-    assert not are_readable([("query_id", pa.int64()), ("query_id", pa.uint32())], ["query_id"])
-    assert are_readable([("query_id", pa.uint32())], ["doc_id"])

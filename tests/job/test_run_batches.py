@@ -160,7 +160,7 @@ def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_p
 
 def per_query(wanted):
     written = []
-    evaluate.evaluate(wanted, lambda *_: None, QueryScores(written.extend))
+    evaluate.evaluate(wanted, QueryScores(written.extend))
     return [rounded({**row, "evaluation_id": None}) for row in written]
 
 

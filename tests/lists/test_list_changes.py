@@ -5,11 +5,11 @@ import math
 import random
 
 import pytest
-from pyspark.errors import PySparkException
+import tables
 from scored import examples_of
 
 from ndcg_spark import Convention, compare_lists, lists
-from ndcg_spark.errors import ConfigurationError, ConventionError
+from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import LIST_CHANGES
 
 #: List A, list B, persistence, cutoff: jaccard, average overlap, rbo, moved_discount; Webber, Moffat and Zobel (2010),
@@ -35,8 +35,8 @@ MEASURES = ("jaccard", "average_overlap", "rbo", "moved_discount")
 
 def changes(new, old, cutoffs=5, convention="standard", **options):
     """The rows of two sets of lists, by query and cutoff."""
-    rows = compare_lists(new, old, cutoffs, convention, **options).collect()
-    return {(row["query_id"], row["cutoff"]): row.asDict() for row in rows}
+    rows = compare_lists(new, old, cutoffs, convention, **options).to_dict("records")
+    return {(row["query_id"], row["cutoff"]): row for row in rows}
 
 
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.98])
@@ -109,13 +109,13 @@ def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved(
 
 def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
     runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
-    found = compare_lists(runs, "one", 2).collect()
+    found = compare_lists(runs, "one", 2).to_dict("records")
     assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
         ("two", "one", "q", 2),
         ("three", "one", "q", 1),
         ("three", "one", "u", 0),
     }
-    found = compare_lists(runs, {"two": {"q": ["b", "c"]}}, 2).collect()
+    found = compare_lists(runs, {"two": {"q": ["b", "c"]}}, 2).to_dict("records")
     assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in found] == [("two", "two", 1, 1)]
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ConfigurationError, match="no run to compare: the two have a and b"):
         changes({"a": lists}, {"b": lists})
     rows = {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [2.0, 1.0]}
-    with pytest.raises(PySparkException, match="document returned, or judged, twice"):
+    with pytest.raises(InputError, match="document returned, or judged, twice"):
         changes(rows, {"q": {"a": 1.0}})
 
 
@@ -140,8 +140,9 @@ def test_the_example_of_the_docstring_runs(session):
     assert (failed, attempted) == (0, 2), said
 
 
-def test_no_list_is_collected_and_no_python_runs(capsys):
-    compare_lists({"q": {"a": 1.0}}, {"q": {"a": 2.0}}, [5, 10]).explain()
+def test_no_list_is_collected_and_no_python_runs(session, capsys):
+    sides = [tables.results(session, [tables.result("a", score)]) for score in (1.0, 2.0)]
+    lists.list_changes(*sides, ["r"], None, Convention(), [5, 10], 0.9, "default").explain()
     plan = capsys.readouterr().out.lower()
     assert "aggregate" in plan
     for word in ("collect_list", "array_agg", "udf", "python"):

@@ -55,8 +55,14 @@ def exported(to, name="query_scores"):
 
 def make(to, name, columns):
     """A table with some of the columns."""
-    with module._target(to) as target:
-        target.create(name, pa.schema(columns))
+    schema = pa.schema(columns)
+    if to.startswith("delta"):
+        import deltalake
+
+        deltalake.DeltaTable.create(f"{to.partition(':')[2]}/{name}", schema, partition_by=["evaluated_on"])
+        return
+    with module._target(to) as target, mock.patch.dict(TABLES, {name: schema}):
+        target.create(name)
 
 
 @pytest.fixture

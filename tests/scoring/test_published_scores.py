@@ -11,9 +11,9 @@ from scored import scored
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.casting import conform
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
-from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
 #: Each output of trec_eval's own tests, with the files and options it was made from.
 TREC_EVAL_TESTS = {

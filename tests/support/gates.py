@@ -10,7 +10,7 @@ from kept_nights import frame, record
 from paired import weights as weights_table
 
 from ndcg_spark.comparison.tables import weights_of
-from ndcg_spark.config import load_gate
+from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
@@ -27,7 +27,7 @@ def gate(*checks: Mapping[str, Any], **more: Any) -> GateConfig:
     """A gate with these checks, by default a drop of 0.01 at cutoff 10."""
     settings = {"check": [{**CHECK, **check} for check in checks or ({},)], "min_queries": 30, **more}
     tables = {name: {"path": "p"} for name in ("query_attributes", "query_weights")}
-    return load_gate({"gate": settings, **tables}, {}).gate
+    return validate({"gate": settings, **tables}, "gate", NightConfig).gate
 
 
 def spread(mean: float, deviation: float = 0.05, n: int = N) -> np.ndarray:

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import INTERNAL
-from ndcg_spark.table_config import JudgmentsConfig, ResultsConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,6 +158,7 @@ def delete_by_position(table: Any, positions: list[int], content: str = "POSITIO
 
 def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
     """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
+
     from ndcg_spark import config
     from ndcg_spark.job import evaluate as job
 

@@ -49,7 +49,7 @@ def queries(session: SparkSession, judged: Any, returned: Any, *more: Any, **nam
 def _scored(session: SparkSession, names: tuple[str, ...], judged: Any, returned: Any, *more: Any, **named: Any) -> Any:
     judged = tables.judgments(session, judged) if _are_rows(judged) else judged
     returned = tables.results(session, returned) if _are_rows(returned) else returned
-    scores = evaluate(judged, returned, *more, **named)
+    scores = evaluate(judged, returned, *more, session=session, **named)
     found = {name: [row.asDict() for row in getattr(scores, name).collect()] for name in names}
     return Scored(found["query_scores"], found.get("dataset_scores", []))
 

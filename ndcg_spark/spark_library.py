@@ -1,0 +1,150 @@
+"""The evaluation as a function of Spark DataFrames, whose scores nothing computes before they are used."""
+
+import atexit
+import contextlib
+import datetime
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark import slices as slicing
+from ndcg_spark.casting import conform_rows
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff
+from ndcg_spark.convention.parsing import parse_measures
+from ndcg_spark.engine import is_sail, open_engine, running_session
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.dataframes import dataframes_in, frame
+from ndcg_spark.inputs.memory import RUN
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.scores import SparkScores
+from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
+from ndcg_spark.scoring.gains import gain
+from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.refusals import refuse_rows
+from ndcg_spark.slices import Slices
+
+#: The columns that every table has.
+_IDS = ["query_id", "doc_id"]
+
+
+def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
+    """The running session or, if there is none, a new one that stays open until the program ends.
+
+    Parameters
+    ----------
+    engine : str
+        `embedded`, `spark`, or `auto`: the embedded engine if it is installed, else local Spark.
+    remote : str, optional
+        The URL of a Spark Connect server, sc://host:port.
+
+    Raises
+    ------
+    EngineError
+        The requested engine, or every engine, is not available.
+
+    Examples
+    --------
+    >>> open_session().range(3).count()
+    3
+    """
+    opened = contextlib.ExitStack()
+    session = opened.enter_context(open_engine(engine, remote)).session
+    atexit.register(opened.close)
+    return session
+
+
+def evaluate_lazily(
+    judgments: Any,
+    results: Any,
+    cutoffs: Sequence[Cutoff] | None,
+    convention: Convention,
+    *,
+    measures: Iterable[object] | str,
+    relevance: float | None,
+    attributes: Any,
+    exclude: Any,
+    run: str | None,
+    dataset: str,
+    evaluated_on: datetime.date | None,
+    session: SparkSession | None,
+) -> SparkScores:
+    """What `library.evaluate` returns for DataFrames, or with a session; `cutoffs` are None for the default ones."""
+    session = session or session_of(judgments, results, attributes, exclude)
+    parsed = parse_measures(measures, cutoffs, DEFAULT_CUTOFFS)
+    options = convention.replace(**parsed.options)
+    good_judgments = checked_judgments(judgments, session, options, relevance)
+    results = results_with_runs(results, session, name=run)
+    options = options.replace(**rules.options_without_scores(options, results.columns))
+    evaluation = Evaluation(
+        options,
+        parsed.cutoffs,
+        evaluated_on or datetime.datetime.now(datetime.UTC).date(),
+        new_id(),
+        dataset,
+        list_by_list if is_sail(session) else by_window,
+        parsed.measure_set,
+    )
+    typed_results = conform_rows(results, RESULTS, "results")
+    rules.require_columns(good_judgments.columns, typed_results.columns, options)
+    broken = rules.broken_results(dict(typed_results.dtypes), options)
+    good_results = refuse_rows(typed_results, broken, "results")
+    runs = count_unjudged_queries(good_judgments, good_results, options)
+    if exclude is not None:
+        rows = frame(exclude, EXCLUDE.names, session, "exclude", needed=_IDS)
+        key = [name for name in rows.columns if name in good_results.columns]
+        good_results = good_results.join(rows.distinct(), on=key, how="left_anti").select(*good_results.columns)
+    returned = of_judged_queries(good_results, good_judgments)
+    per_query = query_scores(good_judgments, returned, runs, evaluation)
+    given = None if attributes is None else frame(attributes, None, session, "query_attributes")
+    slices = Slices() if given is None else slicing.read(given)
+    means = dataset_scores(per_query, runs, evaluation, slices)
+    return SparkScores(per_query, means, evaluation.measures)
+
+
+def checked_judgments(
+    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None = None
+) -> DataFrame:
+    """The table JUDGMENTS made from a user's table; it fails at rows that break a rule."""
+    typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
+    grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
+    return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
+
+
+def graded_judgments(
+    judgments: Any, session: SparkSession, convention: Convention, relevance: float | None
+) -> DataFrame:
+    """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
+    needs_grades = relevance is None and convention.gain != "judged"
+    known = [name for name in JUDGMENTS.names if name != "relevance" or relevance is None]
+    needed = [*_IDS, "relevance"] if needs_grades else _IDS
+    table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
+    if relevance is not None:
+        return table.withColumn("relevance", F.lit(_finite(relevance)))
+    return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
+
+
+def results_with_runs(
+    results: Any, session: SparkSession, where: str = "results", name: str | None = None
+) -> DataFrame:
+    """The results, as a single run if they name no runs, or if the run has a name."""
+    table = frame(results, RESULTS.names, session, where, needed=_IDS)
+    return table if "run" in table.columns and name is None else table.withColumn("run", F.lit(name or RUN))
+
+
+def _finite(relevance: Any) -> float:
+    if isinstance(relevance, numbers.Real) and not isinstance(relevance, bool) and math.isfinite(relevance):
+        return float(relevance)
+    raise ConfigurationError(f"relevance: {relevance!r} is not a grade; give a number, such as 1")
+
+
+def session_of(*tables: Any) -> SparkSession:
+    """The session of the first table that has one, else the running session, else a new one."""
+    session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
+    return session or running_session() or open_session()
