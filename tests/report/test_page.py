@@ -289,7 +289,7 @@ def test_every_query_that_changed_is_opened_by_a_link(kept, page):
 @pytest.mark.slow
 def test_a_page_says_which_queries_were_not_compared_and_which_night_is_gone(tmp_path):
     first = gated_nights.settings(tmp_path, "2026-11-19", accepted="the first")
-    gate = {"on_changed_judgments": "unchanged_queries", "min_queries": 10}
+    gate = {"unchanged_queries": True, "min_queries": 10}
     second = gated_nights.settings(tmp_path, "2026-11-20", gate, regraded=5)
     # The first night is evaluated again after the second was compared with it.
     gated_nights.evaluated(tmp_path, first, second, first)
