@@ -1,19 +1,31 @@
-"""Tables of Delta, Iceberg and catalogs, known by their logs: which version is read, and who reads it."""
+"""Tables of Delta, Iceberg and catalogs: which version is read, and who reads it.
+
+The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies what they give. Where
+only the engine sees a table, or knows its catalog, the engine reads it.
+"""
 
 import contextlib
+import importlib.util
+import os
 import re
+from typing import Any
 
+import pyarrow as pa
+from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine, failures, lost
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs import delta, files, iceberg
+from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
-from ndcg_spark.inputs.storage import NoStorageError, is_local
+from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, storage
+from ndcg_spark.text import printable
 
 _CATALOG = "table:"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")
+#: The name of a file of Iceberg's metadata, with its number: 00003-<id>.metadata.json, v3.metadata.json.
+_METADATA = re.compile(r"v?(\d+)(-[^/]*)?(\.gz)?\.metadata\.json")
 
 
 def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> list[File]:
@@ -26,9 +38,6 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     ConfigurationError
         A version or the format of a table is configured, and the path is not such a table.
     """
-    catalog = next((path for path in paths if path.startswith(_CATALOG)), None)
-    if catalog and len(paths) > 1:
-        raise InputError(f"{where}: {len(paths)} paths, among them {catalog}; give a catalog table alone")
     found = [file for path in paths for file in _of_path(engine, config, path, where)]
     plain = next((file.path for file in found if file.snapshot is None), None)
     wanted = config.format in TABLES and f"format is {config.format}"
@@ -69,11 +78,12 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
             raise InputError(
                 f"{where}: {path} is a table of {kept.format}, and format is {config.format}; leave the format out"
             ) from kept
-        library = delta if kept.format == "delta" else iceberg
-        if engine.sees_local_files and library.library():
-            return [library.snapshot_of(path, config.as_of, where)]
+        if engine.sees_local_files and kept.format == "delta" and importlib.util.find_spec("deltalake"):
+            return [_delta(path, config.as_of, where)]
+        if engine.sees_local_files and kept.format == "iceberg" and importlib.util.find_spec("pyiceberg"):
+            return [_iceberg(path, config.as_of, where)]
         if kept.format == "delta" and engine.reads_lakehouses:
-            return [_by_engine(engine, path, config.as_of, kept)]
+            return [_delta_by_engine(engine, path, config.as_of, kept)]
         raise
 
 
@@ -86,32 +96,46 @@ def _far(engine: Engine, path: str, where: str) -> File:
     return File(path, 0)
 
 
-def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
-    name = path.removeprefix(_CATALOG)
+def _unreadable(kind: str, path: str, as_of: int | str | None, where: str, error: Exception) -> InputError:
     asked = "" if as_of is None else f" as of {as_of}"
-    refused: Exception | None = None
-    # The embedded engine would read a table as it is, whatever `as_of` says.
-    if as_of is None or engine.reads_lakehouses:
-        try:
-            table = engine.session.read.options(**_options(as_of)).table(name)
-            _ = table.schema  # Connect only looks the table up when something is asked of it
-        except PySparkException as error:
-            refused = error
-        else:
-            return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
-    found = iceberg.of_catalog(name, as_of, where)
-    if found:
-        return found
-    reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
-    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
+    return InputError(
+        f"{where}: the table of {kind} {path} cannot be read{asked}, {type(error).__name__}, "
+        f"{printable(first_line(error))}; check its log and rights, or name another version"
+    )
 
 
-def _by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
-    """The table as the engine's own reader of Delta has it; at its last version if `as_of` is None."""
-    version = _last_version(engine, path) if as_of is None else as_of
-    if version is None:
-        raise InputError(f"{kept}; its log has no commit that the engine sees")
+def _delta(path: str, as_of: int | str | None, where: str) -> File:
+    """The table of Delta at the version or time `as_of`, else at its last version."""
+    from deltalake import DeltaTable
+
+    system, place = storage(path, where)
+    address = delta_address(path, where)
+    path = place if is_local(path) else path
     try:
+        table = DeltaTable(address, storage_options=delta_options())
+        if as_of is not None:
+            table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
+        version, schema = table.version(), pa.schema(table.schema().to_arrow())
+        # For a time before all versions it loads the first.
+        commit = system.get_file_info(f"{place}/_delta_log/{version:020}.json")
+    except Exception as error:  # it raises many kinds, some of them Exception itself
+        raise _unreadable("Delta", path, as_of, where, error) from error
+    if isinstance(as_of, str) and commit.type == fs.FileType.File and commit.mtime > moment(as_of):
+        raise InputError(
+            f"{where}: {path} has no version as of {as_of}, its first is {version} of "
+            f"{commit.mtime:%Y-%m-%dT%H:%M:%SZ}; name a later time"
+        )
+    found = Snapshot(version, schema, lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names)))
+    return File(path, 0, content="delta", snapshot=found)
+
+
+def _delta_by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
+    """The table as the engine's own reader of Delta has it, at a version that later writes do not change."""
+    version = as_of
+    try:
+        if version is None:
+            log = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/_delta_log/*").select("path")
+            version = max((int(at[1]) for row in log.collect() if (at := _COMMIT.search(row["path"]))), default=-1)
         table = engine.session.read.format("delta").options(**_options(version)).load(path)
         _ = table.schema
     except failures() as error:
@@ -128,10 +152,92 @@ def _options(as_of: int | str | None) -> dict[str, str]:
     return {"versionAsOf": str(as_of)} if isinstance(as_of, int) else {"timestampAsOf": moment(as_of).isoformat()}
 
 
-def _last_version(engine: Engine, path: str) -> int | None:
-    """The number of the last commit in the log, so that nothing that is written from now on is read."""
-    numbers = []
-    with contextlib.suppress(InputError):
-        log = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/_delta_log/*").select("path")
-        numbers = [int(found[1]) for row in log.collect() if (found := _COMMIT.search(row["path"]))]
-    return max(numbers, default=None)
+def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
+    """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
+    name = path.removeprefix(_CATALOG)
+    refused: Exception | None = None
+    # The embedded engine would read a table as it is, whatever `as_of` says.
+    if as_of is None or engine.reads_lakehouses:
+        try:
+            table = engine.session.read.options(**_options(as_of)).table(name)
+            _ = table.schema  # Connect only looks the table up when something is asked of it
+        except PySparkException as error:
+            refused = error
+        else:
+            return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
+    catalog, _, table_name = name.partition(".")
+    if table_name and importlib.util.find_spec("pyiceberg"):
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
+
+        try:
+            settings = Config().get_catalog_config(catalog)
+            if settings is not None:
+                with load_catalog(catalog, **settings) as opened:
+                    return _at(opened.load_table(table_name), path, as_of, where)
+        except InputError:
+            raise
+        except Exception as error:
+            raise _unreadable("Iceberg", path, as_of, where, error) from error
+    asked = "" if as_of is None else f" as of {as_of}"
+    reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
+    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
+
+
+def _iceberg(path: str, as_of: int | str | None, where: str) -> File:
+    """The table of Iceberg in a folder, or of a file of its metadata, as it is now or as of a snapshot or time."""
+    from pyiceberg.table import StaticTable
+
+    system, place = storage(path, where)
+    path = place if is_local(path) else path
+    metadata = place if path.endswith(".metadata.json") else _last_metadata(system, place, f"{where}: {path}")
+    address = metadata if is_local(path) else f"{path.partition('://')[0].replace('s3a', 's3')}://{metadata}"
+    # pyiceberg would look for a bucket under a name of its own at a server that the environment names, and for its
+    # region at Amazon, which takes seconds where that is out of reach.
+    named = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL"), "s3.region": os.environ.get("AWS_REGION")}
+    try:
+        table = StaticTable.from_metadata(address, {name: value for name, value in named.items() if value})
+        return _at(table, path, as_of, where)
+    except InputError:
+        raise
+    except Exception as error:  # it raises many kinds
+        raise _unreadable("Iceberg", path, as_of, where, error) from error
+
+
+def _last_metadata(system: fs.FileSystem, place: str, where: str) -> str:
+    """The last file of metadata of a folder; InputError where the folder does not show which one that is."""
+    hint = f"{place}/metadata/version-hint.text"
+    if system.get_file_info(hint).type == fs.FileType.File:
+        with system.open_input_stream(hint) as stream:
+            text = stream.read().decode().strip()
+        return f"{place}/metadata/" + (f"v{text}.metadata.json" if text.isdecimal() else text)
+    names: list[str] = [info.path for info in system.get_file_info(fs.FileSelector(f"{place}/metadata"))]
+    numbered = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name.rpartition("/")[2]))]
+    last = [name for number, name in numbered if number == max(numbered)[0]]
+    if len(last) != 1:
+        raise InputError(
+            f"{where} is a table of Iceberg with {len(last)} files that may be its last metadata; name it by its "
+            "catalog, table:catalog.db.name, or name the file ....metadata.json"
+        )
+    return last[0]
+
+
+def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
+    """The table of Iceberg at the snapshot or time `as_of`, else as it is now."""
+    if as_of is None:
+        snapshot = table.current_snapshot()
+    elif isinstance(as_of, int):
+        snapshot = table.snapshot_by_id(as_of)
+    else:
+        snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
+    if snapshot is None and as_of is not None:
+        known = [str(entry.snapshot_id) for entry in table.snapshots()]
+        listed = f"it has {', '.join(known[-3:])}" if known else "it has none at all"
+        raise InputError(f"{where}: {path} has no snapshot as of {as_of}, {listed}; name another")
+    version = snapshot.snapshot_id if snapshot else None
+
+    def scan(names: list[str]) -> Any:
+        return table.scan(snapshot_id=version, selected_fields=tuple(names)).to_arrow_batch_reader()
+
+    schema = table.scan(snapshot_id=version).projection().as_arrow()
+    return File(path, 0, content="iceberg", snapshot=Snapshot(version, schema, scan))

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import urllib.parse
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,6 +89,21 @@ def unreadable(path: str, where: str, error: Exception) -> NdcgSparkError:
     """What to raise for a path that cannot be opened: a storage elsewhere may answer if it is tried again."""
     kind, advice = (InputError, "check") if is_local(path) else (StorageError, "check that its storage answers, and")
     return kind(f"{where}: {masked(path)} cannot be read, {first_line(error)}; {advice} its rights")
+
+
+def delta_address(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
+    """The path as deltalake takes it; raises `error` for a path that it would mistake for another."""
+    place = storage(path, where, error)[1] if is_local(path) else path
+    if urllib.parse.unquote(place) != place or "\\" in place:
+        # deltalake lists one folder and reads the files of the other, which may be another table.
+        raise error(f"{where}: {place} has % or \\ in it, which deltalake takes for another path; rename it")
+    return place.replace("s3a://", "s3://", 1)
+
+
+def delta_options() -> dict[str, str] | None:
+    """The options that deltalake, unlike pyarrow, does not take from the environment."""
+    # Where people name a server without encryption, they mean it.
+    return {"allow_http": "true"} if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") else None
 
 
 def _impatient(system: fs.FileSystem) -> fs.FileSystem:

@@ -130,10 +130,10 @@ class _Delta:
     def __init__(self, path: str) -> None:
         import deltalake
 
-        from ndcg_spark.inputs.delta import address_of, storage_options
+        from ndcg_spark.inputs.storage import delta_address, delta_options
 
-        self._library, self._options = deltalake, {"storage_options": storage_options()}
-        self._root = address_of(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
+        self._library, self._options = deltalake, {"storage_options": delta_options()}
+        self._root = delta_address(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
 
     def schema(self, name: str) -> pa.Schema | None:
         place, table = f"{self._root}/{name}", self._library.DeltaTable
