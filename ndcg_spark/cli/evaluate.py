@@ -53,7 +53,7 @@ def evaluate(
     """
     from ndcg_spark.job import consumers
     from ndcg_spark.job import evaluate as job
-    from ndcg_spark.monitoring.notify import finish, notifying
+    from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.progress import Progress, shown_steps
     from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit

@@ -1,0 +1,159 @@
+"""Tells other programs how an evaluation ended; a failure of theirs is a warning and changes nothing."""
+
+import contextlib
+import datetime
+import json
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS
+from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.masking import masked
+from ndcg_spark.nights.export import export
+from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.steps import report_step
+from ndcg_spark.tables.verdicts import in_words
+
+#: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
+_SECONDS = 300
+#: The exit code of a process that a signal has ended is this and the signal's number.
+_SIGNAL = 128
+_VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
+
+
+@contextlib.contextmanager
+def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
+    """Around an evaluation, whose outcome the block adds to the list that it gets: programs are told of any end."""
+    outcomes: list[EvaluationOutcome] = []
+    exit_code, failure = 0, None
+    try:
+        with engine_imports():
+            yield outcomes
+    except SystemExit as end:
+        exit_code = int(end.code or 0)
+        raise
+    except NdcgSparkError as error:
+        exit_code, failure = error.exit_code, str(error)
+        raise
+    except Exception as error:
+        exit_code, failure = BUG, f"{type(error).__name__}: {first_line(error)}"
+        raise
+    finally:
+        notify(config, exit_code, failure, outcomes[-1] if outcomes else None)
+
+
+def notify(
+    config: EvaluationConfig, exit_code: int, failure: str | None = None, outcome: EvaluationOutcome | None = None
+) -> None:
+    """Write the metrics file if there is an outcome, and run the command, as far as each is configured."""
+    nights: Sequence[Night] = ()
+    if config.output and (config.on_end or config.metrics_file):
+        with contextlib.suppress(StorageError):
+            nights = committed(config.dated(config.output))
+    if config.metrics_file and outcome:
+        newer = [n for n in nights if n.dataset in outcome.datasets and n.evaluated_on > config.date.isoformat()]
+        if newer:
+            report_step("metrics", f"{config.metrics_file} stays as it is, because {newer[-1]} is newer")
+        else:
+            with _failures_shown("metrics-file"):
+                file = Path(config.dated(config.metrics_file)).expanduser()
+                file.parent.mkdir(parents=True, exist_ok=True)
+                # The collector reads every *.prom of the folder, so the name of the part must not end like that.
+                part = file.with_name(f".{file.name}.{os.getpid()}")
+                part.write_text(metrics(outcome), encoding="utf-8")
+                part.replace(file)
+    if config.on_end:
+        content = json.dumps(_content(config, exit_code, failure, outcome, nights), ensure_ascii=False).encode()
+        with _failures_shown("on-end"):
+            # Our stdout is for scores alone.
+            words = shlex.split(config.on_end)
+            subprocess.run(words, input=content, stdout=2, timeout=_SECONDS, check=True)  # noqa: S603  # the user's
+
+
+def finish(config: EvaluationConfig, exit_code: int) -> None:
+    """What is left to do when the process of an evaluation has ended: it cannot tell of a signal that ended it.
+
+    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names. Raises as `export`.
+    """
+    tables = os.environ.get("NDCG_SPARK_EXPORT")
+    if exit_code > _SIGNAL:
+        notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")
+    elif tables and config.output:
+        date = config.date.isoformat()
+        export(config.dated(config.output), tables, date, report=lambda sentence: report_step("export", sentence))
+
+
+@contextlib.contextmanager
+def _failures_shown(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # whatever happens to another program
+        report_step("warning", f"{name}: {masked(first_line(error))}; the scores are not affected")
+
+
+def _content(
+    config: EvaluationConfig, exit_code: int, failure: str | None, outcome: Any, nights: Sequence[Night]
+) -> dict[str, Any]:
+    """The JSON that the command gets; `text` is what to post to a chat."""
+    date, output = config.date.isoformat(), config.output and config.dated(config.output)
+    datasets = outcome.datasets if outcome else []
+    verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
+    before = [night for night in nights if night.evaluated_on < date and (not datasets or night.dataset in datasets)]
+    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts]
+    if datasets and not verdicts:
+        lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
+    if failure or not lines:
+        what = "refused" if exit_code == 3 else "failed"
+        lines.append(f"evaluation of {date}: {what}, exit code {exit_code}. {failure or ''}".rstrip())
+    if output:
+        place = shlex.quote(masked(output))
+        lines.append(
+            f"ndcg-spark {f'report {place} --date {date} --html {date}.html' if datasets else f'nights {place}'}"
+        )
+    return {
+        "evaluation_id": outcome.evaluation_id if outcome else None,
+        "datasets": datasets,
+        "evaluated_on": date,
+        "output": output,
+        "exit_code": exit_code,
+        "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
+        "verdicts": verdicts,
+        # Nights are sorted by date, so that the last one of a dataset stays.
+        "previous": {
+            night.dataset: {name: night.row[name] for name in ("evaluated_on", "verdict", "reason", "accepted")}
+            for night in before
+        },
+        "text": "\n".join(lines),
+    }
+
+
+def metrics(outcome: EvaluationOutcome) -> str:
+    """The metrics of an evaluation in Prometheus' text format; scores that are null have no line."""
+    samples: list[tuple[str, dict[str, str], float | None]] = []
+    for dataset, date in {row["dataset"]: row["evaluated_on"] for row in outcome.dataset_scores}.items():
+        midnight = datetime.datetime.combine(datetime.date.fromisoformat(str(date)), datetime.time(), datetime.UTC)
+        samples += [
+            ("last_success_timestamp_seconds", {"dataset": dataset}, time.time()),
+            ("evaluated_on_timestamp_seconds", {"dataset": dataset}, midnight.timestamp()),
+            ("duration_seconds", {"dataset": dataset}, outcome.seconds["total"]),
+        ]
+    for row in outcome.dataset_scores:
+        labels = {"dataset": row["dataset"], "run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
+        samples += [(name, labels, row[name]) for name in ("queries", "judged_rate")]
+        measures = ("ndcg", *outcome.measure_set.columns)
+        samples += [("score", {**labels, "measure": measure}, row[measure]) for measure in measures]
+    samples += [("verdict", {"dataset": each.dataset}, _VERDICTS[each.verdict]) for each in outcome.verdicts]
+    lines: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name, _, _ in samples}
+    for name, labels, value in samples:
+        # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
+        shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
+        lines[name] += [] if value is None else [f"ndcg_spark_{name}{{{shown}}} {value!r}\n"]
+    return "".join(line for of_name in lines.values() for line in of_name)
