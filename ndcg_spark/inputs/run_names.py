@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import urllib.parse
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -15,10 +16,8 @@ from ndcg_spark.inputs.shapes import Shape
 Runs = Mapping[tuple[str | None, str], int]
 #: The endings of a file's name that belong to its format and not to its run.
 _SUFFIXES = {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".orc", ".run", ".trec", ".txt", ".res"}
-#: The names of the files of parallel writes, by Spark, Hadoop and Dask; DuckDB; BigQuery and Polars; pysail.
-_PART = re.compile(r"(part[-_.]([rm]-)?\d|data_\d+\.|0\d{5,}[._]|[A-Za-z0-9]{16}_\d+\.)[^/]*")
-#: The part of such a name that differs from write to write.
-_WRITE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|^[A-Za-z0-9]{16}(?=_\d+\.)")
+#: The names of the files that parallel writers make of one table: Spark, Hadoop and Dask.
+_PART = re.compile(r"part[-_.]([rm]-)?\d")
 
 
 def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
@@ -44,12 +43,13 @@ def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[l
 def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     """The files, each with its name as the value that a folder `column`=... would give to its rows.
 
-    All files of one parallel write are named after their folder. InputError if two others have one name.
+    Part files are named after their folder. InputError if two others have one name.
     """
     named = []
     units: dict[str, str] = {}
     for file in files:
-        unit, name = _unit_of(file.path), run_name(file.path)
+        unit = _unit(file.path)
+        name = _run_name(unit)
         if units.setdefault(name, unit) != unit:
             raise InputError(
                 f"{where}: two files give the run {name}, {units[name]} and {unit}; rename one of them, or evaluate "
@@ -60,20 +60,20 @@ def named_by_file(files: list[File], column: str, where: str) -> list[File]:
     return named
 
 
-def run_name(path: str) -> str:
-    """The name of a file without .gz and the ending of its format; of a part file, that of its folder."""
-    place = PurePosixPath(path)
-    if _unit_of(path) != path:
-        folders = [part for part in place.parent.parts if "=" not in part]
-        return run_name(folders[-1]) if folders else place.name
-    name = PurePosixPath(place.name.removeprefix("table:").removesuffix(".gz"))
+def _run_name(unit: str) -> str:
+    """The name of a file or folder without .gz and the ending of its format, or what a folder run=NAME says."""
+    base = unit.rpartition("/")[2]
+    if base.startswith("run="):
+        return urllib.parse.unquote(base.removeprefix("run="))
+    name = PurePosixPath(base.removeprefix("table:").removesuffix(".gz"))
     return name.stem if name.suffix.lower() in _SUFFIXES else name.name
 
 
-def _unit_of(path: str) -> str:
-    """What has one name: a file, or all files of a parallel write, by the id of the write or its folder."""
+def _unit(path: str) -> str:
+    """What has one name: a file, or the folder of part files, above the partitions of its table."""
     folder, _, name = path.rpartition("/")
-    if not _PART.match(f"{name}."):
+    if not folder or not _PART.match(name):
         return path
-    written = _WRITE.search(name)
-    return written.group() if written else folder
+    while "=" in (last := folder.rpartition("/")[2]) and not last.startswith("run="):
+        folder = folder.rpartition("/")[0]
+    return folder

@@ -8,7 +8,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
 from ndcg_spark.inputs.files import File, without_backups
 from ndcg_spark.inputs.recognise import of_text
-from ndcg_spark.inputs.run_names import named_by_file, run_name
+from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
@@ -23,15 +23,19 @@ from ndcg_spark.schemas import JUDGMENTS, RESULTS
         ("s3://b/r/dense.parquet", "dense"),
         ("/r/dense.parquet/part-00000-0a1b2c3d-0000-0000-0000-0a1b2c3d4e5f-c000.snappy.parquet", "dense"),
         ("/r/dense/day=1/part.0.parquet", "dense"),
+        ("/r/run=a%2Fb/part-00000.parquet", "a/b"),
     ],
 )
 def test_a_run_is_called_what_its_file_is_without_what_tells_the_format(path, name):
-    assert run_name(path) == name
+    (named,) = named_by_file([File(path, 1)], "run", "results")
+    assert named.partition == (("run", name),)
 
 
 def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
-    parts = [File(f"/r/dense/part-0000{at}.csv", 1) for at in range(2)]
+    parts = [File(f"/r/dense/day={at}/part-0000{at}-{at}.csv", 1) for at in range(2)]
     assert [file.partition for file in named_by_file(parts, "run", "results")] == [(("run", "dense"),)] * 2
+    others = [File(f"/r/{name}_{at}.csv", 1) for name in ("data", "crossencoderbase") for at in range(2)]
+    assert len({file.partition for file in named_by_file(others, "run", "results")}) == 4
     with pytest.raises(InputError, match=r"two files give the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"):
         named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run", "results")
 
