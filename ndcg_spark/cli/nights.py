@@ -10,7 +10,6 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
 _LAST = "Number of nights to show; statistics use all nights."
-_MAX_DROP = "Largest loss since the anchor that is not reported."
 _FLOOR = "Smallest distance from the median of earlier nights that is reported."
 
 
@@ -38,21 +37,17 @@ def nights(output: str, measures: str | None, style: str) -> None:
 @click.option("--run", metavar="RUN", help="Only this run.")
 @click.option("--measures", metavar="MEASURE[@CUTOFF],...", help="Measures to follow. [default: the headline]")
 @options.number("--last", "N", _LAST, click.IntRange(min=1), 60)
-@click.option(
-    "--since", "anchor", metavar="YYYY-MM-DD", help="Date of the anchor. [default: the first comparable nights]"
-)
-@options.number("--max-drop", "DIFFERENCE", _MAX_DROP, click.FloatRange(min=0), 0.02)
 @options.number("--floor", "DIFFERENCE", _FLOOR, click.FloatRange(min=0), 0.005)
 @options.output_format("table", "json", "csv")
-def trend(output: str, style: str, max_drop: float, **request: Any) -> None:
+def trend(output: str, style: str, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.trend_data import TrendRequest, lines
+    from ndcg_spark.comparison.trend import TrendRequest, lines
     from ndcg_spark.report.trends import print_trends
 
-    print_trends(*lines(output, TrendRequest(**request, allowed_drop=max_drop)), style)
+    print_trends(*lines(output, TrendRequest(**request)), style)
 
 
 @click.command(cls=Command)

@@ -1,37 +1,52 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import Compared
+from ndcg_spark.comparison.compare import Compared, Source
 from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
-from ndcg_spark.comparison.tables import KEY, arrow, attributes_of, night_of, sources, weights_of
-from ndcg_spark.convention.cutoffs import Cutoff, as_list, ascending
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.errors import ConfigurationError, InputError, first_line
+from ndcg_spark.inputs.column_names import of_attributes, resolve
+from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.scores import Scores, SparkScores
+from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The name of the dataset of tables that name none.
+DATASET = "default"
+#: The columns of QUERY_SCORES that are used besides the measures.
+KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
+#: What is shown, the first four and the last where they tell rows apart.
+SHOWN = (
+    *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
+    *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "weight_effective_n"),
+)
+_LEAVE_ONE = "drop or rename all but one"
 
 
 def compare(
     query_scores: Any,
     baseline: Any,
     *,
-    measure: str | Iterable[object] = "ndcg",
-    cutoffs: int | Iterable[int | None] | None = None,
+    measures: str | Iterable[str] = "ndcg",
+    runs: Iterable[str] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
-    tie: float = 1e-9,
     attributes: Any = None,
     weights: Any = None,
-    seed: int = 0,
     margin: float = 0.01,
     unchanged_queries: bool = False,
+    full: bool = False,
 ) -> "pd.DataFrame":
     """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
 
@@ -47,36 +62,31 @@ def compare(
     baseline : str, several of them, or table
         The name of the run that every other run is compared with; a list of several such runs, each of which all others
         are compared with; or such a table of another night, whose runs are paired by name.
-    measure : str or several of them
-        A column of numbers, or measures as on the command line, optionally each with its own cutoff: `ndcg@10,dcg`,
-        `P@5 AP`; also the measures of ir_measures.
-    cutoffs : int, None or several of them
-        The cutoffs to compare, None in a list being the whole ranking; by default those that `measure` names, or all at
-        which the measure has values.
+    measures : str or several of them
+        Measures as on the command line, optionally with a cutoff: `ndcg@10,dcg`, `P@5 AP`; or a column of numbers.
+        Without a cutoff, a measure is compared at all at which it has values.
+    runs : several str, optional
+        The runs to compare; by default all.
     alpha : float
         The significance level; intervals cover 1 - alpha.
     correction : str
         How p values are adjusted for the number of runs and slices: `holm`, `bonferroni`, `bh` (Benjamini-Hochberg),
         `none`.
-    tie : float
-        Queries whose scores differ by at most this are ties.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional. In
-        every table, columns may have the names that other tools give them (qid, user_id; slice; frequency).
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
     weights : table, optional
         query_id and weight; dataset is optional. Every comparison then has a second row, with `weight_effective_n`.
-    seed : int
-        The seed of the random signs.
     margin : float
         The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
     unchanged_queries : bool
         Whether to leave out queries whose judgments differ from those of another night (columns judgments_hash).
+    full : bool
+        Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
 
     Returns
     -------
     DataFrame
-        The table COMPARISONS of pandas, one row per dataset, date, measure, cutoff, run, baseline and slice, in this
-        order; its columns are described in REFERENCE.md. All queries come before the slices.
+        A row of pandas per measure, run and baseline, the best run first; of slices too, after all queries.
 
     Raises
     ------
@@ -94,60 +104,134 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    # The scores of `evaluate` have both tables.
-    query_scores, baseline = (
-        table.query_scores if isinstance(table, Scores | SparkScores) else table for table in (query_scores, baseline)
-    )
-    if not isinstance(measure, str):
-        measure = " ".join(map(str, measure if isinstance(measure, Iterable) else [measure]))
-    baseline_runs = _names(baseline)
+    written = measures if isinstance(measures, str) else " ".join(measures)
+    names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*KEY, measure, *_measures(measure), *SCORES]))
-    scores = arrow(query_scores, wanted, "query_scores")
-    measures: Mapping[str, Sequence[Cutoff] | None] = (
-        {measure: None} if measure in scores.column_names else _measures(measure)
-    )
-    if cutoffs is not None and any(measures.values()):
-        raise ConfigurationError(f"cutoffs: measure={measure!r} names its own cutoff; leave cutoffs out")
-    if cutoffs is not None:
-        measures = dict.fromkeys(measures, ascending(as_list(cutoffs)))
-    options = ComparisonOptions(
-        measures, alpha, correction, tie, seed=seed, margin=margin, unchanged_queries=unchanged_queries
-    )
-    own = sources(scores, options.names, "query_scores")
-    others = None if baseline_runs else sources(arrow(baseline, wanted, "baseline"), options.names, "baseline")
+    wanted = list(dict.fromkeys([*KEY, written, *_places(written), *SCORES]))
+    scores = _arrow(query_scores, wanted, "query_scores")
+    places = {written: None} if written in scores.column_names else _places(written)
     compared = Compared(
-        options,
-        baseline_runs,
-        attributes=None if attributes is None else attributes_of(arrow(attributes, None, "query_attributes")),
-        weights=None
-        if weights is None
-        else weights_of(arrow(weights, ["dataset", "query_id", "weight"], "query_weights")),
+        ComparisonOptions(places, alpha, correction, margin=margin, unchanged_queries=unchanged_queries),
+        names,
+        None if runs is None else list(runs),
+        None if attributes is None else Attributes(_arrow(attributes, None, "query_attributes")),
+        None if weights is None else Weights(_arrow(weights, ["dataset", "query_id", "weight"], "query_weights")),
     )
-    rows = compared.with_sources(own, None if others is None else night_of(others)).rows
+    others: dict[str, Source] | None = None
+    if not names:
+        nights = sources(_arrow(baseline, wanted, "baseline"), list(places), "baseline")
+        others = {source.dataset: source for source in nights}
+        if len(others) < len(nights):
+            dates = sorted(source.evaluated_on for source in nights if source.evaluated_on)
+            raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
+    rows = compared.with_sources(sources(scores, list(places), "query_scores"), others).rows
     if not rows:
-        raise ConfigurationError(
-            "query_scores: there is no run to compare with the baseline; give the scores of another"
-        )
-    frame = to_pandas(pa.Table.from_pylist(rows, COMPARISONS))
-    return frame.assign(flags=[row["flags"] for row in rows])
+        raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
+    table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])
+    return table if full else _shown(table)
 
 
-_OF_WEIGHTS = ("dataset", "query_id", "weight")
+def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
+    """The columns that people read, the best difference first."""
+    tells = {name for name in ("dataset", "baseline") if table[name].nunique() > 1}
+    tells |= {name for name in ("attribute", "value", "weight_effective_n") if table[name].notna().any()}
+    optional = {"dataset", "attribute", "value", "baseline", "weight_effective_n"} - tells
+    place = table.groupby(["dataset", "evaluated_on", "measure", "cutoff"], dropna=False, sort=False).ngroup()
+    ordered = table.assign(place=place, weighted=table["weight_effective_n"].notna()).sort_values(
+        ["place", "attribute", "value", "weighted", "difference"],
+        ascending=[True, True, True, True, False],
+        na_position="first",
+        ignore_index=True,
+    )
+    return ordered[[name for name in SHOWN if name not in optional]]
 
 
-def _names(baseline: Any) -> list[str]:
-    """The names of runs that are given as the baseline; none if it is a table."""
-    names = [baseline] if isinstance(baseline, str) else baseline
-    is_list = isinstance(names, list | tuple) and bool(names) and all(isinstance(name, str) for name in names)
-    return list(dict.fromkeys(names)) if is_list else []
-
-
-def _measures(measure: str) -> dict[str, list[Cutoff] | None]:
-    """The columns that a measure stands for, each with its cutoffs; an unknown name may be a user's own column."""
+def _places(measures: str) -> dict[str, list[Cutoff] | None]:
+    """The columns of measures, each with its cutoffs; an unknown name may be a user's own column."""
     try:
-        return measures_of(measure)
+        return measures_of(measures)
     except ConfigurationError:
-        if measure.isidentifier():
-            return {measure: None}
+        if measures.isidentifier():
+            return {measures: None}
         raise
+
+
+def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+    """The table with those `wanted` columns that it has under any name, or with all. Runs a job for one of Spark."""
+    if isinstance(table, Scores | SparkScores):
+        table = table.query_scores
+    if wanted is not None and is_of_runs(table, wanted):
+        parts = []
+        for run, one in by_id(table, where):
+            part = _arrow(one, [name for name in wanted if name != "run"], f"{where}: run {run!r}")
+            parts.append(part.append_column("run", pa.array([run] * len(part), pa.string())))
+        return pa.concat_tables(parts, promote_options="permissive")
+    is_of_spark = type(table).__module__.startswith("pyspark.")
+    arrow = None if is_of_spark else arrow_of(table, wanted, where)[0]
+    has = table.columns if arrow is None else arrow.column_names
+    if wanted is None:
+        ours = of_attributes({}, has, where, _LEAVE_ONE)
+        ours |= {name: name for name in has if name not in ours.values()}
+    else:
+        ours = resolve({}, wanted, has, where, _LEAVE_ONE)
+    names = {name: theirs for name, theirs in ours.items() if theirs in has}
+    found = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
+    if not len(found):
+        raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
+    return found.rename_columns(list(names))
+
+
+def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:
+    """The scores of every dataset and night of a table with some columns of KEY and these measures.
+
+    Raises
+    ------
+    ConfigurationError
+        A measure is not a column of numbers.
+    InputError
+        There is no run or no query_id, or a column has another type.
+    """
+    has = table.column_names
+    absent = [name for name in ("run", "query_id") if name not in has]
+    if absent:
+        raise InputError(f"{where}: no column {absent[0]}; it has {', '.join(has)}; give a table of query scores")
+    known = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    for name in measures:
+        if name not in known and not (name in has and pa.types.is_integer(table[name].type)):
+            near = did_you_mean(name, known)
+            raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
+    columns = {name: ids(table, name, where) for name in ("run", "query_id")}
+    columns |= {name: numbers(table, name, where) for name in measures}
+    kinds = {"cutoff": pa.int32(), "judgments_hash": pa.int64(), "evaluated_on": pa.date32()}
+    for name, kind in (kinds | {"dataset": pa.string(), "evaluation_id": pa.string()}).items():
+        try:
+            # Of a time, as pandas has for a date, the day counts.
+            is_time = name in has and pa.types.is_timestamp(table[name].type)
+            columns[name] = table[name].cast(kind, safe=not is_time) if name in has else pa.nulls(len(table), kind)
+        except pa.ArrowException as error:
+            raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}") from None
+    columns["dataset"] = pc.fill_null(columns["dataset"], DATASET)
+    rows = pa.table(columns)
+    nights = rows.group_by(["dataset", "evaluated_on"], use_threads=False).aggregate([("evaluation_id", "max")])
+    return [_source(rows, night, len(nights) > 1, measures, where) for night in nights.to_pylist()]
+
+
+def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str) -> Source:
+    dataset, date = night["dataset"], night["evaluated_on"]
+    if is_part:
+        dates = rows["evaluated_on"]
+        same = pc.is_null(dates) if date is None else pc.fill_null(pc.equal(dates, date), False)
+        rows = rows.filter(pc.and_(pc.equal(rows["dataset"], dataset), same))
+    counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
+    there = [(name, row["cutoff"]) for row in counts for name in measures if row[f"{name}_count"]]
+    # A measure without any value is compared wherever there are rows, and says so.
+    empty = {*measures}.difference(name for name, _ in there)
+    there += [(name, row["cutoff"]) for row in counts for name in empty]
+    runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
+    cutoffs, size = [row["cutoff"] for row in counts], len(rows) // len(counts)
+    batches = functools.partial(_batches, rows)
+    return Source(dataset, date, night["evaluation_id_max"], runs, there, cutoffs, size, batches, where)
+
+
+def _batches(rows: pa.Table, names: Sequence[str], *_: object) -> Iterator[pa.RecordBatch]:
+    yield from rows.select(list(names)).to_batches()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,11 +41,11 @@ class Source:
     batches: Callable[[Sequence[str], Sequence[str], Sequence[Cutoff]], Iterable[pa.RecordBatch]]
     where: str = "query_scores"
 
-    def read(self, queries: Queries, places: Sequence[Place], runs: Sequence[str]) -> dict[Place, ScoreMatrix]:
+    def read(self, queries: Queries, places: Sequence[Place], runs: Collection[str]) -> dict[Place, ScoreMatrix]:
         """The matrices of these places. Raises InputError, as MatrixReader, and StorageError."""
         columns = ["run", "query_id", "cutoff", "judgments_hash", *dict.fromkeys(measure for measure, _ in places)]
         cutoffs = list(dict.fromkeys(cutoff for _, cutoff in places))
-        runs = [run for run in self.runs if run in set(runs)]
+        runs = [run for run in self.runs if run in runs]
         return MatrixReader(queries, runs, places, self.where).read(self.batches(columns, runs, cutoffs))
 
 
@@ -59,29 +60,23 @@ def of_night(night: Night, rows: Sequence[Mapping[str, Any]], where: str = "quer
     places = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
     # These are in every night, whether they have values or not.
     places |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
+    date, size = datetime.date.fromisoformat(night.evaluated_on), night.kept_rows("query_scores")
+    runs, batches = sorted({row["run"] for row in rows}), functools.partial(_batches, night)
+    size //= max(1, len(cutoffs))
+    return Source(night.dataset, date, night.evaluation_id, runs, places, cutoffs, size, batches, where)
 
-    def batches(columns: Sequence[str], runs: Sequence[str], cutoffs: Sequence[Cutoff]) -> Iterator[pa.RecordBatch]:
-        return read_batches([night], "query_scores", columns, {"cutoff": cutoffs, "run": runs})
 
-    return Source(
-        night.dataset,
-        datetime.date.fromisoformat(night.evaluated_on),
-        night.evaluation_id,
-        sorted({row["run"] for row in rows}),
-        places,
-        cutoffs,
-        night.kept_rows("query_scores") // max(1, len(cutoffs)),
-        batches,
-        where,
-    )
+def _batches(
+    night: Night, columns: Sequence[str], runs: Sequence[str], cutoffs: Sequence[Cutoff]
+) -> Iterator[pa.RecordBatch]:
+    return read_batches([night], "query_scores", columns, {"cutoff": cutoffs, "run": runs})
 
 
 def kept_attributes(nights: Sequence[Night]) -> Attributes | None:
     """The QUERY_ATTRIBUTES that nights were evaluated with; None if they had none."""
     kept = [night for night in nights if night.kept_rows("query_attributes")]
-    if not kept:
-        return None
-    return Attributes(read_rows(kept, "query_attributes", ["dataset", "query_id", "attribute", "value"]))
+    columns = ["dataset", "query_id", "attribute", "value"]
+    return Attributes(read_rows(kept, "query_attributes", columns)) if kept else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +86,7 @@ class Comparison:
     #: Dictionaries with the columns of COMPARISONS: by dataset, night, measure, cutoff, run and baseline; all queries
     #: come before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
-    #: dataset, evaluated_on, run, baseline, measure, cutoff, query_id, baseline_score, score, difference: for each run
-    #: the queries that lost most, the largest loss first, then those that won most.
+    #: For each run the queries that lost most, the largest loss first, then those that won most.
     queries: list[dict[str, Any]]
     #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
@@ -118,23 +112,22 @@ class Compared:
         Raises
         ------
         ConfigurationError
-            There is no baseline, run, measure or cutoff of a name.
+            There is no baseline, run or cutoff of a name.
         InputError
             The scores break their contract.
         StorageError
             They cannot be read.
         """
         own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
-        self._refuse_unknown(own, [*(own if others is None else others.values())])
+        self._refuse_unknown(own, own if others is None else list(others.values()))
         found = Comparison([], [], [])
         for source in own:
-            other = None if others is None else others.get(source.dataset)
-            self._add(found, source, other, is_same_night=others is None)
-        tables = (table for table in (self.attributes, self.weights) if table is not None)
-        found.warnings.extend(warning for table in tables for warning in table.warnings())
+            self._add(found, source, None if others is None else others.get(source.dataset), others is None)
+        for table in (self.attributes, self.weights):
+            found.warnings.extend(table.warnings() if table else ())
         return found
 
-    def places(self, source: Source) -> list[Place]:
+    def _places(self, source: Source) -> list[Place]:
         """What is compared: the cutoffs of a measure, by default those at which it has values."""
         found: list[Place] = []
         for measure, cutoffs in self.options.measures.items():
@@ -142,74 +135,62 @@ class Compared:
             found += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
         return found
 
-    def pairs(self, own: Collection[str], other: Collection[str] | None) -> list[tuple[str, str]]:
+    def _pairs(self, own: Collection[str], other: Collection[str] | None) -> list[tuple[str, str]]:
         """Every run with what it is compared with; `other` are the runs of another night, None for the same night."""
         chosen = sorted(run for run in own if self.runs is None or run in self.runs)
-        if other is None:
-            chosen = [run for run in chosen if run not in self.baselines]
-        elif not self.baselines:
-            gone = {run for run in other if self.runs is None or run in self.runs}
-            return [(run, run) for run in sorted(gone.union(chosen))]
-        return [(run, baseline) for run in chosen for baseline in self.baselines]
+        if other is not None and not self.baselines:
+            return [(run, run) for run in sorted({*chosen, *(r for r in other if self.runs is None or r in self.runs)})]
+        runs = [run for run in chosen if other is not None or run not in self.baselines]
+        return [(run, baseline) for run in runs for baseline in self.baselines]
 
-    def _add(self, found: Comparison, source: Source, other: Source | None, *, is_same_night: bool) -> None:
-        pairs = self.pairs(source.runs, None if is_same_night else other.runs if other else ())
-        queries, places = Queries(), self.places(source)
+    def _add(self, found: Comparison, source: Source, other: Source | None, is_same_night: bool) -> None:
+        pairs = self._pairs(source.runs, None if is_same_night else other.runs if other else ())
+        queries, places = Queries(), self._places(source)
         own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
-        wanted = sorted(own_runs | other_runs) if is_same_night else sorted(own_runs)
-        key = {
+        key: dict[str, Any] = {
             "dataset": source.dataset,
             "evaluated_on": source.evaluated_on,
             "evaluation_id": source.evaluation_id,
-            "baseline_night": other.evaluated_on if other else None,
-            "baseline_nights": 1 if other else None,
         }
-        told = False
-        size = max(source.size, other.size if other else 1, 1)
-        for some in together(places, size):
-            matrices = source.read(queries, some, wanted)
-            others = matrices if is_same_night else other.read(queries, some, sorted(other_runs)) if other else {}
+        key |= {"baseline_night": other.evaluated_on if other else None, "baseline_nights": 1 if other else None}
+        for some in together(places, max(source.size, other.size if other else 1, 1)):
+            matrices = source.read(queries, some, own_runs | other_runs if is_same_night else own_runs)
+            others = matrices if is_same_night else other.read(queries, some, other_runs) if other else {}
             for place in some:
-                own = matrices[place]
-                baseline = others.get(place) or nothing(queries)
-                sides = Sides(own, baseline, place, key, pairs)
+                sides = Sides(matrices[place], others.get(place) or nothing(queries), place, key, pairs)
+                if place == places[0]:
+                    found.warnings.extend(self._other_judgments(sides))
                 if self.options.unchanged_queries:
                     sides = dataclasses.replace(sides, only=~sides.rejudged)
                 found.rows.extend(stripped(rows_of(sides, self.options, self.attributes, self.weights)))
-                for run, of_baseline in pairs if self.queries else ():
-                    found.queries.extend(extremes(sides, run, of_baseline, self.queries))
-                if not (is_same_night or told):
-                    found.warnings.extend(self._other_judgments(sides))
-                    told = True
+                for pair in pairs if self.queries else ():
+                    found.queries.extend(extremes(sides, *pair, self.queries))
 
     def _other_judgments(self, sides: Sides) -> list[str]:
         """A sentence that says how many queries are judged differently than in the baseline's night."""
-        changed = int(sides.rejudged.sum())
-        if not changed:
-            return []
+        changed, every = int(sides.rejudged.sum()), int((sides.own.there() | sides.baseline.there()).sum())
         left_out = self.options.unchanged_queries
         what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
-        every = int((sides.own.there() | sides.baseline.there()).sum())
-        return [
-            f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments than on "
-            f"{sides.key['baseline_night']}, {what}"
-        ]
+        night = sides.key["baseline_night"]
+        sentence = (
+            f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments than on {night}, {what}"
+        )
+        return [sentence] if changed else []
 
     def _refuse_unknown(self, own: Sequence[Source], others: Sequence[Source]) -> None:
-        known = {run for source in others for run in source.runs}
         if not (self.baselines or others):
             raise ConfigurationError("baseline: there is none; name a run, or give the scores of another night")
-        for run in self.baselines:
-            if run not in known:
-                raise unknown_name("baseline", "run", run, known)
-        known_cutoffs = {cutoff for source in [*own, *others] for cutoff in source.cutoffs}
-        for cutoffs in self.options.measures.values():
-            absent = [cutoff for cutoff in cutoffs or () if cutoff not in known_cutoffs]
+        for name, sources, runs in (("baseline", others, self.baselines), ("run", [*own, *others], self.runs or ())):
+            known = {run for source in sources for run in source.runs}
+            for run in runs:
+                if run not in known:
+                    raise unknown_name(name, "run", run, known)
+        cutoffs = {cutoff for source in [*own, *others] for cutoff in source.cutoffs}
+        for wanted in self.options.measures.values():
+            absent = ", ".join(format_cutoff(cutoff) for cutoff in wanted or () if cutoff not in cutoffs)
             if absent:
-                places = ", ".join(format_cutoff(cutoff) for cutoff in sorted(known_cutoffs, key=by_depth))
-                raise ConfigurationError(
-                    f"cutoffs: no scores at {', '.join(map(format_cutoff, absent))}; there are scores at {places}"
-                )
+                there = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth)))
+                raise ConfigurationError(f"cutoffs: no scores at {absent}; there are scores at {there}")
 
 
 def nothing(queries: Queries) -> ScoreMatrix:
@@ -227,14 +208,13 @@ def mean_matrices(
     sources: Sequence[Source], queries: Queries, places: Sequence[Place], tonight: Mapping[Place, ScoreMatrix]
 ) -> dict[Place, ScoreMatrix]:
     """The scores of a night, or the means of several, by place."""
-    runs = {run for source in sources for run in source.runs}
     if len(sources) == 1:
-        return sources[0].read(queries, places, sorted(runs))
-    if len(places) == 1:
-        read = (source.read(queries, places, sorted(runs))[places[0]] for source in sources)
-        return {places[0]: mean_of(read, tonight[places[0]])}
-    every = [source.read(queries, places, sorted(runs)) for source in sources]
-    return {place: mean_of((each[place] for each in every), tonight[place]) for place in places}
+        return sources[0].read(queries, places, sources[0].runs)
+    # One place after the other, so that there are never the matrices of all nights.
+    return {
+        place: mean_of((source.read(queries, [place], source.runs)[place] for source in sources), tonight[place])
+        for place in places
+    }
 
 
 def stripped(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

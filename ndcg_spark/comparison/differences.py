@@ -1,7 +1,7 @@
 """Runs compared with a baseline: the rows of COMPARISONS of one night, measure and cutoff."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
 from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
-BETTER, WORSE, SAME, CANNOT_TELL = "better", "worse", "same", "cannot_tell"
-#: Differences of at most this size are rounding noise from adding numbers in another order.
+#: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
-
-_Mask = NDArray[np.bool_]
+#: Flags of rows without a p value of t: all differences are equal, or the slice is too small.
+_UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,69 +40,53 @@ class Sides:
         ours, theirs = self.own.hashes(), self.baseline.hashes()
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
 
+    def apart(self, run: str, baseline: str) -> Numbers:
+        """By query, the difference of a run and its baseline, NaN where they are not paired."""
+        apart = self.own.scores(run) - self.baseline.scores(baseline)
+        return apart if self.only is None else np.where(self.only, apart, np.nan)
+
 
 @dataclasses.dataclass
-class Difference:
-    """A run and its baseline on some queries, with weights or without."""
+class _Sample:
+    """The paired queries of a run and its baseline, in a slice or all of them, with weights or without."""
 
-    run: str
-    baseline: str
-    attribute: str | None
-    value: str | None
+    #: The row of COMPARISONS; its statistics are added bit by bit.
+    row: dict[str, Any]
+    #: By query: its number, both scores, and its weight if there are weights.
+    queries: NDArray[np.int64]
     scores: Numbers
     theirs: Numbers
-    #: By query that is paired: its number, and its weight if there are weights.
-    paired: NDArray[np.int64]
     weights: Numbers | None
-    unpaired: int
-    flags: list[str]
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
-            self.apart = self.scores - self.theirs
-            self.changed = int(np.count_nonzero(np.abs(self.apart) > NOISE))
-            self.mean = self._mean(self.apart)
-            self.n = len(self.apart)
-            self.deviation = float(np.std(self.apart, ddof=1)) if self.n > 1 else 0.0
-            is_equal = self.deviation <= statistics.SAME * abs(float(np.mean(self.apart))) if self.n > 1 else False
-            if self.weights is not None and self.n > 1:
-                squares = np.sum((self.weights * (self.apart - self.mean)) ** 2)
-                error = float(statistics.weighted_error(self.n, squares, self.weights.sum()))
-                # The standard deviation that would give this error.
-                self.deviation = error * self.n**0.5
-        if self.n < 2:
-            self.flags.append("too_few")
-        if self.n and not self.changed:
-            self.flags.append("unchanged")
-        elif is_equal:
-            self.flags.append("no_variation")
-        elif self.n > 1 and self.changed < statistics.FEWEST_CHANGED:
-            self.flags.append("few_changed")
+            self.apart, n, weights = self.scores - self.theirs, len(self.queries), self.weights
+            self.mean, mean, baseline = (self._mean(each) for each in (self.apart, self.scores, self.theirs))
+            self.deviation = float(np.std(self.apart, ddof=1)) if n > 1 else 0.0
+            is_equal = n > 1 and self.deviation <= statistics.SAME * abs(float(np.mean(self.apart)))
+            #: How many queries of equal weight would be as informative.
+            self.effective = n if weights is None or not n else float(weights.sum() ** 2 / np.sum(weights**2))
+            if weights is not None:
+                # The standard deviation that would give the error of the weighted mean.
+                self.deviation = statistics.weighted_error(self.apart, weights) * n**0.5
+        changed = int(np.count_nonzero(np.abs(self.apart) > NOISE))
+        wins, losses = (int(np.count_nonzero(sign * self.apart > NOISE)) for sign in (1, -1))
+        unchanged = ["unchanged"] if n and not changed else ["no_variation"] if is_equal else []
+        few = ["few_changed"] if not unchanged and n > 1 and changed < statistics.FEWEST_CHANGED else []
+        self.row["flags"] += [*(["too_few"] if n < 2 else []), *unchanged, *few]
+        relative = self.mean / baseline if baseline else np.nan
+        self.row.update(queries=n, changed_queries=changed, wins=wins, ties=n - wins - losses, losses=losses)
+        self.row.update(mean=_number(mean), baseline_mean=_number(baseline), difference=_number(self.mean))
+        self.row.update(relative_difference=_number(relative), p_randomization=None)
+        self.row.update(weight_effective_n=None if weights is None else self.effective)
+
+    def _mean(self, values: Numbers) -> float:
+        return float(np.average(values, weights=self.weights)) if len(values) else float("nan")
 
     @property
     def is_tested(self) -> bool:
         """Whether t can say anything about it."""
-        return self.n > 1 and not {"unchanged", "no_variation", "below_min_queries"}.intersection(self.flags)
-
-    @property
-    def effective_n(self) -> float:
-        """How many queries of equal weight would be as informative as these."""
-        if self.weights is None:
-            return self.n
-        return float(self.weights.sum() ** 2 / np.sum(self.weights**2)) if self.n else 0.0
-
-    def _mean(self, values: Numbers) -> float:
-        if not len(values):
-            return float("nan")
-        return float(np.mean(values) if self.weights is None else np.sum(values * self.weights) / self.weights.sum())
-
-    def means(self) -> dict[str, float | None]:
-        """The means of both sides over the paired queries, and how they differ."""
-        with np.errstate(all="ignore"):
-            mean, baseline = self._mean(self.scores), self._mean(self.theirs)
-        relative = self.mean / baseline if baseline else float("nan")
-        names = ("mean", "baseline_mean", "difference", "relative_difference")
-        return dict(zip(names, map(_number, (mean, baseline, self.mean, relative)), strict=True))
+        return not _UNTESTED.intersection(self.row["flags"])
 
 
 def rows_of(
@@ -113,206 +96,140 @@ def rows_of(
 
     p values are adjusted for all of them that were tested and changed, those with weights by themselves.
     """
-    found = [
-        difference
-        for run, baseline in sides.pairs
-        for difference in _differences(sides, run, baseline, options, attributes, weights)
-    ]
-    t = statistics.paired_t(
-        [each.n for each in found],
-        [each.mean for each in found],
-        [each.deviation if each.is_tested else np.nan for each in found],
+    dataset, there = sides.key["dataset"], sides.own.there() | sides.baseline.there()
+    every = np.ones(len(there), np.bool_) if sides.only is None else sides.only
+    slices: list[Slice] = [(None, None, every)]
+    if attributes is not None:
+        own = attributes.masks(dataset, sides.own.queries, there)
+        slices += [(attribute, value, mask & every) for attribute, value, mask in own]
+    vectors = [None, *([] if weights is None else [weights.vector(dataset, sides.own.queries, there)])]
+    samples = [each for pair in sides.pairs for each in _samples(sides, *pair, slices, vectors, options.min_queries)]
+    test = statistics.paired_t(
+        [len(each.apart) for each in samples],
+        [each.mean for each in samples],
+        [each.deviation if each.is_tested else np.nan for each in samples],
         options.alpha,
-        freedom=[each.effective_n - 1 for each in found],
+        freedom=[each.effective - 1 for each in samples],
     )
-    # The interval that says that a difference is within the margin: two one-sided tests at alpha.
-    narrow = statistics.paired_t(
-        [each.n for each in found],
-        [each.mean for each in found],
-        [each.deviation if each.is_tested else np.nan for each in found],
-        2 * options.alpha,
-        freedom=[each.effective_n - 1 for each in found],
-    )
-    rows = [
-        _row(sides, each, options, {name: _number(getattr(t, name)[at]) for name in _OF_T})
-        for at, each in enumerate(found)
-    ]
-    _decide(sides, rows, found, options)
-    for row, low, high in zip(rows, narrow.interval_low, narrow.interval_high, strict=True):
-        within = bool(max(-low, high) < options.margin)
-        row["conclusion"] = conclusion(row, options.alpha, within)
-    return rows
+    for at, sample in enumerate(samples):
+        row = sample.row
+        lost = {loss: int(np.count_nonzero(sample.apart <= -loss + NOISE)) for loss in options.losses}
+        row.update(lost=lost, large_losses=lost[options.losses[0]])
+        row |= {name: _number(values[at]) for name, values in vars(test).items() if name != "largest"}
+        if sample.weights is not None:
+            row["effect_size"] = None
+        if "below_min_queries" not in row["flags"]:
+            if "unchanged" in row["flags"]:
+                row["p_value"] = 1.0
+            elif "no_variation" in row["flags"]:
+                # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
+                row["p_value"] = max(2.0 ** (1 - row["queries"]), randomization.LEAST)
+    _randomize(sides, samples, options)
+    for at, sample in enumerate(samples):
+        sample.row["conclusion"] = _conclusion(sample.row, options.alpha, bool(test.largest[at] < options.margin))
+    return [sample.row for sample in samples]
 
 
-_OF_T = ("p_value", "interval_low", "interval_high", "effect_size", "minimum_detectable")
-
-
-def _differences(
+def _samples(
     sides: Sides,
     run: str,
     baseline: str,
-    options: ComparisonOptions,
-    attributes: Attributes | None,
-    weights: Weights | None,
-) -> Iterable[Difference]:
-    """The comparison of a pair on all queries and on every slice, each without weights and with them."""
-    own, other = sides.own, sides.baseline
-    scores, theirs, there = own.scores(run), other.scores(baseline), own.there() | other.there()
-    every = np.ones(len(scores), np.bool_) if sides.only is None else sides.only
-    flags = [flag for flag, side, name in ((_OURS, own, run), (_THEIRS, other, baseline)) if name not in side.runs]
-    rejudged = sides.rejudged
-    dataset = sides.key["dataset"]
-    slices: list[Slice] = [(None, None, every)]
-    if attributes is not None:
-        slices += [(name, value, mask & every) for name, value, mask in attributes.masks(dataset, own.queries, there)]
-    weight = None if weights is None else weights.vector(dataset, own.queries, there)
+    slices: Sequence[Slice],
+    vectors: Sequence[Numbers | None],
+    min_queries: int,
+) -> Iterator[_Sample]:
+    """A pair on every slice, each without weights and with them."""
+    scores, theirs, rejudged = sides.own.scores(run), sides.baseline.scores(baseline), sides.rejudged
+    missing = ["run_missing"] if run not in sides.own.runs else []
+    missing += ["baseline_missing"] if baseline not in sides.baseline.runs else []
     has, has_theirs = ~np.isnan(scores), ~np.isnan(theirs)
     for attribute, value, mask in slices:
-        for vector in (None, *([] if weight is None else [weight])):
-            counted: _Mask = mask if vector is None else mask & ~np.isnan(vector)
+        if attribute is not None and not (has | has_theirs)[mask].any():
+            continue
+        for vector in vectors:
+            counted = mask if vector is None else mask & ~np.isnan(vector)
             paired = np.flatnonzero(has & has_theirs & counted)
-            if attribute is not None and not (has | has_theirs)[mask].any():
-                continue
-            more = list(flags)
-            if attribute is not None and len(paired) < options.min_queries:
-                more.insert(0, "below_min_queries")
-            if rejudged[paired].any():
-                more.append(OTHER_JUDGMENTS)
-            unpaired = int(np.count_nonzero((has != has_theirs) & counted))
-            of_weights = None if vector is None else vector[paired]
-            if of_weights is not None:
-                if len(paired) < np.count_nonzero(has & has_theirs & mask):
-                    more.append("without_weight")
-                more += _doubts_of_weights(of_weights)
-            yield Difference(
-                run, baseline, attribute, value, scores[paired], theirs[paired], paired, of_weights, unpaired, more
-            )
-
-
-_OURS, _THEIRS = "run_missing", "baseline_missing"
+            is_small = attribute is not None and len(paired) < min_queries
+            flags = [*(["below_min_queries"] if is_small else []), *missing]
+            flags += [OTHER_JUDGMENTS] if rejudged[paired].any() else []
+            if vector is not None:
+                flags += ["without_weight"] if len(paired) < np.count_nonzero(has & has_theirs & mask) else []
+                flags += _doubts_of_weights(vector[paired])
+            row = {**sides.key, "run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
+            row.update(attribute=attribute, value=value, flags=flags)
+            row.update(unpaired_queries=int(np.count_nonzero((has != has_theirs) & counted)))
+            yield _Sample(row, paired, scores[paired], theirs[paired], None if vector is None else vector[paired])
 
 
 def _doubts_of_weights(weights: Numbers) -> list[str]:
+    """Why the weights make a mean depend on few queries, if they do."""
     if not len(weights):
         return []
-    effective = weights.sum() ** 2 / np.sum(weights**2)
-    return statistics.doubts_of_weights(effective, float(weights.max() / weights.sum()))
+    few = weights.sum() ** 2 / np.sum(weights**2) < statistics.FEWEST_EFFECTIVE
+    heavy = weights.max() / weights.sum() > statistics.LARGEST_SHARE
+    return [*(["few_effective"] if few else []), *(["one_weighs_much"] if heavy else [])]
 
 
-def _row(
-    sides: Sides, each: Difference, options: ComparisonOptions, of_t: Mapping[str, float | None]
-) -> dict[str, Any]:
-    measure, cutoff = sides.place
-    wins, losses = (int(np.count_nonzero(sign * each.apart > options.tie)) for sign in (1, -1))
-    row = {
-        **sides.key,
-        "run": each.run,
-        "baseline": each.baseline,
-        "measure": measure,
-        "cutoff": cutoff,
-        "attribute": each.attribute,
-        "value": each.value,
-        "queries": each.n,
-        "unpaired_queries": each.unpaired,
-        "changed_queries": each.changed,
-        "wins": wins,
-        "ties": each.n - wins - losses,
-        "losses": losses,
-        # A loss that equals the limit up to rounding counts as a loss.
-        "large_losses": int(np.count_nonzero(each.apart <= -options.losses[0] + NOISE)),
-        "lost": {loss: int(np.count_nonzero(each.apart <= -loss + NOISE)) for loss in options.losses},
-        "flags": each.flags,
-        **each.means(),
-        **of_t,
-        "p_randomization": None,
-        "weight_effective_n": None if each.weights is None else each.effective_n,
-    }
-    if each.weights is not None:
-        row["effect_size"] = None
-    if "below_min_queries" not in each.flags:
-        if "unchanged" in each.flags:
-            row["p_value"] = 1.0
-        elif "no_variation" in each.flags:
-            # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
-            row["p_value"] = max(2.0 ** (1 - each.n), randomization.LEAST)
-    return row
-
-
-def _decide(
-    sides: Sides, rows: Sequence[dict[str, Any]], found: Sequence[Difference], options: ComparisonOptions
-) -> None:
+def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOptions) -> None:
     """Give rows their p value of random signs, the adjusted ones, and the one that decides."""
-    tested = [
-        (row, each)
-        for row, each in zip(rows, found, strict=True)
-        if row["p_value"] is not None and each.is_tested and each.weights is None
-    ]
-    for row, each in tested:
-        row["p_randomization"] = _randomized(sides, each, options, options.precise)
-    _adjust(rows, options)
-    if not options.precise:
-        # Precise where it matters: near alpha, or near what the correction compares it with.
-        for row, each in tested:
-            p, adjusted = row["p_randomization"], row["p_decides"]
-            if any(options.alpha / 2 < near < 2 * options.alpha for near in (p, adjusted)):
-                row["p_randomization"] = _randomized(sides, each, options, True)
-        _adjust(rows, options)
-    for row, _ in tested:
+    tested = [each for each in samples if each.is_tested and each.weights is None and each.row["p_value"] is not None]
+    for precise in (options.precise, True):
+        for sample in tested:
+            row, near = sample.row, (options.alpha / 2, 2 * options.alpha)
+            # Precise where it matters: near alpha, or near what the correction compares it with.
+            known = [row["p_randomization"], row.get("p_decides")]
+            if row["p_randomization"] is None or any(near[0] < p < near[1] for p in known):
+                row["p_randomization"] = _random_signs(sides, sample, precise)
+        rows = [sample.row for sample in samples]
+        for is_weighted in (False, True):
+            _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options)
+        if options.precise:
+            break
+    for row in (sample.row for sample in tested):
         if (row["p_value"] < options.alpha) != (row["p_randomization"] < options.alpha):
             row["flags"].append("doubt")
 
 
+def _random_signs(sides: Sides, sample: _Sample, precise: bool) -> float:
+    apart = sample.apart
+    if len(apart) > randomization.UNITS:
+        buckets = sides.own.queries.buckets[sample.queries]
+        apart = np.bincount(buckets, weights=apart, minlength=BUCKETS).astype(np.float64)
+    return randomization.p_value(apart, precise=precise)
+
+
 def _adjust(rows: Sequence[dict[str, Any]], options: ComparisonOptions) -> None:
-    for is_weighted in (False, True):
-        of_kind = [row for row in rows if (row["weight_effective_n"] is not None) == is_weighted]
-        family = [row for row in of_kind if row["p_value"] is not None and "unchanged" not in row["flags"]]
-        for row in of_kind:
-            row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
-        adjust = statistics.CORRECTIONS[options.correction]
-        for name, p_values in (
-            ("p_adjusted", [row["p_value"] for row in family]),
-            ("p_decides", [deciding(row) for row in family]),
-        ):
-            for row, p in zip(family, adjust(np.array(p_values, np.float64)), strict=True):
-                row.update({name: float(p), "family_size": len(family)})
+    for row in rows:
+        row |= {"family_size": None, "p_adjusted": row["p_value"], "p_decides": deciding(row)}
+    family = [row for row in rows if row["p_value"] is not None and "unchanged" not in row["flags"]]
+    for name in ("p_adjusted", "p_decides"):
+        for row, p in zip(family, statistics.adjusted([row[name] for row in family], options.correction), strict=True):
+            row |= {name: float(p), "family_size": len(family)}
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
     """The larger p value of both tests, not adjusted; None if there is none."""
-    known = [row[name] for name in ("p_value", "p_randomization") if row[name] is not None]
-    return max(known) if known else None
+    return max((row[name] for name in ("p_value", "p_randomization") if row[name] is not None), default=None)
 
 
-def _randomized(sides: Sides, each: Difference, options: ComparisonOptions, precise: bool) -> float:
-    apart = each.apart
-    if each.n > randomization.UNITS:
-        buckets = sides.own.queries.buckets()[each.paired]
-        apart = np.bincount(buckets, weights=apart, minlength=BUCKETS).astype(np.float64)
-    return randomization.p_value(apart, options.seed, precise=precise)
-
-
-def conclusion(row: Mapping[str, Any], alpha: float, within: bool) -> str | None:
-    """BETTER, WORSE, SAME or CANNOT_TELL; None for a row without a p value.
-
-    `within`: whether the interval at 1 - 2 alpha lies within the margin.
-    """
+def _conclusion(row: Mapping[str, Any], alpha: float, within: bool) -> str | None:
+    """What may be concluded, None without a p value; `within`: whether all plausible differences are small."""
     if row["p_decides"] is None:
         return None
     if OTHER_JUDGMENTS in row["flags"] or "doubt" in row["flags"]:
-        return CANNOT_TELL
+        return "cannot_tell"
     if within:
-        return SAME
+        return "same"
     if row["p_decides"] >= alpha:
-        return CANNOT_TELL
-    return BETTER if row["difference"] > 0 else WORSE
+        return "cannot_tell"
+    return "better" if row["difference"] > 0 else "worse"
 
 
 def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str, Any]]:
     """The queries that lost most, the largest loss first, and then those that won most; at most `most` of each."""
-    scores, theirs = sides.own.scores(run), sides.baseline.scores(baseline)
-    apart = scores - theirs
-    if sides.only is not None:
-        apart[~sides.only] = np.nan
+    scores, theirs, apart = sides.own.scores(run), sides.baseline.scores(baseline), sides.apart(run, baseline)
+    key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
+    key |= {"run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
     rows = []
     for sign in (-1, 1):
         at = np.flatnonzero(sign * apart > NOISE)
@@ -321,22 +238,9 @@ def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str,
             least = np.partition(sign * apart[at], -most)[-most]
             at = at[sign * apart[at] >= least - NOISE]
         ids = dict(zip(at.tolist(), sides.own.queries.ids.take(at).to_pylist(), strict=True))
-        ranked = sorted(ids, key=lambda query: (-round(sign * float(apart[query]), 12), ids[query]))
-        rows += [
-            {
-                "dataset": sides.key["dataset"],
-                "evaluated_on": sides.key["evaluated_on"],
-                "run": run,
-                "baseline": baseline,
-                "measure": sides.place[0],
-                "cutoff": sides.place[1],
-                "query_id": ids[query],
-                "baseline_score": float(theirs[query]),
-                "score": float(scores[query]),
-                "difference": float(apart[query]),
-            }
-            for query in ranked[:most]
-        ]
+        for query in sorted(ids, key=lambda each: (-round(sign * float(apart[each]), 12), ids[each]))[:most]:
+            values = {"baseline_score": theirs[query], "score": scores[query], "difference": apart[query]}
+            rows.append({**key, "query_id": ids[query], **{name: float(value) for name, value in values.items()}})
     return rows
 
 

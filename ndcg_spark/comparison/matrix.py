@@ -3,7 +3,7 @@
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,8 @@ class Queries:
 
     def __init__(self) -> None:
         self.ids: pa.Array = pa.array([], pa.string())
-        self._buckets: NDArray[np.int64] | None = None
+        #: For each query a number below BUCKETS, by its id alone.
+        self.buckets = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -41,18 +42,12 @@ class Queries:
     def add(self, ids: pa.Array) -> NDArray[np.int64]:
         """The numbers of these queries, which are distinct; new ones get the next numbers."""
         numbers = self.find(ids)
-        is_new = numbers < 0
-        if is_new.any():
-            numbers[is_new] = len(self.ids) + np.arange(np.count_nonzero(is_new))
-            self.ids = pa.concat_arrays([self.ids, ids.filter(pa.array(is_new))])
+        new = ids.filter(pa.array(numbers < 0))
+        numbers[numbers < 0] = len(self.ids) + np.arange(len(new))
+        self.ids = pa.concat_arrays([self.ids, new])
+        crcs = map(zlib.crc32, new.cast(pa.binary()).to_pylist())
+        self.buckets = np.append(self.buckets, np.fromiter(crcs, np.int64, len(new)) % BUCKETS)
         return numbers
-
-    def buckets(self) -> NDArray[np.int64]:
-        """For each query a number below BUCKETS, by its id alone."""
-        if self._buckets is None or len(self._buckets) < len(self.ids):
-            crcs = (zlib.crc32(query) for query in self.ids.cast(pa.binary()).to_pylist())
-            self._buckets = np.fromiter(crcs, np.int64, len(self.ids)) % BUCKETS
-        return self._buckets
 
 
 @dataclasses.dataclass
@@ -70,18 +65,19 @@ class ScoreMatrix:
 
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
-        missing = len(self.queries) - self.values.shape[1]
-        if run not in self.runs:
-            return np.full(len(self.queries), np.nan)
-        return np.pad(self.values[list(self.runs).index(run)], (0, missing), constant_values=np.nan)
+        own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
+        return self._padded(own, np.nan)
 
     def hashes(self) -> NDArray[np.int64]:
         """The hash of the judgments of every query."""
-        return np.pad(self.judgments_hash, (0, len(self.queries) - len(self.judgments_hash)))
+        return self._padded(self.judgments_hash, 0)
 
     def there(self) -> NDArray[np.bool_]:
         """Whether it has a row of every query."""
-        return np.pad(self.rows, (0, len(self.queries) - len(self.rows)))
+        return self._padded(self.rows, False)
+
+    def _padded(self, values: _Array, empty: float) -> _Array:
+        return cast("_Array", np.pad(values, (0, len(self.queries) - len(values)), constant_values=empty))
 
 
 class MatrixReader:
@@ -98,65 +94,48 @@ class MatrixReader:
         """The matrices of all rows.
 
         Columns: run and query_id, text; cutoff; the measures; and perhaps judgments_hash. Rows of other runs and
-        cutoffs are left out.
-
-        Raises
-        ------
-        InputError
-            An id is null or empty, a score is infinite, a run has a query twice, or its judgments differ between runs.
+        cutoffs are left out. InputError if an id is null or empty, a score is infinite, a run has a query twice, or the
+        judgments of a query differ.
         """
         for table in _together(batches):
             self._add(table)
-        for place in self._places:
-            self._grow(self._cells[place], np.nan)
-        self._grow(self._hashes, 0)
+        self._grow()
         runs: list[str] = self._runs.to_pylist()
-        there = {cutoff: np.asarray(self._grow(seen, False).any(axis=1)) for cutoff, seen in self._seen.items()}
         return {
-            (measure, cutoff): ScoreMatrix(
-                self._queries, runs, self._cells[measure, cutoff].T, self._hashes, there[cutoff]
-            )
-            for measure, cutoff in self._places
+            place: ScoreMatrix(self._queries, runs, cells.T, self._hashes, np.asarray(self._seen[place[1]].any(1)))
+            for place, cells in self._cells.items()
         }
 
     def _add(self, table: pa.Table) -> None:
         for name in ("run", "query_id"):
-            column = table.column(name)
-            empty = column.null_count + (pc.sum(pc.equal(column, "")).as_py() or 0)
+            empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
             if empty:
                 raise InputError(f"{self._where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
-        run = np.asarray(pc.fill_null(pc.index_in(table.column("run").combine_chunks(), value_set=self._runs), -1))
-        encoded = table.column("query_id").combine_chunks().dictionary_encode()
+        run = np.asarray(pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=self._runs), -1))
+        encoded = table["query_id"].combine_chunks().dictionary_encode()
         query = self._queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
-        cutoff = np.asarray(pc.fill_null(table.column("cutoff"), 0))
-        self._add_hashes(table, query)
-        for wanted in self._seen:
-            at = np.flatnonzero((cutoff == (wanted or 0)) & (run >= 0))
-            place = (query[at], run[at])
-            seen = self._seen[wanted] = self._grow(self._seen[wanted], False)
-            before = int(seen.sum())
-            repeated = seen[place]
-            seen[place] = True
-            if int(seen.sum()) - before < len(at):
-                self._refuse_repeated(repeated, place, wanted)
-            for measure, _ in (each for each in self._places if each[1] == wanted):
-                values = table.column(measure).cast(pa.float64())
-                found = np.asarray(pc.fill_null(values, np.nan))[at]
-                infinite = np.isinf(found)
+        cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
+        self._grow()
+        if "judgments_hash" in table.column_names:
+            self._add_hashes(np.asarray(pc.fill_null(table["judgments_hash"], 0), np.int64), query)
+        for cutoff, seen in self._seen.items():
+            at = np.flatnonzero((cutoffs == (cutoff or 0)) & (run >= 0))
+            cells = query[at], run[at]
+            before, again = np.count_nonzero(seen), seen[cells]
+            seen[cells] = True
+            repeated = len(at) - (np.count_nonzero(seen) - before)
+            if repeated:
+                first = np.unique(cells[0] * len(self._runs) + cells[1], return_index=True)[1]
+                again[np.delete(np.arange(len(at)), first)] = True
+                self._refuse(f"{repeated:,} row(s) repeat a query at cutoff {format_cutoff(cutoff)}", again, cells)
+            for measure in (name for name, wanted in self._places if wanted == cutoff):
+                scores = np.asarray(pc.fill_null(table[measure].cast(pa.float64()), np.nan))[at]
+                infinite = np.isinf(scores)
                 if infinite.any():
-                    example = int(np.argmax(infinite))
-                    raise InputError(
-                        f"{self._where}: {np.count_nonzero(infinite):,} infinite score(s) in {measure}, e.g. of "
-                        f"{self._cell(place[0][example], place[1][example])}; scores are finite or null"
-                    )
-                cells = self._cells[measure, wanted] = self._grow(self._cells[measure, wanted], np.nan)
-                cells[place] = found
+                    self._refuse(f"{np.count_nonzero(infinite):,} infinite score(s) in {measure}", infinite, cells)
+                self._cells[measure, cutoff][cells] = scores
 
-    def _add_hashes(self, table: pa.Table, query: NDArray[np.int64]) -> None:
-        self._hashes = self._grow(self._hashes, 0)
-        if "judgments_hash" not in table.column_names:
-            return
-        hashes = np.asarray(pc.fill_null(table.column("judgments_hash"), 0), np.int64)
+    def _add_hashes(self, hashes: NDArray[np.int64], query: NDArray[np.int64]) -> None:
         known = self._hashes[query]
         self._hashes[query] = np.where(hashes == 0, known, hashes)
         differs = (hashes != 0) & ((self._hashes[query] != hashes) | ((known != 0) & (known != hashes)))
@@ -167,29 +146,20 @@ class MatrixReader:
                 f"e.g. of query_id={name}; give the scores of one evaluation"
             )
 
-    def _refuse_repeated(
-        self, repeated: NDArray[np.bool_], place: tuple[NDArray[np.int64], NDArray[np.int64]], cutoff: Cutoff
-    ) -> None:
-        cells = place[0] * len(self._runs) + place[1]
-        unique, counts = np.unique(cells, return_counts=True)
-        rows = int((counts - 1).sum()) + len(np.unique(cells[repeated]))
-        cell = int((cells[repeated] if repeated.any() else unique[counts > 1])[0])
-        example = self._cell(cell // len(self._runs), cell % len(self._runs))
+    def _refuse(self, what: str, rows: NDArray[np.bool_], cells: tuple[NDArray[Any], NDArray[Any]]) -> None:
+        query, run = (int(indices[np.argmax(rows)]) for indices in cells)
         raise InputError(
-            f"{self._where}: {rows:,} row(s) repeat a query at cutoff {format_cutoff(cutoff)}, e.g. {example}; give "
-            "each query once, of one evaluation"
+            f"{self._where}: {what}, e.g. of query_id={self._queries.ids[query]} of run={self._runs[run]}; scores are "
+            "finite or null, and each query has one, of one evaluation"
         )
 
-    def _cell(self, query: int, run: int) -> str:
-        return f"query_id={self._queries.ids[int(query)]} of run={self._runs[int(run)]}"
-
-    def _grow(self, cells: _Array, empty: float) -> _Array:
-        """The same memory with a row for each query that was seen, where the system can."""
-        before = len(cells)
-        if before < len(self._queries):
-            cells.resize((len(self._queries), *cells.shape[1:]), refcheck=False)
-            cells[before:] = empty
-        return cells
+    def _grow(self) -> None:
+        """Give all arrays a row for each query that was seen; in the same memory, where the system can."""
+        tables = [(cells, np.nan) for cells in self._cells.values()] + [(seen, False) for seen in self._seen.values()]
+        for array, empty in [*tables, (self._hashes, 0)]:
+            before = len(array)
+            array.resize((len(self._queries), *array.shape[1:]), refcheck=False)
+            array[before:] = empty
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -209,30 +179,21 @@ def mean_of(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatri
 
     Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.
     """
-    runs: list[str] = []
-    sums: list[Numbers] = []
-    counts: list[NDArray[np.int16]] = []
-    queries = tonight.queries
-    there, hashes = np.zeros(0, np.bool_), np.zeros(0, np.int64)
+    queries, there, hashes = tonight.queries, np.zeros(0, np.bool_), np.zeros(0, np.int64)
+    sums: dict[str, Numbers] = {}
+    counts: dict[str, NDArray[np.int16]] = {}
     for matrix in matrices:
         known = np.pad(hashes, (0, len(queries) - len(hashes)))
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         there = np.pad(there, (0, len(queries) - len(there))) | matrix.there()
         same = matrix.hashes() == tonight.hashes()
         for run in matrix.runs:
-            if run not in runs:
-                runs.append(run)
-                sums.append(np.zeros(0))
-                counts.append(np.zeros(0, np.int16))
-            at = runs.index(run)
-            missing = len(queries) - len(sums[at])
-            sums[at], counts[at] = np.pad(sums[at], (0, missing)), np.pad(counts[at], (0, missing))
             scores = matrix.scores(run)
             counted = same & ~np.isnan(scores)
-            sums[at][counted] += scores[counted]
-            counts[at][counted] += 1
-    width = len(queries)
-    values = np.full((len(runs), width), np.nan)
-    for at, (total, count) in enumerate(zip(sums, counts, strict=True)):
-        np.divide(total, count, out=values[at, : len(total)], where=count > 0)
-    return ScoreMatrix(queries, runs, values, hashes, there)
+            total, count = sums.get(run, np.zeros(0)), counts.get(run, np.zeros(0, np.int16))
+            sums[run] = np.pad(total, (0, len(scores) - len(total))) + np.where(counted, scores, 0.0)
+            counts[run] = np.pad(count, (0, len(scores) - len(count))) + counted
+    values = np.full((len(sums), len(queries)), np.nan)
+    for mean, total, count in zip(values, sums.values(), counts.values(), strict=True):
+        np.divide(total, count, out=mean[: len(total)], where=count > 0)
+    return ScoreMatrix(queries, list(sums), values, hashes, there)

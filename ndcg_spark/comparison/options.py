@@ -1,4 +1,4 @@
-"""The options of a comparison: its measures, its test, its limits."""
+"""The options of a comparison: its measures, its correction, its limits."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,6 @@ from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.text import did_you_mean
 
 #: The columns of QUERY_SCORES that can be compared.
 SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
@@ -24,14 +23,10 @@ class ComparisonOptions:
     alpha: float = 0.05
     #: How p values are adjusted for their number: one of CORRECTIONS.
     correction: str = "holm"
-    #: Differences of at most this size are ties.
-    tie: float = 1e-9
     #: The sizes of losses that are counted; the first is that of `large_losses`.
     losses: tuple[float, ...] = (0.2,)
     #: A slice of fewer paired queries is not tested.
     min_queries: int = 10
-    #: The seed of the random signs.
-    seed: int = 0
     #: The largest difference that does not matter: runs that certainly differ by less are the same.
     margin: float = 0.01
     #: Leave out queries whose judgments are not those of the baseline's night.
@@ -40,33 +35,18 @@ class ComparisonOptions:
     precise: bool = False
 
     def __post_init__(self) -> None:
-        _refuse_unknown("correction", self.correction, tuple(CORRECTIONS))
-        if not self.measures:
-            raise ConfigurationError("measure: there is none; name at least one")
+        if self.correction not in CORRECTIONS:
+            raise ConfigurationError(f"correction: unknown {self.correction!r}; choose {', '.join(CORRECTIONS)}")
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
-        if not 0 <= self.tie < float("inf"):
-            raise ConfigurationError(
-                f"tie: {self.tie!r} is not a difference of 0 or more; 1e-9 makes ties of equal scores"
-            )
         if not 0 < self.margin < float("inf"):
             raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
-        if not all(0 < loss < float("inf") for loss in self.losses):
-            raise ConfigurationError(f"losses: {self.losses!r} are not differences above 0; 0.2 is usual")
-
-    @property
-    def names(self) -> list[str]:
-        """The measures."""
-        return list(self.measures)
 
 
 def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
     """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
 
-    Raises
-    ------
-    ConfigurationError
-        A measure or a cutoff is unknown.
+    Raises ConfigurationError for an unknown measure or cutoff.
     """
     found: dict[str, list[Cutoff] | None] = {}
     for column, cutoff in columns_of(text, SCORES):
@@ -76,9 +56,3 @@ def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
         else:
             found[column] = ascending([*before, parse_cutoff(cutoff)])
     return found
-
-
-def _refuse_unknown(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        near = did_you_mean(str(value), known)
-        raise ConfigurationError(f"{name}: unknown {name} {value!r}{near}; choose {', '.join(known)}")

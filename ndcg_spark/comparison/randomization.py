@@ -2,8 +2,8 @@
 
 Up to EXACT changed units (queries, or buckets of queries) all combinations of signs are enumerated. With more, signs
 are drawn from a distribution that is tilted towards the observed sum (importance sampling by exponential tilting), so
-that p values far below 1 / draws are as exact as large ones. The p value depends only on the differences and the seed,
-not on the order of rows.
+that p values far below 1 / draws are as exact as large ones. The p value depends only on the differences, not on the
+order of rows.
 """
 
 import numpy as np
@@ -29,27 +29,25 @@ _MAX_SIGNS = REPLICATES * UNITS
 _AT_ONCE = 512
 
 
-def p_value(differences: Numbers, seed: int = 0, *, precise: bool = False) -> float:
+def p_value(differences: Numbers, *, precise: bool = False) -> float:
     """The two-sided p value of the differences, each the sum of those of a unit's queries; 1 for a sum of 0.
 
     Differences as small as rounding errors of the largest one count as 0.
     """
-    sizes = np.abs(differences)
-    largest = sizes.max(initial=0.0)
-    if not largest > 0:
-        return 1.0
     # In a fixed order, and with a largest of 1, so that the units of measurement do not matter.
-    order = np.argsort(sizes, kind="stable")
-    sizes = sizes[order] / largest
-    observed = abs(float(np.sum(differences[order] / largest)))
-    changed = sizes[sizes > EQUAL]
-    limit = EQUAL * float(changed.sum())
-    if observed >= changed.sum() - limit:
-        return max(2.0 ** (1 - len(changed)), LEAST)
-    if len(changed) <= EXACT:
-        p = _counted(changed, observed - limit)
+    differences = differences[np.argsort(np.abs(differences), kind="stable")]
+    if not np.any(differences):
+        return 1.0
+    differences = differences / np.abs(differences[-1])
+    observed, sizes = abs(float(np.sum(differences))), np.abs(differences)
+    sizes = sizes[sizes > EQUAL]
+    least = observed - EQUAL * float(sizes.sum())
+    if observed >= sizes.sum() * (1 - EQUAL):
+        p = 2.0 ** (1 - len(sizes))
+    elif len(sizes) <= EXACT:
+        p = _counted(sizes, least)
     else:
-        p = _drawn(changed, observed, observed - limit, seed, precise)
+        p = _drawn(sizes, observed, least, precise)
     return min(1.0, max(p, LEAST))
 
 
@@ -61,7 +59,7 @@ def _counted(sizes: Numbers, least: float) -> float:
     return float(np.mean(np.abs(sums) >= least))
 
 
-def _drawn(sizes: Numbers, observed: float, least: float, seed: int, precise: bool) -> float:
+def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> float:
     """Twice the mean of [S >= least] exp(K(t) - t S), where each sign is + with the probability 1 / (1 + exp(-2 t a)).
 
     K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
@@ -69,7 +67,7 @@ def _drawn(sizes: Numbers, observed: float, least: float, seed: int, precise: bo
     tilt = _tilt(sizes, observed)
     # log cosh x, which does not leave the range of a double.
     cumulant = float(np.sum(tilt * sizes + np.log1p(np.exp(-2 * tilt * sizes)) - np.log(2)))
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(0)
     drawn = np.zeros(0)
     draws = REPLICATES if precise else DRAWS
     while True:

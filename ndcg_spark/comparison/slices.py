@@ -1,6 +1,5 @@
 """What is known about queries, as masks and vectors over them: slices by attribute, and weights."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.matrix import Numbers, Queries
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, first_line
 
 #: The value of a query that has none.
 NONE = "(none)"
@@ -22,70 +21,99 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
 
 
-@dataclasses.dataclass
+def ids(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
+    """A column of ids as text. InputError unless it has text or whole numbers."""
+    kind = table[name].type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        raise InputError(f"{where}: {name} is {kind}; ids are text or whole numbers")
+    return table[name].cast(pa.string())
+
+
+def numbers(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
+    """A column of numbers. InputError where a value is none."""
+    try:
+        return table[name].cast(pa.float64())
+    except pa.ArrowException as error:
+        raise InputError(f"{where}: {name} has values that are not numbers, {first_line(error)}") from None
+
+
 class _OfQueries:
     """A table about queries, in which `dataset` is optional."""
 
-    table: pa.Table
-    where: str
-    #: By row, whether its query has scores in any dataset that was asked for; null if its dataset was not.
-    _found: NDArray[np.int8] = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        self._found = np.full(self.table.num_rows, -1, np.int8)
-        for name in self.table.column_names:
-            column = self.table.column(name)
-            text = pa.types.is_string(column.type)
-            empty = column.null_count + ((pc.sum(pc.equal(column, "")).as_py() or 0) if text else 0)
+    def __init__(self, table: pa.Table, where: str) -> None:
+        self.table, self.where = table, where
+        self.key = [name for name in ("dataset", "query_id") if name in table.column_names]
+        #: By row, whether its query has scores in any dataset that was asked for; null if its dataset was not.
+        self._found = np.full(table.num_rows, -1, np.int8)
+        for name in table.column_names:
+            empty = pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py()
             if empty and name != "weight":
-                raise InputError(f"{self.where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
+                raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
 
     def _of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of the dataset's queries, each with the number of its query."""
         is_of = np.ones(self.table.num_rows, np.bool_)
-        if "dataset" in self.table.column_names:
-            is_of = np.asarray(pc.equal(self.table.column("dataset"), dataset))
-        numbers = queries.find(self.table.column("query_id").combine_chunks())
-        known = is_of & (numbers >= 0)
-        known[known] = there[numbers[known]]
+        if "dataset" in self.key:
+            is_of = np.asarray(pc.equal(self.table["dataset"], dataset))
+        query = queries.find(self.table["query_id"].combine_chunks())
+        known = is_of & (query >= 0)
+        known[known] = there[query[known]]
         self._found = np.maximum(self._found, np.where(is_of, known.astype(np.int8), -1))
-        return self.table.filter(pa.array(known)), numbers[known]
+        return self.table.filter(pa.array(known)), query[known]
 
     def warnings(self) -> list[str]:
         """A sentence on the queries of the datasets that were asked for which have no scores, if there are any."""
         asked = self.table.append_column("found", pa.array(self._found)).filter(pa.array(self._found >= 0))
-        key = [name for name in ("dataset", "query_id") if name in self.table.column_names]
-        found = asked.group_by(key).aggregate([("found", "max")]).column("found_max")
-        missing = pc.sum(pc.equal(found, 0)).as_py() or 0
-        if not missing:
-            return []
-        return [f"{self.where}: {missing:,} of its {len(found):,} queries have no scores here and were ignored"]
+        found = asked.group_by(self.key).aggregate([("found", "max")])["found_max"]
+        missing = pc.sum(pc.equal(found, 0)).as_py()
+        sentence = f"{self.where}: {missing:,} of its {len(found):,} queries have no scores here and were ignored"
+        return [sentence] if missing else []
 
 
 class Attributes(_OfQueries):
-    """QUERY_ATTRIBUTES: query_id, attribute, value. A query may have several values of an attribute.
+    """The slices of QUERY_ATTRIBUTES, or of a table with a column for each attribute, in which a null has no row.
 
-    Raises InputError for an empty id or value, a row that comes twice, or more than MAX_SLICES values.
+    A query may have several values of an attribute. InputError for a missing column, an empty id or value, a row that
+    comes twice, or more than MAX_SLICES values.
     """
 
     def __init__(self, table: pa.Table) -> None:
-        super().__init__(table, "query_attributes")
-        rows = table.group_by(table.column_names).aggregate([([], "count_all")])
-        if rows.num_rows < table.num_rows:
-            twice = rows.filter(pc.greater(rows.column("count_all"), 1)).column("query_id")[0]
-            again = table.num_rows - rows.num_rows
-            raise InputError(f"{self.where}: {again:,} row(s) are repeated, e.g. of query_id={twice}; remove them")
-        values = table.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
-        if values.num_rows > MAX_SLICES:
-            example = f"{values['attribute'][0]}={values['value'][0]}"
-            raise InputError(f"{self.where}: {values.num_rows:,} slices, e.g. {example}, more than {MAX_SLICES:,}")
+        where, has = "query_attributes", table.column_names
+        key = [name for name in ("dataset", "query_id") if name in has]
+        names = [name for name in has if name not in (*key, "evaluated_on", "evaluation_id")]
+        if "query_id" not in key or not names or len({"attribute", "value"}.intersection(names)) == 1:
+            raise InputError(
+                f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
+                "for each attribute, named after it"
+            )
+        columns = {name: ids(table, name, where) for name in key}
+        if "attribute" in names:
+            super().__init__(
+                pa.table(columns | {name: table[name].cast(pa.string()) for name in ("attribute", "value")}), where
+            )
+        else:
+            parts = []
+            for name in names:
+                of_name, values = pa.array([name] * len(table), pa.string()), table[name].cast(pa.string())
+                part = pa.table({**columns, "attribute": of_name, "value": values})
+                parts.append(part.filter(pc.is_valid(values)))
+            super().__init__(pa.concat_tables(parts), where)
+        rows = self.table.group_by(self.table.column_names).aggregate([([], "count_all")])
+        if len(rows) < len(self.table):
+            twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"][0]
+            again = len(self.table) - len(rows)
+            raise InputError(f"{where}: {again:,} row(s) are repeated, e.g. of query_id={twice}; remove them")
+        slices = self.table.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
+        if len(slices) > MAX_SLICES:
+            example = f"{slices['attribute'][0]}={slices['value'][0]}"
+            raise InputError(f"{where}: {len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
 
     def masks(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Iterator[Slice]:
         """The slices of a dataset, those of each attribute by value; queries that are not `there` are in none."""
-        table, numbers = self._of(dataset, queries, there)
-        for attribute in sorted(set(self.table.column("attribute").unique().to_pylist())):
-            has = np.asarray(pc.equal(table.column("attribute"), attribute))
-            own, values = numbers[has], table.column("value").filter(pa.array(has)).combine_chunks().dictionary_encode()
+        table, query = self._of(dataset, queries, there)
+        for attribute in sorted(self.table["attribute"].unique().to_pylist()):
+            has = np.asarray(pc.equal(table["attribute"], attribute))
+            own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
             codes, names = np.asarray(values.indices), values.dictionary.to_pylist()
             rest = there.copy()
             rest[own] = False
@@ -101,33 +129,32 @@ class Attributes(_OfQueries):
 
 
 class Weights(_OfQueries):
-    """QUERY_WEIGHTS: query_id, weight.
+    """The weights of QUERY_WEIGHTS.
 
-    Raises InputError for an empty id, a query with two weights, or a weight outside its range.
+    InputError for a missing column, an empty id, a query with two weights, or a weight outside its range.
     """
 
     def __init__(self, table: pa.Table) -> None:
-        super().__init__(table, "query_weights")
-        weight = np.asarray(pc.fill_null(table.column("weight"), np.nan), np.float64)
+        where, has = "query_weights", table.column_names
+        if not {"query_id", "weight"} <= {*has}:
+            raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight")
+        key = {name: ids(table, name, where) for name in ("dataset", "query_id") if name in has}
+        super().__init__(pa.table(key | {"weight": numbers(table, "weight", where)}), where)
+        weight = np.asarray(pc.fill_null(self.table["weight"], np.nan))
         bad = ~((weight >= LEAST_WEIGHT) & (weight <= MOST_WEIGHT))
         if bad.any():
-            example = table.column("query_id")[int(np.argmax(bad))]
             raise InputError(
-                f"{self.where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {LEAST_WEIGHT:g} to "
-                f"{MOST_WEIGHT:g}, e.g. of query_id={example}; correct them, or leave these queries out"
+                f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {LEAST_WEIGHT:g} to "
+                f"{MOST_WEIGHT:g}, e.g. of query_id={self.table['query_id'][int(np.argmax(bad))]}; correct them"
             )
-        key = [name for name in ("dataset", "query_id") if name in table.column_names]
-        rows = table.group_by(key).aggregate([([], "count_all")])
-        twice = rows.filter(pc.greater(rows.column("count_all"), 1))
-        if twice.num_rows:
-            raise InputError(
-                f"{self.where}: {twice.num_rows:,} queries have more than one weight, e.g. "
-                f"query_id={twice['query_id'][0]}; give each query one"
-            )
+        rows = self.table.group_by(self.key).aggregate([([], "count_all")])
+        twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"]
+        if len(twice):
+            raise InputError(f"{where}: {len(twice):,} queries have more than one weight, e.g. query_id={twice[0]}")
 
     def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
         """The weight of every query of a dataset, NaN where it has none."""
-        table, numbers = self._of(dataset, queries, there)
-        found = np.full(len(queries), np.nan)
-        found[numbers] = np.asarray(table.column("weight"))
-        return found
+        table, query = self._of(dataset, queries, there)
+        vector = np.full(len(queries), np.nan)
+        vector[query] = np.asarray(table["weight"])
+        return vector

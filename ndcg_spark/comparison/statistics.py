@@ -1,4 +1,4 @@
-"""The statistics of paired differences, as functions of numbers and arrays. No Spark, no table.
+"""The statistics of paired differences, as functions of numbers and arrays.
 
 Which test and why: Urbano, Lima and Hanjalic (SIGIR 2019) measured that the paired t test keeps its level on
 scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not; `COMPARING.md` has the numbers.
@@ -16,6 +16,8 @@ from scipy.special import betaincinv, stdtr, stdtrit
 
 Numbers = NDArray[np.float64]
 
+#: How p values can be adjusted for their number.
+CORRECTIONS = ("holm", "bonferroni", "bh", "none")
 #: The power at which a difference counts as detectable.
 POWER = 0.8
 #: With fewer changed queries the row is flagged.
@@ -37,6 +39,8 @@ class PairedTest:
     interval_high: Any
     effect_size: Any
     minimum_detectable: Any
+    #: The largest difference, of either sign, in the interval of 1 - 2 alpha.
+    largest: Any
 
 
 def paired_t(
@@ -50,9 +54,8 @@ def paired_t(
     n, mean, deviation = (np.asarray(each, np.float64) for each in (n, mean, deviation))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
     answers = (n >= 2) & (freedom > 0) & (deviation > 0) & np.isfinite(deviation)
-    freedom = np.where(answers, freedom, np.nan)
-    spread = np.where(answers, deviation, np.nan)
-    error = spread / np.sqrt(np.where(answers, n, np.nan))
+    freedom, n, spread = (np.where(answers, each, np.nan) for each in (freedom, n, deviation))
+    error = spread / np.sqrt(n)
     quantile = stdtrit(freedom, 1 - alpha / 2)
     return PairedTest(
         2 * stdtr(freedom, -np.abs(mean / error)),
@@ -60,41 +63,40 @@ def paired_t(
         mean + quantile * error,
         mean / spread,
         (quantile + stdtrit(freedom, POWER)) * error,
+        np.abs(mean) + stdtrit(freedom, 1 - alpha) * error,
     )
 
 
-def weighted_error(n: ArrayLike, squares: ArrayLike, weight: ArrayLike) -> Numbers:
-    """The standard error of a weighted mean difference, as weighted least squares with HC1 gives it.
+def weighted_error(apart: Numbers, weights: Numbers) -> float:
+    """The standard error of the weighted mean of differences, as weighted least squares with HC1 gives it."""
+    n, total = len(apart), float(np.sum(weights))
+    squares = np.sum((weights * (apart - np.sum(weights * apart) / total)) ** 2)
+    return float(np.sqrt(n / (n - 1) * squares)) / total if n > 1 else float("nan")
 
-    `squares` is the sum of weight^2 (difference - weighted mean)^2, `weight` the sum of the weights. nan for n < 2.
+
+def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
+    """P values adjusted for their number; nan stays nan and does not count.
+
+    `holm` (1979) and `bonferroni` bound the chance of any false alarm, `bh` (Benjamini and Hochberg 1995) the expected
+    share of false alarms; `none` leaves them as they are.
     """
-    n, squares, weight = (np.asarray(each, np.float64) for each in (n, squares, weight))
-    small = np.where(n > 1, n / np.where(n > 1, n - 1, 1), np.nan)
-    return np.asarray(np.sqrt(small * squares) / weight)
+    result = np.array(p_values, np.float64)
+    tested = np.flatnonzero(~np.isnan(result))
+    order = tested[np.argsort(result[tested], kind="stable")]
+    ascending, rank, count = result[order], np.arange(1, len(order) + 1), len(order)
+    if correction == "holm":
+        ascending = np.maximum.accumulate(ascending * (count + 1 - rank))
+    elif correction == "bh":
+        ascending = np.minimum.accumulate((ascending * count / rank)[::-1])[::-1]
+    elif correction == "bonferroni":
+        ascending = ascending * count
+    result[order] = np.minimum(ascending, 1.0)
+    return result
 
 
 def holm(p_values: ArrayLike) -> Numbers:
-    """Adjusted p values of Holm (1979): the chance of any false alarm among them stays below alpha. nan stays nan."""
-    return _adjusted(p_values, _holm)
-
-
-def benjamini_hochberg(p_values: ArrayLike) -> Numbers:
-    """Adjusted p values of Benjamini and Hochberg (1995): the expected share of false alarms. nan stays nan."""
-    return _adjusted(p_values, _benjamini_hochberg)
-
-
-def bonferroni(p_values: ArrayLike) -> Numbers:
-    """P values times their number. nan stays nan."""
-    return _adjusted(p_values, lambda ascending: ascending * len(ascending))
-
-
-def unadjusted(p_values: ArrayLike) -> Numbers:
-    """The p values as they are."""
-    return np.array(p_values, np.float64)
-
-
-#: How p values can be adjusted for their number, by the name of the correction.
-CORRECTIONS = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg, "none": unadjusted}
+    """As `adjusted`."""
+    return adjusted(p_values, "holm")
 
 
 def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
@@ -105,36 +107,6 @@ def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
     return float(betaincinv(count + 1, n - count, 1 - alpha)) if count < n else 1.0
 
 
-def queries_needed(n: float, detectable: float, wanted: float) -> float:
-    """How many queries are needed to detect a difference of `wanted`, if n queries detect one of `detectable`."""
-    return n * (detectable / wanted) * (detectable / wanted)
-
-
-def doubts_of_weights(effective: float, largest_share: float) -> list[str]:
-    """The flags that say why weights make a mean depend on few queries, if any."""
-    few = ["few_effective"] if effective < FEWEST_EFFECTIVE else []
-    return [*few, *(["one_weighs_much"] if largest_share > LARGEST_SHARE else [])]
-
-
 def is_doubted(flags: Collection[str]) -> bool:
     """Whether the interval of a comparison with these flags proves nothing."""
     return not DOUBTS.isdisjoint(flags)
-
-
-def _adjusted(p_values: ArrayLike, adjust: Any) -> Numbers:
-    adjusted = np.array(p_values, np.float64)
-    tested = ~np.isnan(adjusted)
-    order = np.argsort(adjusted[tested], kind="stable")
-    back = np.empty(len(order), np.int64)
-    back[order] = np.arange(len(order))
-    adjusted[tested] = np.minimum(adjust(adjusted[tested][order]), 1.0)[back]
-    return adjusted
-
-
-def _holm(ascending: Numbers) -> Numbers:
-    return np.maximum.accumulate(ascending * np.arange(len(ascending), 0, -1))
-
-
-def _benjamini_hochberg(ascending: Numbers) -> Numbers:
-    count = len(ascending)
-    return np.minimum.accumulate((ascending * count / np.arange(1, count + 1))[::-1])[::-1]

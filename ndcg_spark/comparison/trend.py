@@ -6,8 +6,21 @@ CUSUM (Page 1954) detects a change of the level that no single night shows, and 
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
+from ndcg_spark.comparison.comparable import convention_key, fingerprint
+from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.convention.measures import COLUMNS, written
+from ndcg_spark.convention.parsing import columns_of, measure_set_in
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.read import read_dataset_scores
+from ndcg_spark.nights.select import nights_of_dataset, unpublished
+from ndcg_spark.text import unknown_name
+
+#: What can be followed from night to night.
+MEASURES = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate", *COLUMNS)
 #: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least LEAST.
 WINDOW, LEAST = 28, 7
 #: How far from the median a night may be, in standard deviations, estimated from the MAD as for normal values.
@@ -17,10 +30,10 @@ FLOOR = 0.005
 #: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
-#: The drop since the anchor is that between medians of LEVEL nights, so that it takes more than one bad night.
-LEVEL = 7
-#: How large that drop may be by default.
-ALLOWED_DROP = 0.02
+
+#: A night, and a row of its dataset scores; and all of its rows.
+_Scored = tuple[Night, Mapping[str, Any]]
+_Night = tuple[Night, Sequence[Mapping[str, Any]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +49,7 @@ class NightScore:
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """Why a night stands out: `low`, `high`, `drop`, `level_fell` or `level_rose`, and a sentence with the numbers."""
+    """Why a night stands out: `low`, `high`, `level_fell` or `level_rose`, and a sentence with the numbers."""
 
     code: str
     words: str
@@ -44,12 +57,11 @@ class Flag:
 
 @dataclasses.dataclass(frozen=True)
 class Band:
-    """Where the score of a night is expected: the median of the comparable nights before, and the distance from it."""
+    """Where the score of a night is expected: the median of so many comparable nights before, and the distance."""
 
     median: float
     low: float
     high: float
-    #: How many nights the median is taken over.
     nights: int
 
 
@@ -85,33 +97,22 @@ def last_stretch(points: Sequence[Point]) -> list[Point]:
     return [point for point in points if point.stretch == points[-1].stretch]
 
 
-def trend(
-    nights: Sequence[NightScore],
-    allowed_drop: float = ALLOWED_DROP,
-    anchor: str | None = None,
-    floor: float = FLOOR,
-) -> list[Point]:
+def trend(nights: Sequence[NightScore], floor: float = FLOOR) -> list[Point]:
     """The nights, which come by date, with their breaks, the band that each is compared with, and its flags.
 
-    Nights with the same convention and judgments are comparable, even if others lie between them. `anchor` is the date
-    from which drops and levels are counted; without it, each convention and set of judgments is anchored at its first
-    nights. `floor` is the smallest distance from the median that is flagged: three standard deviations at least.
+    Nights with the same convention and judgments are comparable, even if others lie between them. `floor` is the
+    smallest distance from the median that is flagged: three standard deviations at least.
     """
     points: list[Point] = []
-    known: dict[tuple[str, str], list[NightScore]] = {}
-    cusums: dict[tuple[str, str], _Cusum] = {}
+    known: dict[tuple[str, str], _Cusum] = {}
     for at, night in enumerate(nights):
         before = nights[at - 1] if at else night
         breaks = [name for name in ("convention", "judgments") if getattr(before, name) != getattr(night, name)]
-        alike = known.setdefault((night.convention, night.judgments), [])
-        cusum = cusums.setdefault((night.convention, night.judgments), _Cusum(floor / _DEVIATIONS))
-        band = _band([other.value for other in alike[-WINDOW:] if other.value is not None], floor)
+        cusum = known.setdefault((night.convention, night.judgments), _Cusum(floor / _DEVIATIONS))
+        band = _band(cusum.nights[-WINDOW:], floor)
         flags = []
         if night.value is not None:
-            alike.append(night)
-            flags = [*_outlier(night.value, band), *_drop(alike, allowed_drop, anchor)]
-            if anchor is None or night.date >= anchor:
-                flags += cusum.flags(night.date, night.value)
+            flags = [*_outlier(night.value, band), *cusum.flags(night.date, night.value)]
         stretch = (points[-1].stretch if points else 0) + bool(breaks)
         points.append(Point(night.date, night.value, tuple(breaks), band, tuple(flags), stretch, cusum.level))
     return points
@@ -122,6 +123,7 @@ class _Cusum:
     """The sums of deviations from a level, downwards and upwards, of one set of comparable nights."""
 
     least_deviation: float
+    nights: list[float] = dataclasses.field(default_factory=list)
     #: The first nights of the level.
     reference: list[float] = dataclasses.field(default_factory=list)
     #: By the sign of the deviation: the sum, and the nights since it was last 0.
@@ -134,6 +136,7 @@ class _Cusum:
 
     def flags(self, date: str, value: float) -> list[Flag]:
         """Add the next night. Returns a flag if it shows that the level has changed; then a new reference begins."""
+        self.nights.append(value)
         if self.level is not None:
             self.after.append(value)
             self.level = Level(self.level.since, statistics.fmean(self.after) - self.before)
@@ -176,13 +179,118 @@ def _outlier(value: float, band: Band | None) -> list[Flag]:
     return [Flag(code, f"{value:.4f} is {side} {usual}")]
 
 
-def _drop(nights: Sequence[NightScore], allowed: float, anchor: str | None) -> list[Flag]:
-    """A flag for the drop of the last nights' level since the anchor, if that is more than allowed."""
-    known = [each for each in nights if anchor is None or each.date >= anchor]
-    if len(known) < 2 * LEVEL:
-        return []
-    first, last = (statistics.median(each.value or 0.0 for each in part) for part in (known[:LEVEL], known[-LEVEL:]))
-    if first - last <= allowed:
-        return []
-    since = f"{first:.4f}, that of {LEVEL} nights from {known[0].date}"
-    return [Flag("drop", f"the median of {LEVEL} nights, {last:.4f}, is {first - last:.4f} below {since}")]
+@dataclasses.dataclass(frozen=True)
+class TrendRequest:
+    """Which trends are requested."""
+
+    dataset: str | None = None
+    run: str | None = None
+    #: The runs to show; all if none is named.
+    runs: Collection[str] = ()
+    #: A text like `ndcg@10,judged_rate`; None for the headline of the newest night. The headline's cutoff is also used
+    #: for a measure without one, if the night has a value there.
+    measures: str | None = None
+    #: How many of the newest nights are shown; the statistics use all nights.
+    last: int = 60
+    #: The smallest distance from the median that is flagged.
+    floor: float = FLOOR
+
+
+@dataclasses.dataclass(frozen=True)
+class TrendLine:
+    """The trend of one run and measure at one cutoff."""
+
+    dataset: str
+    run: str
+    measure: str
+    cutoff: int | None
+    points: Sequence[Point]
+    #: For each point: how many queries it is a mean of, the verdict on its night, if there is one, and the reason why
+    #: somebody accepted the night, if anybody did.
+    queries: Sequence[int]
+    verdicts: Sequence[str | None]
+    accepted: Sequence[str | None] = ()
+    #: The notes on the night of each point.
+    notes: Sequence[Sequence[str]] = ()
+
+
+def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str]]:
+    """The requested trends, by dataset, run, and measure in the order of the request; only of nights with the run.
+
+    And a sentence for each night that is missing.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no night, or no such dataset, run, measure or cutoff.
+    StorageError
+        The output cannot be read.
+    """
+    nights, missing = read_again_if_replaced(lambda: _read(output, request.dataset))
+    # Once for all runs: there may be thousands, each a few rows of every night.
+    series: dict[str, dict[tuple[str, Cutoff], list[_Scored]]] = {}
+    for night, rows in nights:
+        of_dataset = series.setdefault(night.dataset, {})
+        for row in rows:
+            of_dataset.setdefault((row["run"], row["cutoff"]), []).append((night, row))
+    runs = {run for of_dataset in series.values() for run, _ in of_dataset}
+    if request.run is not None and request.run not in runs:
+        raise unknown_name("run", "run", request.run, runs)
+    found = []
+    for dataset, of_dataset in series.items():
+        measures = _measures(request.measures, [each for each in nights if each[0].dataset == dataset])
+        names = {run for run, _ in of_dataset if request.run in (None, run) and run in (request.runs or {run})}
+        found += [
+            _line(of_dataset[run, cutoff], run, measure, cutoff, request)
+            for run in sorted(names)
+            for measure, cutoff in measures
+            if (run, cutoff) in of_dataset
+        ]
+    return [line for line in found if line.points], missing
+
+
+def _read(output: str, dataset: str | None) -> tuple[list[_Night], list[str]]:
+    """The nights of a dataset, or of all, each with its rows of DATASET_SCORES; and which are missing."""
+    known = committed(output)
+    nights = nights_of_dataset(known, output, dataset)
+    return list(zip(nights, read_dataset_scores(nights), strict=True)), unpublished(known, dataset)
+
+
+def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, request: TrendRequest) -> TrendLine:
+    scores = []
+    for night, row in scored:
+        judgments = str(fingerprint(night.record, "judgments", night.dataset))
+        scores.append(NightScore(night.evaluated_on, row[measure], convention_key(night.record), judgments))
+    points, last = trend(scores, request.floor)[-request.last :], scored[-request.last :]
+    queries, records = [row["queries"] for _, row in last], [night.record for night, _ in last]
+    verdicts = [(record.get("verdict") or {}).get("verdict") for record in records]
+    accepted = [(record.get("accepted") or {}).get("reason") for record in records]
+    notes = [[note["text"] for note in record.get("notes", ())] for record in records]
+    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted, notes)
+
+
+def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
+    """The measures and cutoffs from a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
+    known = {format_cutoff(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
+    night, newest = nights[-1]
+    asked = measure_set_in(night.record.get("configuration") or {})
+    headline = written(*asked.headline([row["cutoff"] for row in newest]))
+    found = []
+    for measure, cutoff in columns_of(text or headline, MEASURES):
+        if cutoff != "each" and cutoff not in known:
+            raise ConfigurationError(
+                f"measures: {measure}@{cutoff} was not evaluated; the cutoffs are {', '.join(known)}"
+            )
+        chosen = asked.main_cutoff(measure, _cutoffs(newest, measure)) if cutoff == "each" else known[cutoff]
+        if measure != "ndcg" and not any(chosen in _cutoffs(rows, measure) for _, rows in nights):
+            raise ConfigurationError(
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; ndcg-spark nights "
+                "OUTPUT --format csv shows what was"
+            )
+        found.append((measure, chosen))
+    return list(dict.fromkeys(found))
+
+
+def _cutoffs(rows: Iterable[Mapping[str, Any]], measure: str) -> list[Cutoff]:
+    """The cutoffs at which a measure has a value."""
+    return [row["cutoff"] for row in rows if row.get(measure) is not None]

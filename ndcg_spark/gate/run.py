@@ -154,9 +154,7 @@ class _Judging(NamedTuple):
         high, own, dataset = row["interval_high"], sides.own, self.tonight.dataset
         if self.attributes is None or (row["difference"] or 0.0) >= 0 or (high is not None and high >= 0):
             return []
-        apart = own.scores(row["run"]) - sides.baseline.scores(row["baseline"])
-        if sides.only is not None:
-            apart[~sides.only] = np.nan
+        apart = sides.apart(row["run"], row["baseline"])
         if row["weight_effective_n"] is not None and self.weights is not None:
             apart *= self.weights.vector(dataset, own.queries, own.there())
         paired, total = ~np.isnan(apart), np.nansum(apart)

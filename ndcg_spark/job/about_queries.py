@@ -68,9 +68,4 @@ def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: s
 
 
 def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:
-    from ndcg_spark.comparison.tables import attributes_of, weights_of
-
-    return (
-        None if attributes is None else attributes_of(attributes),
-        None if weights is None else weights_of(weights),
-    )
+    return None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)

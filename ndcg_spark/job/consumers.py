@@ -79,9 +79,10 @@ class InlineComparison:
     def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
         """Compare the scores, also in slices, and store the comparison in `result`."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
+        from ndcg_spark.comparison.api import sources
         from ndcg_spark.comparison.compare import Compared
         from ndcg_spark.comparison.options import ComparisonOptions
-        from ndcg_spark.comparison.tables import attributes_of, sources
+        from ndcg_spark.comparison.slices import Attributes
 
         # The columns that are compared, each at the cutoffs that were requested for it.
         names = dict.fromkeys(name for name, _ in self.measure_set.pairs)
@@ -89,6 +90,6 @@ class InlineComparison:
             MEASURES[name].column: self.measure_set.cutoffs_of(name) for name in names
         } or {"ndcg": None}
         rows = scores.select(*_COMPARED, *measures).toArrow()
-        sliced = None if attributes is None else attributes_of(attributes.toArrow())
+        sliced = None if attributes is None else Attributes(attributes.toArrow())
         compared = Compared(ComparisonOptions(measures), [self.baseline], attributes=sliced)
         self.result = compared.with_sources(sources(rows, list(measures), "query_scores"))

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import background
-from ndcg_spark.comparison.trend import ALLOWED_DROP, FLOOR
-from ndcg_spark.comparison.trend_data import TrendRequest, lines
+from ndcg_spark.comparison.trend import FLOOR, TrendRequest, lines
 from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
@@ -38,14 +37,12 @@ def trend(
     run: str | None = None,
     measures: str | None = None,
     last: int = 60,
-    since: _Date = None,
-    max_drop: float = ALLOWED_DROP,
     floor: float = FLOOR,
 ) -> "pd.DataFrame":
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
-    headline of the newest night; `last` nights are shown, and statistics use all; `since` is the date of an anchor.
+    headline of the newest night; `last` nights are shown, and statistics use all.
 
     Returns
     -------
@@ -59,7 +56,7 @@ def trend(
     StorageError
         The output cannot be read.
     """
-    request = TrendRequest(dataset, run, (), measures, last, _text(since), max_drop, floor)
+    request = TrendRequest(dataset, run, (), measures, last, floor)
     return trend_view(*lines(str(output), request)).to_pandas()
 
 

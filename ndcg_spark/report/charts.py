@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.trend_data import TrendLine
+from ndcg_spark.comparison.trend import TrendLine
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.trends import best_runs
@@ -21,7 +21,7 @@ Chart = dict[str, Any]
 _MARK = re.compile(r'<(\w+) aria-label="([^"<>]*)" role="graphics-symbol" ([^<>]*)/>')
 _NOISE = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"<>]*"| opacity="1"| font-family="sans-serif"')
 #: The mark of a night that stands out; any other flag is a square.
-_FLAGS = {"low": "triangle-down", "high": "triangle-up", "drop": "diamond"}
+_FLAGS = {"low": "triangle-down", "high": "triangle-up"}
 #: Signs and shapes say the same as the colours, which differ for the colour-blind too (Okabe and Ito).
 _COLOUR, _POINT = 0, 1
 SIDES = {

@@ -39,7 +39,9 @@ def print_compared(
     """
 
     def tables() -> list[TextTable]:
-        paper = compared_paper_table(found.rows, options.correction, options.names) if style == "latex" else None
+        paper = (
+            compared_paper_table(found.rows, options.correction, list(options.measures)) if style == "latex" else None
+        )
         return [*([paper] if paper else []), *_tables(found, style, options, order, top)]
 
     print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.comparison.statistics import paired_t
-from ndcg_spark.comparison.trend_data import TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import columns_of, measure_set_in

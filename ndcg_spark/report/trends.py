@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.trend import Level, Point, last_stretch
-from ndcg_spark.comparison.trend_data import TrendLine
+from ndcg_spark.comparison.trend import Level, Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.sorting import best_first

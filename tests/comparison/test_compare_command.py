@@ -213,11 +213,11 @@ def test_what_is_pasted_has_intervals_in_numbers(folder, style):
         (
             ["--baseline", "old", "--correction", "tukey"],
             2,
-            "correction: unknown correction 'tukey'; choose holm, bonferroni, bh, none",
+            "correction: unknown 'tukey'; choose holm, bonferroni, bh, none",
         ),
         (["--baseline", "old", "--slices", "nowhere.csv"], 3, "query_attributes: "),
         (["--baseline", "old", "--slices", "old.run"], 3, "has no ending of a format"),
-        (["--baseline", "old", "--weights", "slices.csv"], 3, "query_weights: 1 column(s) missing, weight"),
+        (["--baseline", "old", "--weights", "slices.csv"], 3, "give query_id and weight"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -1,27 +1,20 @@
-"""Comparisons from tables to rows."""
+"""Comparisons from tables to rows, beside those of pandas, scipy and statsmodels."""
 
 import datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from paired import NIGHT, attributes, compare_rows, compared, pairs_of, scores, weights
 from scipy import stats
 
-from ndcg_spark.comparison import statistics
+from ndcg_spark import compare
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
 BEFORE = datetime.date(2026, 11, 19)
 MANY = 400
-
-
-def of_run(found, run, **more):
-    """The one row of a run, on all queries and without weights unless `more` says otherwise."""
-    wanted = {"run": run, "attribute": None, "value": None, **more}
-    same = [row for row in found if all(row[name] == value for name, value in wanted.items())]
-    assert len(same) == 1, found
-    return same[0]
 
 
 def checked_with_scipy(row, run, baseline):
@@ -30,30 +23,101 @@ def checked_with_scipy(row, run, baseline):
     low, high = expected.confidence_interval(0.95)
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
     assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-12, abs=1e-14)
-    assert row["difference"] == pytest.approx(np.mean(run) - np.mean(baseline), rel=1e-10, abs=1e-15)
-    assert [row["mean"], row["baseline_mean"]] == pytest.approx([np.mean(run), np.mean(baseline)], rel=1e-12)
-    assert row["relative_difference"] == pytest.approx(np.mean(run) / np.mean(baseline) - 1, rel=1e-9)
 
 
-def test_a_comparison_is_that_of_scipy_and_counts_wins_and_losses():
-    baseline, run = pairs_of("normal", MANY, 0)
-    run[:3] = baseline[:3] + np.array([1e-10, 0.0, -0.25])
-    rows = compare_rows(scores({"old": baseline, "new": run}, dataset="d", evaluated_on=NIGHT), "old")
-    assert [list(row) for row in rows] == [COMPARISONS.names]
-    checked_with_scipy(rows[0], run, baseline)
-    apart = run - baseline
-    assert rows[0] | {"wins": (apart > 1e-9).sum(), "losses": (apart < -1e-9).sum()} == rows[0]
-    assert rows[0] | {"ties": 2, "changed_queries": MANY - 2, "large_losses": (apart <= -0.2).sum()} == rows[0]
-    assert rows[0]["large_losses"] >= 1
-    keys = {"dataset": "d", "evaluated_on": NIGHT, "run": "new", "baseline": "old", "baseline_night": None}
-    assert rows[0] | {**keys, "measure": "ndcg", "cutoff": 10, "flags": [], "queries": MANY} == rows[0]
+def checked_with_weights(row, apart, weight):
+    """That a row is what weighted least squares say, with fewer degrees of freedom than statsmodels has."""
+    api = pytest.importorskip("statsmodels.api", reason="needs statsmodels: pip install --group parity")
+    fitted = api.WLS(apart, np.ones(len(apart)), weights=weight).fit(cov_type="HC1", use_t=True)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    low, high = fitted.params[0] + fitted.bse[0] * stats.t.ppf([0.025, 0.975], effective - 1)
+    assert row["weight_effective_n"] == pytest.approx(effective)
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(fitted.tvalues[0]), effective - 1), rel=1e-10)
+    assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
+    """Two cutoffs, runs that lack queries, slices by two attributes, of which some queries have none, and weights."""
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="needs statsmodels")
+    chance, queries = np.random.default_rng(seed), [f"q{at}" for at in range(60)]
+    frames, tables = {}, []
+    for cutoff in (5, 10, None):
+        frame = pd.DataFrame(chance.random((60, 3)).round(1), index=queries, columns=["a", "b", "old"])
+        frames[cutoff] = frame.mask(chance.random(frame.shape) < 0.1)
+        tables.append(scores({run: frames[cutoff][run].dropna().to_dict() for run in frame}, cutoff=cutoff))
+    kinds = {query: {"kind": str(chance.choice(["x", "y"]))} for query in queries[:50]}
+    kinds |= {query: {"kind": ["x", "y"], "size": "s"} for query in queries[:12]}
+    weight = pd.Series(chance.uniform(0.5, 2, 55), index=queries[:55])
+    found = compare_rows(
+        pa.concat_tables(tables), "old", attributes=attributes(kinds), weights=weights(list(weight)), correction="bh"
+    )
+    slices = {(None, None): set(queries), ("kind", "(none)"): {*queries[50:]}, ("size", "s"): {*queries[:12]}}
+    slices |= {("size", "(none)"): {*queries[12:]}}
+    for value in "xy":
+        slices["kind", value] = {query for query, of in kinds.items() if value in of["kind"]}
+    assert len(found) == 3 * 2 * len(slices) * 2
+    for row in found:
+        frame = frames[row["cutoff"]].loc[sorted(slices[row["attribute"], row["value"]], key=queries.index)]
+        is_weighted = row["weight_effective_n"] is not None
+        frame = frame.loc[frame.index.isin(weight.index)] if is_weighted else frame
+        both = frame[[row["run"], "old"]].dropna()
+        run, old = both[row["run"]].to_numpy(), both["old"].to_numpy()
+        known = {
+            "queries": len(both),
+            "unpaired_queries": int(frame[[row["run"], "old"]].isna().sum(axis=1).eq(1).sum()),
+        }
+        known |= {"wins": (run - old > 1e-9).sum(), "losses": (old - run > 1e-9).sum()}
+        assert row | known | {"changed_queries": known["wins"] + known["losses"]} == row
+        assert row["ties"] == known["queries"] - row["changed_queries"]
+        of_each = weight[both.index] if is_weighted else None
+        means = [np.average(values, weights=of_each) for values in (run, old, run - old)]
+        assert [row["mean"], row["baseline_mean"], row["difference"]] == pytest.approx(means, rel=1e-12, abs=1e-15)
+        assert row["relative_difference"] == pytest.approx(means[2] / means[1], rel=1e-9)
+        is_small = row["attribute"] is not None and len(both) < 10
+        assert (row["p_value"] is None, "below_min_queries" in row["flags"]) == (is_small, is_small)
+        if is_small:
+            continue
+        if is_weighted:
+            checked_with_weights(row, run - old, of_each.to_numpy())
+        else:
+            checked_with_scipy(row, run, old)
+            assert row["effect_size"] == pytest.approx((run - old).mean() / (run - old).std(ddof=1))
+            assert row["p_randomization"] == pytest.approx(row["p_value"], abs=0.1)
+            is_doubted = (row["p_value"] < 0.05) != (row["p_randomization"] < 0.05)
+            assert ("doubt" in row["flags"]) == is_doubted
+        if row["conclusion"] in ("better", "worse"):
+            assert row["p_decides"] < 0.05
+            assert (row["conclusion"] == "better") == (row["difference"] > 0)
+    for cutoff in frames:
+        for is_weighted in (False, True):
+            kind = [row for row in found if row["cutoff"] == cutoff and row["p_value"] is not None]
+            kind = [row for row in kind if (row["weight_effective_n"] is not None) == is_weighted]
+            larger = [max(row["p_value"], row["p_randomization"] or 0) for row in kind]
+            for name, p_values in (("p_adjusted", [row["p_value"] for row in kind]), ("p_decides", larger)):
+                expected = multitest.multipletests(p_values, method="fdr_bh")[1]
+                assert [row[name] for row in kind] == pytest.approx(list(expected), rel=1e-12)
+            assert {row["family_size"] for row in kind} == {len(kind)}
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])
+def test_random_pairs_are_those_of_scipy_however_few_or_many(kind):
+    pairs = {n: pairs_of(kind, n, 13) for n in (1, 2, 3, 5, 10, 30, 100, 500)}
+    tables = [scores({"old": old, "new": new}, dataset=f"{n:03}") for n, (old, new) in pairs.items()]
+    rows = compare_rows(pa.concat_tables(tables), "old")
+    for (old, new), row in zip(pairs.values(), rows, strict=True):
+        if len(old) > 1 and np.ptp(new - old) > 0:
+            checked_with_scipy(row, new, old)
+    # Differences far from zero keep their digits.
+    (row,) = compare_rows(scores({"old": old, "new": new + 1e5}), "old")
+    checked_with_scipy(row, new + 1e5, old)
 
 
 def test_the_example_of_the_guide_is_as_it_is_worked_out_there():
     old = [0.50, 0.40, 0.90, 0.10, 0.60, 0.70, 0.30, 0.80]
     new = [0.65, 0.45, 0.90, 0.30, 0.50, 0.80, 0.35, 0.95]
-    named = {name: dict(zip("abcdefgh", values, strict=True)) for name, values in (("old", old), ("new", new))}
-    (row,) = compare_rows(scores(named), "old")
+    (row,) = compare_rows(scores({"old": old, "new": new}), "old")
+    assert list(row) == COMPARISONS.names
     assert (row["wins"], row["ties"], row["losses"], row["flags"]) == (6, 1, 1, ["few_changed"])
     printed = {"difference": 0.0750, "effect_size": 0.7783, "minimum_detectable": 0.1111, "p_value": 0.0636}
     interval = {"interval_low": -0.0056, "interval_high": 0.1556}
@@ -62,71 +126,24 @@ def test_the_example_of_the_guide_is_as_it_is_worked_out_there():
     assert (row["family_size"], row["conclusion"]) == (1, "cannot_tell")
 
 
-def test_many_runs_and_cutoffs_are_adjusted_together():
-    chance = np.random.default_rng(1)
-    baseline = chance.random(MANY)
-    runs = {f"r{at}": baseline + chance.normal(0.01 * at, 0.1, MANY) for at in range(8)}
-    tables = [scores({"old": baseline, **runs}, cutoff=cutoff) for cutoff in (5, 10, None)]
-    rows = compare_rows(pa.concat_tables(tables), "old")
-    assert [(row["run"], row["cutoff"]) for row in rows] == [(run, cutoff) for cutoff in (5, 10, None) for run in runs]
-    for row in rows:
-        checked_with_scipy(row, runs[row["run"]], baseline)
-    # Every cutoff is a family of its own.
-    for cutoff in (5, 10, None):
-        family = [row for row in rows if row["cutoff"] == cutoff]
-        assert {row["family_size"] for row in family} == {8}
-        expected = statistics.holm([row["p_value"] for row in family])
-        assert [row["p_adjusted"] for row in family] == pytest.approx(list(expected), rel=1e-12)
-    only = compare_rows(pa.concat_tables(tables), "old", cutoffs=[None], correction="none")
-    assert [(row["cutoff"], row["p_adjusted"] == row["p_value"]) for row in only] == [(None, True)] * 8
-
-
-def test_any_column_of_numbers_is_a_measure():
-    baseline, run = pairs_of("normal", MANY, 2)
-    table = scores({"old": baseline, "new": run}).rename_columns({"ndcg": "precision"})
-    (row,) = compare_rows(table, "old", measure="precision")
-    assert row["measure"] == "precision"
-    checked_with_scipy(row, run, baseline)
-
-
-def test_differences_far_from_zero_keep_their_digits():
-    baseline, run = pairs_of("normal", MANY, 3)
-    (row,) = compare_rows(scores({"old": baseline, "new": run + 1e5}), "old")
-    checked_with_scipy(row, run + 1e5, baseline)
-
-
 @pytest.mark.parametrize(
     ("apart", "expected"),
     [
         ([0.0] * MANY, {"flags": ["unchanged"], "p_value": 1.0, "interval_low": None, "family_size": None}),
-        (
-            [-0.1] * 60,
-            {"flags": ["no_variation"], "p_value": 2.0**-59, "interval_low": None, "conclusion": "worse"},
-        ),
+        ([-0.1] * 60, {"flags": ["no_variation"], "p_value": 2.0**-59, "interval_low": None, "conclusion": "worse"}),
         ([0.01] * 200 + [0.5, -0.3] * 10, {"flags": []}),
         ([0.1], {"flags": ["too_few"], "p_value": None, "interval_low": None, "difference": pytest.approx(0.1)}),
         ([0.0], {"flags": ["too_few", "unchanged"], "p_value": 1.0, "interval_low": None}),
         ([0.1, -0.3], {"flags": ["few_changed"], "p_randomization": 1.0, "p_decides": 1.0}),
         ([0.0] * 50 + [0.5, -0.1] * 4, {"flags": ["few_changed"]}),
+        ([1e308] * 9, {"mean": None, "difference": None, "p_value": None, "interval_low": None}),
     ],
-    ids=["unchanged", "the same", "skewed", "one", "one unchanged", "two", "few changed"],
+    ids=["unchanged", "the same", "skewed", "one", "one unchanged", "two", "few changed", "huge"],
 )
 def test_what_is_unusual_is_a_flag(apart, expected):
-    baseline = np.full(len(apart), 0.5)
-    (row,) = compare_rows(scores({"old": baseline, "new": baseline + apart}), "old")
+    baseline = np.full(len(apart), -1e308 if apart[0] > 1 else 0.5)
+    (row,) = compare_rows(scores({"old": baseline, "new": baseline + apart if apart[0] < 1 else apart}), "old")
     assert row | expected == row
-
-
-def test_the_larger_p_value_decides_and_where_the_tests_disagree_nothing_is_concluded():
-    chance = np.random.default_rng(5)
-    both = [pairs_of("zeros", 60, seed) for seed in range(40)]
-    runs = {f"r{at}": 0.5 + run - old + chance.normal(0, 0.001, 60) for at, (old, run) in enumerate(both)}
-    found = compare_rows(scores({"old": [0.5] * 60, **runs}), "old", correction="none")
-    for row in found:
-        assert row["p_decides"] == max(row["p_value"], row["p_randomization"])
-        assert ("doubt" in row["flags"]) == ((row["p_value"] < 0.05) != (row["p_randomization"] < 0.05))
-        assert not ("doubt" in row["flags"] and row["conclusion"] != "cannot_tell")
-    assert any("doubt" in row["flags"] for row in found)
 
 
 def test_runs_that_certainly_differ_by_less_than_the_margin_are_the_same():
@@ -146,54 +163,48 @@ def test_random_signs_give_the_same_p_value_whatever_the_order_of_the_rows(kind,
     baseline, run = pairs_of(kind, n, 4)
     table = scores({"old": baseline, "new": run + shift})
     turned = table.take(np.random.default_rng(1).permutation(table.num_rows))
-    one, other = (compare_rows(each, "old", seed=3)[0] for each in (table, turned))
+    one, other = (compare_rows(each, "old")[0] for each in (table, turned))
     assert one["p_randomization"] == pytest.approx(other["p_randomization"], rel=1e-9)
     assert one["p_randomization"] == pytest.approx(one["p_value"], abs=0.05)
+
+
+def test_600_large_losses_are_all_significant():
+    chance = np.random.default_rng(16)
+    baseline = chance.random(30)
+    runs = {f"r{at:03}": np.where(np.arange(30) < 28, baseline * chance.random(30) / 10, baseline) for at in range(600)}
+    rows = compare_rows(scores({"old": baseline, **runs, "same": baseline}), "old")
+    # What did not change is in no family.
+    assert [(row["run"], row["p_adjusted"]) for row in rows if row["family_size"] is None] == [("same", 1.0)]
+    assert {(row["family_size"], row["conclusion"]) for row in rows[:-1]} == {(600, "worse")}
 
 
 # Pairing
 
 
-def test_the_queries_come_in_the_order_of_the_comparisons():
-    first = scores({"old": [0.5, 0.1], "new": [0.1, 0.2]})
-    whole = first.set_column(first.schema.get_field_index("cutoff"), "cutoff", pa.nulls(4, pa.int32()))
-    found = compared(pa.concat_tables([first, whole]), None, "old", queries=1)
-    assert [row["cutoff"] for row in found.rows] == [10, None]
-    assert [(row["cutoff"], row["query_id"]) for row in found.queries] == [
-        (10, "q0"),
-        (10, "q1"),
-        (None, "q0"),
-        (None, "q1"),
+def test_queries_are_named_in_the_order_of_the_comparisons_and_equal_ones_by_their_ids():
+    tables = [
+        scores({"old": [0.5, 0.1, one, other], "new": [0.1, 0.2, 0.0, 0.0]}, cutoff=cutoff)
+        # The order of a sum changes nothing.
+        for cutoff, (one, other) in {10: (0.1 + 0.2, 0.3), None: (0.3, 0.1 + 0.2)}.items()
+    ]
+    found = compared(pa.concat_tables(tables), None, "old", queries=2).queries
+    assert [(row["cutoff"], row["query_id"]) for row in found] == [
+        (cutoff, query) for cutoff in (10, None) for query in ("q0", "q2", "q1")
     ]
 
 
-def test_of_queries_that_lost_the_same_but_for_the_order_of_a_sum_the_first_is_named():
-    for one, other in ((0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2)):
-        table = scores({"old": {"q0": one, "q1": other}, "new": {"q0": 0.0, "q1": 0.0}})
-        assert [row["query_id"] for row in compared(table, None, "old", queries=1).queries] == ["q0"]
-
-
 def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost():
-    tonight = pa.concat_tables(
-        [
-            scores({"a": {"q1": 0.5, "q2": 0.75}, "b": {"q1": 1.0}}, evaluated_on=NIGHT, status="scored"),
-            scores({"a": {"q3": 0.0}}, evaluated_on=NIGHT, status="missing"),
-            scores({"a": {"q5": None}}, evaluated_on=NIGHT, status="no_relevant"),
-        ]
-    )
-    before = pa.concat_tables(
-        [
-            scores({"a": {"q1": 0.25, "q3": 0.5, "q4": 1.0}, "c": {"q1": 0.5}}, evaluated_on=BEFORE, status="scored"),
-            scores({"a": {"q5": None}}, evaluated_on=BEFORE, status="no_relevant"),
-        ]
-    )
-    found = compared(tonight, before)
-    a, b, c = found.rows
+    tonight = scores({"a": {"q1": 0.5, "q2": 0.75, "q3": 0.0, "q5": None}, "b": {"q1": 1.0}}, evaluated_on=NIGHT)
+    before = scores({"a": {"q1": 0.25, "q3": 0.5, "q4": 1.0, "q5": None}, "c": {"q1": 0.5}}, evaluated_on=BEFORE)
+    a, b, c = compared(tonight, before).rows
     # q1 and q3 pair; q2 is new, q4 is gone, and q5 is in neither mean.
     assert a | {"run": "a", "queries": 2, "unpaired_queries": 2, "difference": (0.25 - 0.5) / 2} == a
     assert a | {"baseline": "a", "evaluated_on": NIGHT, "baseline_night": BEFORE} == a
     assert b | {"queries": 0, "unpaired_queries": 1, "flags": ["baseline_missing", "too_few"], "mean": None} == b
     assert c | {"queries": 0, "unpaired_queries": 1, "flags": ["run_missing", "too_few"], "p_value": None} == c
+    # Or every run with one run of the other night.
+    rows = compared(tonight, before, "c").rows
+    assert [(row["run"], row["baseline"], row["difference"]) for row in rows] == [("a", "c", 0.0), ("b", "c", 0.5)]
 
 
 def test_every_night_of_a_table_is_compared_with_its_own_baseline():
@@ -204,67 +215,8 @@ def test_every_night_of_a_table_is_compared_with_its_own_baseline():
         (BEFORE, pytest.approx(0.15)),
         (NIGHT, pytest.approx(-0.05)),
     ]
-
-
-def test_every_run_can_be_compared_with_one_run_of_another_night():
-    tonight, before = scores({"a": [0.5], "b": [0.75]}), scores({"a": [0.1], "b": [0.25]}, evaluated_on=BEFORE)
-    found = compared(tonight, before, "b")
-    assert [(row["run"], row["baseline"], row["difference"]) for row in found.rows] == [
-        ("a", "b", 0.25),
-        ("b", "b", 0.5),
-    ]
-
-
-@pytest.mark.parametrize("column", ["dataset", "cutoff", "status", "evaluated_on", "evaluation_id"])
-def test_a_table_may_do_without_columns_that_it_has_no_use_for(column):
-    more = {"dataset": "d", "status": "scored", "evaluated_on": NIGHT, "evaluation_id": "e"}
-    table = scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}, **more).drop_columns([column])
-    (row,) = compare_rows(table, "old")
-    assert row[column if column in row else "queries"] == {"dataset": "default", "status": 2}.get(column)
-    assert row["queries"] == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
-        ({"measure": "ndgc"}, ConfigurationError, "no column 'ndgc' in query_scores (did you mean 'ndcg'?)"),
-        ({"measure": "query_id"}, ConfigurationError, "query_id is string in query_scores; name one of ndcg"),
-        ({"cutoffs": [3, 10]}, ConfigurationError, "no scores at 3; there are scores at 10"),
-        ({"cutoffs": 0}, ConfigurationError, "cutoffs: invalid cutoff 0"),
-        (
-            {"correction": "tukey"},
-            ConfigurationError,
-            "correction: unknown correction 'tukey'; choose holm, bonferroni, bh, none",
-        ),
-        ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
-        ({"tie": -1.0}, ConfigurationError, "tie: -1.0"),
-        ({"baseline": None}, InputError, "NoneType is not a table"),
-    ],
-    ids=str,
-)
-def test_what_makes_no_sense_is_refused_in_words(options, error, words):
-    table = scores({"old": [0.5, 0.25], "new": [0.6, 0.25]})
-    with pytest.raises(error) as refused:
-        compare_rows(table, **{"baseline": "old", **options})
-    assert words in str(refused.value)
-
-
-def test_scores_that_are_there_twice_are_refused():
-    old, new = scores({"old": [0.5, 0.25]}), scores({"new": [0.6, 0.25]})
-    twice = pa.concat_tables([new, new])
-    # Also a query that the baseline does not have.
-    for table in (pa.concat_tables([old, twice]), pa.concat_tables([scores({"old": {"a": 1.0}}), twice])):
-        with pytest.raises(InputError, match=r"^query_scores: 2 row\(s\) repeat a query at cutoff 10"):
-            compare_rows(table, "old")
-    with pytest.raises(InputError, match=r"^query_scores: 1 row\(s\) repeat a query at cutoff 10"):
-        compare_rows(pa.concat_tables([old, old.slice(0, 1), new]), "old")
-
-
-def test_a_baseline_of_several_nights_is_refused():
-    nights = [scores({"a": [0.5, 0.25]}, evaluated_on=night) for night in (BEFORE, NIGHT)]
     with pytest.raises(InputError, match=r"^baseline: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
-        compare_rows(nights[1], pa.concat_tables(nights))
+        compare_rows(two, pa.concat_tables([one, two]))
 
 
 def rejudged(hashes, **more):
@@ -273,87 +225,41 @@ def rejudged(hashes, **more):
     return table.append_column("judgments_hash", pa.array(hashes, pa.int64()))
 
 
-def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_nothing():
+@pytest.mark.parametrize("left_out", [False, True])
+def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_nothing(left_out):
     tonight = rejudged([1, 2, 3, 4], evaluated_on=NIGHT)
     before = rejudged([1, 2, 3, 5], evaluated_on=BEFORE).set_column(3, "ndcg", pa.array([0.1] * 4))
-    found = compared(tonight, before)
+    found = compared(tonight, before, unchanged_queries=left_out)
     (row,) = found.rows
-    assert ("other_judgments" in row["flags"], row["conclusion"], row["queries"]) == (True, "cannot_tell", 4)
-    sentence = "default: 1 of 4 queries have other judgments than on 2026-11-19"
-    assert found.warnings == [f"{sentence}, which changes scores, too; unchanged_queries leaves them out"]
-    found = compared(tonight, before, unchanged_queries=True)
-    (row,) = found.rows
-    assert ("other_judgments" in row["flags"], row["queries"], row["unpaired_queries"]) == (False, 3, 0)
-    assert row["difference"] == pytest.approx((0.5 + 0.6 + 0.7) / 3 - 0.1)
-    assert found.warnings == [f"{sentence}, and were left out"]
+    assert (row["queries"], row["unpaired_queries"], "other_judgments" in row["flags"]) == (
+        4 - left_out,
+        0,
+        not left_out,
+    )
+    assert left_out or row["conclusion"] == "cannot_tell"
+    assert row["difference"] == pytest.approx(np.mean([0.5, 0.6, 0.7, 0.8][: 4 - left_out]) - 0.1)
+    (warning,) = found.warnings
+    assert warning.startswith("default: 1 of 4 queries have other judgments than on 2026-11-19")
+    # A query that only one night has is no reason for doubt.
+    found = compared(rejudged([1, 2, 3]), rejudged([1, 2]), unchanged_queries=left_out)
+    assert (found.warnings, [row["flags"] for row in found.rows]) == ([], [["unchanged"]])
 
 
-def test_the_same_judgments_are_no_reason_for_doubt():
-    before = rejudged([1, 2], evaluated_on=BEFORE)
-    assert compared(rejudged([1, 2], evaluated_on=NIGHT), before).warnings == []
-    # Nor are those of a query that only one night has.
-    (row,) = compared(rejudged([1, 2, 3], evaluated_on=NIGHT), before).rows
-    assert row["flags"] == ["unchanged"]
+# Slices and weights
 
 
-# Families
-
-
-def test_an_adjusted_p_value_does_not_depend_on_what_else_is_looked_at():
-    chance = np.random.default_rng(14)
-    baseline = chance.random(MANY)
-    runs = {f"r{at}": baseline + chance.normal(0.01 * at, 0.1, MANY) for at in range(3)}
-    at_10, at_5 = (scores({"old": baseline, **runs}, cutoff=cutoff) for cutoff in (10, 5))
-    kinds = attributes({f"q{at}": {"kind": "abcdefgh"[at % 8], "half": "xy"[at % 2]} for at in range(MANY)})
-    alone = compare_rows(at_10, "old")
-    beside = compare_rows(pa.concat_tables([at_10, at_5]), "old", attributes=kinds, weights=weights([1.0] * MANY))
-    # Slices are in the family, weights are not, and each cutoff has its own.
-    assert [row for row in beside if row["cutoff"] == 5] != alone
-    assert {row["family_size"] for row in beside} == {3 * (1 + 8 + 2)}
-    assert compare_rows(pa.concat_tables([at_10, at_5]), "old")[3:] == alone
-
-
-def test_rows_that_did_not_change_are_in_no_family():
-    baseline, run = pairs_of("normal", MANY, 15)
-    rows = compare_rows(scores({"old": baseline, "new": run, "same": baseline}), "old")
-    assert [(row["run"], row["family_size"]) for row in rows] == [("new", 1), ("same", None)]
-    assert rows[1]["p_adjusted"] == 1.0
-
-
-def test_600_large_losses_are_all_significant():
-    chance = np.random.default_rng(16)
-    baseline = chance.random(30)
-    runs = {f"r{at:03}": np.where(np.arange(30) < 28, baseline * chance.random(30) / 10, baseline) for at in range(600)}
-    rows = compare_rows(scores({"old": baseline, **runs}), "old")
-    assert {row["family_size"] for row in rows} == {600}
-    assert {row["conclusion"] for row in rows} == {"worse"}
-
-
-# Slices
-
-
-def test_each_value_of_an_attribute_is_compared_and_so_are_queries_without_any():
-    baseline, run = pairs_of("normal", 200, 6)
-    languages = {f"q{at}": {"language": ("de", "en")[at % 2]} for at in range(150)}
-    both = {"q0": {"language": ["de", "en"]}, "nowhere": {"language": "de"}}
-    found = compared(scores({"old": baseline, "new": run}), None, "old", attributes=attributes(languages | both))
-    assert [(row["attribute"], row["value"], row["queries"]) for row in found.rows] == [
-        (None, None, 200),
-        ("language", "de", 75),
-        ("language", "en", 76),
-        ("language", "(none)", 50),
-    ]
-    de = np.arange(0, 150, 2)
-    checked_with_scipy(found.rows[1], run[de], baseline[de])
-    checked_with_scipy(found.rows[3], run[150:], baseline[150:])
-    checked_with_scipy(found.rows[0], run, baseline)
-    assert found.warnings == ["query_attributes: 1 of its 151 queries have no scores here and were ignored"]
-
-
-def test_a_wide_table_has_a_slice_for_each_value_of_each_column():
-    table = scores({"old": [0.5] * 4, "new": [0.5, 0.6, 0.7, 0.8]})
-    wide = pa.table({"query_id": ["q0", "q1", "q2"], "language": ["de", None, "en"], "words": [1, 2, 2]})
-    rows = compare_rows(table, "old", attributes=wide)
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"query_id": ["q0", "q1", "q2"], "language": ["de", None, "en"], "words": [1, 2, 2]}),
+        attributes(
+            {"q0": {"language": "de", "words": "1"}, "q1": {"words": "2"}, "q2": {"language": "en", "words": "2"}}
+        ),
+    ],
+    ids=["wide", "long"],
+)
+def test_there_is_a_slice_for_each_value_of_each_attribute(table):
+    rows = compare_rows(scores({"old": [0.5] * 4, "new": [0.5, 0.6, 0.7, 0.8]}), "old", attributes=table)
     assert {(row["attribute"], row["value"]): (row["queries"], row["difference"]) for row in rows} == {
         (None, None): (4, pytest.approx(0.15)),
         ("language", "de"): (1, 0.0),
@@ -365,152 +271,89 @@ def test_a_wide_table_has_a_slice_for_each_value_of_each_column():
     }
 
 
-def test_a_slice_of_few_queries_is_shown_and_not_tested():
-    baseline, run = pairs_of("normal", MANY, 7)
-    table, sizes = scores({"old": baseline, "new": run}), {f"q{at}": {"size": "small"} for at in range(9)}
-    rows = compare_rows(table, "old", attributes=attributes(sizes))
-    small = of_run(rows, "new", attribute="size", value="small")
-    assert small["difference"] == pytest.approx((run - baseline)[:9].mean())
-    assert small["flags"][:2] == ["below_min_queries", "few_changed"]
-    assert [small[name] for name in ("p_value", "p_adjusted", "interval_low", "p_decides")] == [None] * 4
-    # Two comparisons are tested: all queries, and those without a size.
-    tested = [row for row in rows if row["p_value"] is not None]
-    assert [row["family_size"] for row in tested] == [2, 2]
+def test_queries_without_scores_are_told_but_not_those_of_other_datasets():
+    table = scores({"old": [0.5], "new": [0.6]})
+    sliced = {"dataset": ["default", "default", "other"], "query_id": ["q0", "q1", "q2"], "kind": ["a"] * 3}
+    found = compared(table, None, "old", attributes=pa.table(sliced), weights=weights([1.0, 1.0, 1.0]))
+    assert found.warnings == [
+        "query_attributes: 1 of its 2 queries have no scores here and were ignored",
+        "query_weights: 2 of its 3 queries have no scores here and were ignored",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        (attributes({"q0": {"a": ["x", "x"]}}), "1 row(s) are repeated, e.g. of query_id=q0"),
-        (attributes({"q0": {"a": ""}}), "1 row(s) with an empty value"),
-        (pa.table({"query_id": ["q0"], "value": ["x"]}), "only one of the columns attribute and value"),
-        (pa.table({"query_id": ["q0"]}), "no query_id, or no other column"),
-        (pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}), "1,001 slices, e.g. v=0"),
-    ],
-    ids=["twice", "empty", "half", "nothing", "many"],
-)
-def test_attributes_that_break_their_contract_are_refused(table, words):
-    with pytest.raises(InputError, match=r"^query_attributes: ") as refused:
-        compare_rows(scores({"old": [0.5], "new": [0.6]}), "old", attributes=table)
-    assert words in str(refused.value)
-
-
-# Weights
-
-
-def test_weights_give_a_second_row_with_the_error_of_weighted_least_squares():
-    api = pytest.importorskip("statsmodels.api", reason="needs statsmodels: pip install --group parity")
-    baseline, run = pairs_of("normal", 200, 8)
-    weight = np.random.default_rng(9).uniform(0.5, 2.0, 200)
-    plain, weighted = compare_rows(scores({"old": baseline, "new": run}), "old", weights=weights(weight))
-    checked_with_scipy(plain, run, baseline)
-    assert (plain["weight_effective_n"], weighted["p_randomization"]) == (None, None)
-    fitted = api.WLS(run - baseline, np.ones(200), weights=weight).fit(cov_type="HC1", use_t=True)
-    # statsmodels has n - 1 degrees of freedom; the weights leave fewer.
-    freedom = weight.sum() ** 2 / (weight**2).sum() - 1
-    low, high = fitted.params[0] + fitted.bse[0] * stats.t.ppf([0.025, 0.975], freedom)
-    assert weighted["difference"] == pytest.approx(fitted.params[0], rel=1e-12)
-    assert weighted["p_value"] == pytest.approx(2 * stats.t.sf(abs(fitted.tvalues[0]), freedom), rel=1e-10)
-    assert [weighted["interval_low"], weighted["interval_high"]] == pytest.approx([low, high], rel=1e-10)
-    assert weighted["mean"] == pytest.approx(np.average(run, weights=weight))
-    assert weighted["weight_effective_n"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
-    assert (weighted["flags"], weighted["queries"], weighted["wins"]) == ([], 200, plain["wins"])
-
-
-def test_weights_that_hang_on_few_queries_and_queries_without_any_are_told():
-    baseline, run = pairs_of("normal", MANY, 10)
-    table = scores({"old": baseline, "new": run})
-    found = compared(table, None, "old", weights=weights([100.0, *[1.0] * 39]))
-    assert found.rows[1]["flags"] == ["without_weight", "few_effective", "one_weighs_much"]
-    # Counts and flags are those of the queries with a weight.
-    counts = [found.rows[1][name] for name in ("queries", "changed_queries", "unpaired_queries")]
-    assert counts == [40, 40, 0]
-    apart = (run - baseline)[:40]
-    assert (found.rows[1]["wins"], found.rows[1]["losses"]) == ((apart > 1e-9).sum(), (apart < -1e-9).sum())
-    assert found.warnings == []
-    found = compared(table, None, "old", weights=weights([1.0] * (MANY + 3)))
-    assert found.warnings == ["query_weights: 3 of its 403 queries have no scores here and were ignored"]
-
-
-def test_a_weighted_row_of_which_no_query_with_a_weight_changed_says_so():
+def test_counts_and_flags_of_a_row_with_weights_are_those_of_the_queries_with_one():
     apart = np.concatenate([np.zeros(30), np.full(30, -0.2)])
-    rows = compare_rows(scores({"old": [0.5] * 60, "new": 0.5 + apart}), "old", weights=weights([1.0] * 30))
+    table = scores({"old": [0.5] * 60, "new": 0.5 + apart})
+    rows = compare_rows(table, "old", weights=weights([1.0] * 30))
     assert [row["changed_queries"] for row in rows] == [30, 0]
     assert rows[1]["flags"] == ["without_weight", "unchanged"]
+    rows = compare_rows(table, "old", weights=weights([100.0, *[1.0] * 59]))
+    assert rows[1]["flags"] == ["few_effective", "one_weighs_much"]
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e100])
 def test_the_smallest_and_the_largest_weight_change_nothing(weight):
     baseline, run = pairs_of("normal", MANY, 4)
-    given = scores({"old": baseline, "new": run})
-    plain, weighted = compare_rows(given, "old", weights=weights([weight] * MANY))
+    plain, weighted = compare_rows(scores({"old": baseline, "new": run}), "old", weights=weights([weight] * MANY))
     for name in ("difference", "interval_low", "interval_high", "p_value"):
         assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
 
 
-def test_means_that_leave_the_range_of_a_double_are_null_and_not_0():
-    (row,) = compare_rows(scores({"old": [1e308] * MANY, "new": [-1e308] * MANY}), "old")
-    assert (row["queries"], row["mean"], row["baseline_mean"], row["difference"]) == (MANY, None, None, None)
-    assert (row["p_value"], row["interval_low"]) == (None, None)
+TWICE = pa.concat_tables([scores({"old": [0.5, 0.25], "new": [0.6, 0.25]})] * 2)
+MANY_SLICES = pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)})
 
 
 @pytest.mark.parametrize(
-    ("table", "words"),
+    ("options", "error", "words"),
     [
-        (weights([1.0, 0.0]), "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1"),
-        (weights([float("nan"), 1.0]), "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q0"),
-        (weights([1.0, 1e200, 1e308]), "2 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1"),
-        (weights([5e-324]), "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q0"),
-        (weights([None]), "1 weight(s) are not numbers from 1e-100 to 1e+100"),
-        (pa.concat_tables([weights([1.0])] * 2), "1 queries have more than one weight, e.g. query_id=q0"),
-        (pa.table({"query_id": [None], "weight": [1.0]}), "1 row(s) with an empty query_id"),
-        (pa.table({"query_id": ["q0"]}), "1 column(s) missing, weight"),
+        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
+        ({"baseline": ["old", "new"]}, ConfigurationError, "there is no run to compare with the baseline"),
+        ({"runs": ["nwe"]}, ConfigurationError, "no run is called 'nwe' (did you mean 'new'?)"),
+        ({"measures": "ndgc"}, ConfigurationError, "no numbers 'ndgc' in query_scores (did you mean 'ndcg'?)"),
+        ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
+        ({"measures": "ndcg@3 ndcg@10"}, ConfigurationError, "no scores at 3; there are scores at 10"),
+        ({"correction": "tukey"}, ConfigurationError, "unknown 'tukey'; choose holm, bonferroni, bh, none"),
+        ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
+        ({"baseline": None}, InputError, "NoneType is not a table"),
+        ({"query_scores": TWICE}, InputError, "4 row(s) repeat a query at cutoff 10"),
+        ({"query_scores": scores({"old": {"": 0.5}})}, InputError, "1 row(s) with an empty query_id"),
+        ({"query_scores": pa.table({"run": ["old"], "query_id": [1.0], "ndcg": [1.0]})}, InputError, "is double"),
+        ({"query_scores": {"run": ["old"], "ndcg": [1.0]}}, InputError, "no column query_id"),
+        (
+            {"attributes": attributes({"q0": {"a": ["x", "x"]}})},
+            InputError,
+            "1 row(s) are repeated, e.g. of query_id=q0",
+        ),
+        ({"attributes": attributes({"q0": {"a": ""}})}, InputError, "1 row(s) with an empty value"),
+        (
+            {"attributes": pa.table({"query_id": ["q0"], "value": ["x"]})},
+            InputError,
+            "give query_id, attribute and value",
+        ),
+        ({"attributes": pa.table({"query_id": ["q0"]})}, InputError, "give query_id, attribute and value"),
+        ({"attributes": MANY_SLICES}, InputError, "1,001 slices, e.g. v=0"),
+        (
+            {"weights": weights([1.0, 0.0])},
+            InputError,
+            "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1",
+        ),
+        ({"weights": weights([float("nan"), 1e200, None])}, InputError, "3 weight(s) are not numbers"),
+        (
+            {"weights": pa.concat_tables([weights([1.0])] * 2)},
+            InputError,
+            "1 queries have more than one weight, e.g. query_id=q0",
+        ),
+        (
+            {"weights": pa.table({"query_id": pa.array([None], pa.string()), "weight": [1.0]})},
+            InputError,
+            "empty query_id",
+        ),
+        ({"weights": pa.table({"query_id": ["q0"]})}, InputError, "give query_id and weight"),
     ],
-    ids=["zero", "nan", "large", "small", "null", "twice", "empty", "none"],
+    ids=str,
 )
-def test_weights_that_break_their_contract_are_refused(table, words):
-    with pytest.raises(InputError, match=r"^query_weights: ") as refused:
-        compare_rows(scores({"old": [0.5], "new": [0.6]}), "old", weights=table)
+def test_what_cannot_be_compared_is_refused(options, error, words):
+    given = {"query_scores": scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}), "baseline": "old"} | options
+    with pytest.raises(error) as refused:
+        compare(**given)
     assert words in str(refused.value)
-
-
-# Other tools
-
-
-@pytest.mark.slow
-def test_wins_ties_and_losses_are_those_of_ranx():
-    ranx = pytest.importorskip("ranx", reason="needs ranx: pip install --group parity")
-    chance = np.random.default_rng(12)
-    grades = {f"q{q}": {f"d{d}": int(chance.integers(0, 3)) for d in range(10)} for q in range(40)}
-    lists = {
-        run: {query: {doc: float(chance.integers(0, 5)) for doc in of_query} for query, of_query in grades.items()}
-        for run in ("old", "new", "other")
-    }
-    judged = {
-        query: {doc: grade for doc, grade in of_query.items() if grade} or {"d0": 1}
-        for query, of_query in grades.items()
-    }
-    runs = [ranx.Run(lists[name], name=name) for name in lists]
-    report = ranx.compare(ranx.Qrels(judged), runs, metrics=["precision@5"], make_comparable=True)
-    per_query = {run.name: {query: float(value) for query, value in run.scores["precision@5"].items()} for run in runs}
-    rows = compare_rows(scores(per_query), "old")
-    for row in rows:
-        theirs = report.win_tie_loss[row["run"], "old"]["precision@5"]
-        assert (row["wins"], row["ties"], row["losses"]) == (theirs["W"], theirs["T"], theirs["L"])
-        if row["interval_low"] is not None:
-            values = [[per_query[name][query] for query in per_query["old"]] for name in (row["run"], "old")]
-            checked_with_scipy(row, *values)
-    assert len(rows) == 2
-
-
-@pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])
-def test_random_pairs_are_those_of_scipy_however_few_or_many(kind):
-    pairs = {n: pairs_of(kind, n, 13) for n in (1, 2, 3, 5, 10, 30, 100, 500)}
-    tables = [scores({"old": old, "new": new}, dataset=f"{n:03}") for n, (old, new) in pairs.items()]
-    rows = compare_rows(pa.concat_tables(tables), "old")
-    for (old, new), row in zip(pairs.values(), rows, strict=True):
-        apart = new - old
-        assert row["difference"] == pytest.approx(apart.mean(), rel=1e-10, abs=1e-15)
-        assert row["wins"] - row["losses"] == (apart > 1e-9).sum() - (apart < -1e-9).sum()
-        if len(old) > 1 and np.ptp(apart) > 0:
-            checked_with_scipy(row, new, old)

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, LEAST, LEVEL, WINDOW, NightScore, last_stretch, trend
+from ndcg_spark.comparison.trend import FLOOR, LEAST, WINDOW, NightScore, last_stretch, trend
 
 YEAR = 365
 
@@ -30,7 +30,7 @@ def breaks(points):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_year_of_an_unchanged_system_has_no_flag(seed):
     points = trend(year(seed=seed))
-    assert (flagged(points, "outlier"), flagged(points, "drop"), breaks(points)) == ([], [], {})
+    assert (flagged(points, "outlier"), breaks(points)) == ([], {})
 
 
 def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_are_exceeded():
@@ -46,7 +46,7 @@ def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_a
 
 def test_a_spike_is_flagged_on_its_night_alone():
     points = trend(year(lambda n: -0.05 if n == 200 else 0.0))
-    assert (flagged(points, "outlier"), flagged(points, "drop")) == ([200], [])
+    assert flagged(points, "outlier") == [200]
     words = points[200].flags[0].words
     band = points[200].band
     middle = f"{band.median:.4f} +- {band.high - band.median:.4f}"
@@ -58,33 +58,21 @@ def test_a_rise_stands_out_too():
     assert flagged(trend(year(lambda n: 0.05 if n == 200 else 0.0)), "high") == [200]
 
 
-def test_a_step_is_an_outlier_until_half_the_window_has_it_and_a_drop_from_then_on():
+def test_a_step_is_an_outlier_until_half_the_window_has_it():
     points = trend(year(lambda n: -0.05 if n >= 200 else 0.0))
     assert flagged(points, "outlier") == [*range(200, 200 + WINDOW // 2)]
-    # The level of the last nights is their median.
-    assert flagged(points, "drop") == [*range(200 + LEVEL // 2, YEAR)]
 
 
-def test_a_drift_that_no_night_shows_is_a_drop_since_the_anchor():
+def test_a_drift_that_no_night_shows_changes_the_level():
     points = trend(year(lambda n: -0.0001 * n))
     assert flagged(points, "outlier") == []
-    drops = flagged(points, "drop")
-    # 0.02 are lost after 200 nights; three of them pass until the median of seven shows it, and noise moves it.
-    assert 185 <= drops[0] <= 225
-    assert {*range(240, YEAR)} <= {*drops}
-    assert "from 2026-01-01" in points[300].flags[0].words
-
-
-def test_an_anchor_of_a_later_date_counts_the_drop_from_there():
-    nights = year(lambda n: -0.0001 * n)
-    assert flagged(trend(nights, anchor=date(300)), "drop") == []
-    assert flagged(trend(nights, allowed_drop=0.2), "drop") == []
+    assert 0 < flagged(points, "level_fell")[0] <= 60
 
 
 def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
     points = trend(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
     assert breaks(points) == {180: ("judgments",)}
-    assert (flagged(points, "outlier"), flagged(points, "drop")) == ([], [])
+    assert flagged(points, "outlier") == []
     assert [point.band is None for point in points[178:190]] == [False] * 2 + [True] * LEAST + [False] * 3
 
 
@@ -92,7 +80,7 @@ def test_a_night_under_another_convention_is_held_against_none_and_the_next_agai
     points = trend(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
     assert breaks(points) == {100: ("convention",), 101: ("convention",)}
     assert (points[100].band, points[101].band.nights) == (None, WINDOW)
-    assert (flagged(points, "outlier"), flagged(points, "drop")) == ([], [])
+    assert flagged(points, "outlier") == []
 
 
 def test_a_system_whose_score_never_moves_may_move_by_the_floor():
@@ -105,7 +93,7 @@ def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
     nights = [NightScore(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)]
     points = trend(nights)
     assert points[40].band.nights == 20
-    assert (flagged(points, "outlier"), flagged(points, "drop")) == ([], [])
+    assert flagged(points, "outlier") == []
 
 
 @pytest.mark.parametrize(("drift", "noise", "most"), [(0.0005, 0.003, 14), (0.001, 0.003, 10), (0.001, 0.007, 15)])

@@ -11,7 +11,7 @@ from commands import command_line
 from gated_nights import GATE, evaluated, settings
 from scored import examples_of
 
-from ndcg_spark import explain, gate_night, read_scores, report_night, trend
+from ndcg_spark import explain, gate_night, read_scores, report_night
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import api
 from ndcg_spark.schemas import DATASET_SCORES
@@ -112,12 +112,6 @@ def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
 def test_a_date_without_a_night_is_refused(output):
     with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
         read_scores(output, date="2026-10-01")
-
-
-def test_a_trend_in_python_has_the_columns_of_the_command(output):
-    rows = list(csv.DictReader(io.StringIO(printed(output, "trend", "out", "--format", "csv"))))
-    found = trend(output)
-    assert [list(found), found["value"].tolist()] == [list(rows[0]), [float(row["value"]) for row in rows]]
 
 
 def test_a_report_in_python_shows_the_page_and_writes_it(session, output):

@@ -9,7 +9,7 @@ import numpy as np
 from kept_nights import frame, record
 from paired import weights as weights_table
 
-from ndcg_spark.comparison.tables import weights_of
+from ndcg_spark.comparison.slices import Weights
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.config import GateConfig
@@ -91,7 +91,7 @@ def evaluate(
     )
     verdicts: dict[str, Verdict] = {}
     if gate is not None:
-        weighed = None if weights is None else weights_of(weights_table(weights))
+        weighed = None if weights is None else Weights(weights_table(weights))
         nights = [publication.night(name, kept) for name in sorted(of_datasets)]
         judged = judge_written(gate, str(output), nights, None, weighed, accepted)
         verdicts = {name: each.verdict for name, each in judged.items()}

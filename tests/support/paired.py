@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark import compare
+from ndcg_spark.comparison.api import sources
 from ndcg_spark.comparison.compare import Compared, Comparison
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.comparison.tables import attributes_of, night_of, sources, weights_of
+from ndcg_spark.comparison.slices import Attributes, Weights
 
 Scores = Sequence[float | None]
 KINDS = {"cutoff": pa.int32(), "evaluated_on": pa.date32()}
@@ -64,7 +65,7 @@ def pairs_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def compare_rows(table: Any, baseline: Any, **options: Any) -> list[dict[str, Any]]:
     """The rows of `compare`."""
-    found = compare(table, baseline, **options)
+    found = compare(table, baseline, full=True, **options)
     plain = found.astype(object).where(found.notna(), None).to_dict("records")
     nights = ("evaluated_on", "baseline_night")
     return [{name: v.date() if name in nights and v else v for name, v in row.items()} for row in plain]
@@ -81,15 +82,10 @@ def compared(
 ) -> Comparison:
     """All that is found of tables."""
     made = ComparisonOptions(**options)
-    known = Compared(
-        made,
-        runs,
-        attributes=None if attributes is None else attributes_of(attributes),
-        weights=None if weights is None else weights_of(weights),
-        queries=queries,
-    )
-    others = None if baseline is None else night_of(sources(baseline, made.names, "baseline"))
-    return known.with_sources(sources(table, made.names, "query_scores"), others)
+    tables = None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)
+    own, theirs = (each and sources(each, list(made.measures), "query_scores") for each in (table, baseline))
+    others = None if theirs is None else {source.dataset: source for source in theirs}
+    return Compared(made, runs, None, *tables, queries).with_sources(own, others)
 
 
 def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:
