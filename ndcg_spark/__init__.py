@@ -45,6 +45,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What completion offers."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """The library's public names, each imported on first use, so that help does not wait for Spark."""
     if name not in _HOMES:

@@ -14,9 +14,8 @@ GATE_FAILED = 5
 NO_VERDICT = 6
 
 INSTALL_ADVICE = (
-    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or local Spark with: pip install "
-    "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless), or both engines with: "
-    "pip install pysail 'pyspark[connect]<4.3'"
+    "install the embedded engine with: pip install 'ndcg-spark[embedded]', or local Spark too with: pip install "
+    "'ndcg-spark[spark]' and Java 17 (Debian: apt-get install openjdk-17-jre-headless)"
 )
 
 #: The modules that the extras install, by the names under which Python imports them.

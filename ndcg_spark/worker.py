@@ -8,20 +8,19 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ndcg_spark
 from ndcg_spark import background, errors
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MeasureSet
-from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.explanation.explain import Explained
-from ndcg_spark.explanation.facts import ExplainRequest
-from ndcg_spark.job.evaluate import evaluate_on
-from ndcg_spark.job.explain import explain_on
-from ndcg_spark.job.failures import translated_failures
+from ndcg_spark.errors import NdcgSparkError, engine_imports
 from ndcg_spark.steps import LOGGER
+
+if TYPE_CHECKING:
+    from ndcg_spark.engine import Engine
+    from ndcg_spark.explanation.explain import Explained
+    from ndcg_spark.explanation.facts import ExplainRequest
 
 
 class _Warnings(logging.Handler):
@@ -36,8 +35,10 @@ class _Warnings(logging.Handler):
             self.sentences.append(record.getMessage())
 
 
-def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet, list[str]]:
+def evaluate(engine: "Engine", config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet, list[str]]:
     """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its warnings."""
+    from ndcg_spark.job.evaluate import evaluate_on
+
     handler = _Warnings()
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
@@ -48,13 +49,17 @@ def evaluate(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, A
     return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set, handler.sentences
 
 
-def explain(engine: Engine, config: EvaluationConfig, request: ExplainRequest) -> Explained:
+def explain(engine: "Engine", config: EvaluationConfig, request: "ExplainRequest") -> "Explained":
     """The explanations of a query, from its inputs."""
+    from ndcg_spark.job.explain import explain_on
+
     return explain_on(engine, config, request)
 
 
-def function(_engine: Engine, name: str, *arguments: Any, **options: Any) -> Any:
+def function(_engine: "Engine", name: str, *arguments: Any, **options: Any) -> Any:
     """What a public function returns here, on the session that runs."""
+    from ndcg_spark.job.failures import translated_failures
+
     with translated_failures(()):
         return getattr(ndcg_spark, name)(*arguments, **options)
 
@@ -73,13 +78,17 @@ def serve() -> None:
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                task, folder, arguments, options = pickle.load(requests)  # noqa: S301  # from the process that started this one
+                task, folder, arguments, options = pickle.load(requests)  # noqa: S301  # from the one that started us
             except EOFError:
                 return
             try:
                 os.chdir(folder)
-                engine = engine or stack.enter_context(open_engine(name))
-                reply: tuple[str | None, Any] = None, TASKS[task](engine, *arguments, **options)
+                with engine_imports():
+                    if engine is None:
+                        from ndcg_spark.engine import open_engine
+
+                        engine = stack.enter_context(open_engine(name))
+                    reply: tuple[str | None, Any] = None, TASKS[task](engine, *arguments, **options)
             except NdcgSparkError as error:
                 kinds = (kind.__name__ for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
                 reply = next(kinds), str(error)

@@ -124,17 +124,13 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert absent in done.stderr
-    # Beside pyspark, which is installed here, the client would be too many.
-    advice = (
-        "pip install 'ndcg-spark[embedded]'" if absent == "pyspark" else "pip install pysail 'pyspark[connect]<4.3'"
-    )
-    assert advice in done.stderr
+    assert "pip install 'ndcg-spark[spark]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_library_says_what_to_install_where_there_is_no_spark():
     program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors\n"
-    program += "try: from ndcg_spark import evaluate\nexcept errors.EngineError as error: print(error)"
+    program += "try: from ndcg_spark import open_session\nexcept errors.EngineError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'ndcg-spark[spark]'" in done.stdout, done.stderr
 
