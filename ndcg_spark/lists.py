@@ -1,10 +1,9 @@
 """How much the list of every query changed between two sets of results, computed without judgments (LISTS.md)."""
 
-import itertools
-import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -27,9 +26,8 @@ from ndcg_spark.text import unknown_name
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
 PERSISTENCE = 0.9
 _KEY = ("dataset", "run", "baseline", "cutoff")
-#: Of a document: its rank, the length of its list, the discount of the rank, and the sums of 1 / d and of p^d / d of
-#: all ranks before.
-_PLACE = ("rank", "length", "discount", "average_before", "persistent_before")
+#: How the columns of the new side and of the old begin.
+_SIDES = ("", "baseline_")
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
 
@@ -75,9 +73,9 @@ def compare_lists(
     0       False      1.0  0.9        0.125174
     """
     if background.is_for(results, baseline):
-        more = {"persistence": persistence, "dataset": dataset}
+        given = (results, baseline, cutoffs, convention)
         found: pd.DataFrame = background.call(
-            "function", "compare_lists", results, baseline, cutoffs, convention, **more
+            "function", "compare_lists", *given, persistence=persistence, dataset=dataset
         )
         return found
     run = baseline if isinstance(baseline, str) else None
@@ -146,130 +144,114 @@ def list_changes(
     A sum fails with RETURNED_TWICE where a document is in a list twice.
     """
     key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]
-    named = (
-        new.where(F.col("run").isin(*runs)),
-        old.where(F.col("run").isin(*(runs if baseline is None else [baseline]))),
-    )
-    ours, theirs = (_ranked(results, key, convention, depth) for results in named)
+    ours = _ranked(new.where(F.col("run").isin(*runs)), key, convention, depth)
+    theirs = _ranked(old.where(F.col("run").isin(*(runs if baseline is None else [baseline]))), key, convention, depth)
     if baseline is not None:
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
         theirs = theirs.drop("run").crossJoin(F.broadcast(names))
-    columns = {"rank": pa.array(range(1, depth + 1), pa.int32()), "discount": discounts(depth, convention.discount)}
-    before = {"average_before": _sums(1.0, depth - 1), "persistent_before": _sums(p, depth - 1)}
-    weights = session.createDataFrame(pa.table(columns | before))
-    sides = [_placed(side, key, weights, prefix) for side, prefix in ((ours, ""), (theirs, "baseline_"))]
+    ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
+    discount, persistent = np.asarray(discounts(depth, convention.discount)), p**ranks / ranks
+    harmonic = np.cumsum(1 / ranks)
+    of_rank = {
+        "rank": ranks,
+        "discount": discount,
+        "average_before": harmonic - 1 / ranks,
+        "persistent": np.cumsum(persistent),
+        "persistent_before": np.cumsum(persistent) - persistent,
+    }
+    of_cutoff = {"cutoff": cuts, "harmonic": harmonic[cuts - 1], "all_discounts": np.cumsum(discount)[cuts - 1]}
+    weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(each))) for each in (of_rank, of_cutoff))
+    sides = [
+        side.join(weights, on=["rank"], how="inner").select(
+            *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *of_rank))
+        )
+        for prefix, side in zip(_SIDES, (ours, theirs), strict=True)
+    ]
     # The full outer join is a grouped union: it costs no more, and it counts documents that occur twice.
     documents = sides[0].unionByName(sides[1], allowMissingColumns=True)
-    times = [F.count(name).alias(f"{name}_times") for name in ("rank", "baseline_rank")]
-    columns_of_both = [f"{prefix}{name}" for prefix in ("", "baseline_") for name in _PLACE]
-    joined = documents.groupBy(*key, "doc_id").agg(*(F.max(name).alias(name) for name in columns_of_both), *times)
-    lists = joined.groupBy(*key).agg(
-        *(F.coalesce(F.max(name), F.lit(0)).alias(name) for name in ("length", "baseline_length")),
-        F.max(F.greatest("rank_times", "baseline_rank_times")).alias("times"),
-        *(column.alias(f"{name}_{k}") for k in cutoffs for name, column in _aggregates(k).items()),
-    )
-    once = F.when(F.col("times") == 1, F.col("length")).otherwise(refusal(RETURNED_TWICE, key).cast("bigint"))
-    at_cutoffs = [F.struct(*(c.alias(n) for n, c in _measures(k, convention, p).items())) for k in cutoffs]
-    exploded = lists.withColumn("length", once).select(*key, F.explode(F.array(*at_cutoffs)).alias("at"))
-    described = {"baseline": F.col("run") if baseline is None else F.lit(baseline)}
+    times = F.greatest(*(F.count(f"{prefix}rank") for prefix in _SIDES)).alias("times")
+    values = (F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for prefix in _SIDES for name in ("length", *of_rank))
+    joined = documents.groupBy(*key, "doc_id").agg(*values, times)
+    within = joined.crossJoin(at_cutoffs).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
+    lists = within.groupBy(*key, *of_cutoff).agg(*(column.alias(name) for name, column in _aggregates().items()))
+    once = F.when(F.col("times") == 1, F.col("returned")).otherwise(refusal(RETURNED_TWICE, key).cast("bigint"))
+    described = {"returned": once, "baseline": F.col("run") if baseline is None else F.lit(baseline)}
     described |= {} if "dataset" in key else {"dataset": F.lit(dataset)}
-    return exploded.select(*key, "at.*").withColumns(described).select(*LIST_CHANGES.names)
+    return lists.withColumns(described).withColumns(_measures(p)).select(*LIST_CHANGES.names)
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank. What judgments would remove stays."""
+    """The first documents of each list: key, doc_id, rank, length of the list. What judgments would remove stays."""
     order = convention.replace(**rules.options_without_scores(convention, results.columns))
     order = order.replace(unjudged="zero", negative="keep")
     ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(ranking.is_listed(order))
-    return ranked.select(*key, "doc_id", F.col(ranking.RANK).alias("rank"))
-
-
-def _placed(ranked: DataFrame, key: list[str], weights: DataFrame, prefix: str) -> DataFrame:
-    """The ranked documents with the columns _PLACE, named with this prefix."""
     length = F.count(F.lit(1)).over(Window.partitionBy(*key))
-    placed = ranked.withColumn("length", length).join(F.broadcast(weights), on=["rank"], how="inner")
-    return placed.select(*key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in _PLACE))
+    return ranked.select(*key, "doc_id", F.col(ranking.RANK).alias("rank"), length.alias("length"))
 
 
-def _sums(p: float, depth: int) -> list[float]:
-    """The sums of p^d / d of the first 0, 1, 2, ... ranks d."""
-    return [0.0, *itertools.accumulate(p**d / d for d in range(1, depth + 1))]
-
-
-def _aggregates(k: int) -> dict[str, Column]:
-    """The aggregates of the documents of a list at a cutoff. `greatest` ignores nulls."""
-    both, zero = F.greatest("rank", "baseline_rank"), F.lit(0.0)
-    common = F.col("rank").isNotNull() & F.col("baseline_rank").isNotNull() & (both <= k)
-    ours, theirs = (
-        F.when(F.col(f"{side}rank") <= k, F.col(f"{side}discount")).otherwise(zero) for side in ("", "baseline_")
+def _aggregates() -> dict[str, Column]:
+    """The aggregates of the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
+    ours, theirs = (F.col(f"{prefix}rank") <= F.col("cutoff") for prefix in _SIDES)
+    both, common, zero = F.greatest("rank", "baseline_rank"), ours & theirs, F.lit(0.0)
+    discount, baseline_discount = (
+        F.when(is_in, F.col(f"{prefix}discount")).otherwise(zero)
+        for prefix, is_in in zip(_SIDES, (ours, theirs), strict=True)
     )
     return {
+        "returned": F.count_if(ours),
+        "baseline_returned": F.count_if(theirs),
         "common": F.count_if(common),
         # The documents that both lists have within the length of the shorter one.
         "shared": F.count_if(common & (both <= F.least("length", "baseline_length"))),
         "placed": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
         "top": F.count_if(common & (both == 1)),
-        **{name: F.sum(F.when(common, F.greatest(name, f"baseline_{name}")).otherwise(zero)) for name in _PLACE[3:]},
-        "gained": F.sum(F.greatest(ours - theirs, zero)),
-        "lost": F.sum(F.greatest(theirs - ours, zero)),
+        **{
+            name: F.sum(F.when(common, F.greatest(name, f"baseline_{name}")).otherwise(zero))
+            for name in ("average_before", "persistent_before")
+        },
+        "until": F.max(F.when(ours, F.col("persistent"))),
+        "baseline_until": F.max(F.when(theirs, F.col("baseline_persistent"))),
+        "gained": F.sum(F.greatest(discount - baseline_discount, zero)),
+        "lost": F.sum(F.greatest(baseline_discount - discount, zero)),
+        "times": F.max("times"),
     }
 
 
-def _measures(k: int, convention: Convention, p: float) -> dict[str, Column]:
-    """The columns of LIST_CHANGES at a cutoff, from `_aggregates`.
+def _measures(p: float) -> dict[str, Column]:
+    """The columns of LIST_CHANGES from `_aggregates`.
 
-    Sources: average overlap Fagin, Kumar and Sivakumar (2003), moved_discount Tan and Clarke (2014).
+    Sources: average overlap Fagin, Kumar and Sivakumar (2003), moved_discount Tan and Clarke (2014), extrapolated
+    rank-biased overlap equation 32 of Webber, Moffat and Zobel (2010), also for unequal lengths: the overlap at the
+    depth s of the shorter list is `shared`, that at the depth l of the longer is `common`, and the overlap of every
+    depth is summed over common documents.
     """
-    ours, theirs = (F.least(F.col(name), F.lit(k)) for name in ("length", "baseline_length"))
-    sums = {name: F.col(f"{name}_{k}") for name in _aggregates(k)}
-    common, one_empty = sums["common"], F.least(ours, theirs) == 0
-    moved = F.greatest(sums["gained"], sums["lost"]) / F.lit(math.fsum(discounts(k, convention.discount)))
-    rbo = _rbo(_sums(p, k), p, ours, theirs, common, sums["shared"], sums["persistent_before"])
-    return {
-        "cutoff": F.lit(k),
-        "returned": ours,
-        "baseline_returned": theirs,
-        "common": common,
-        "entered": ours - common,
-        "left": theirs - common,
-        "top_changed": sums["top"] == 0,
-        "same_order": (sums["placed"] == ours) & (sums["placed"] == theirs),
-        "overlap": common / k,
-        "jaccard": common / (ours + theirs - common),
-        "average_overlap": (_sums(1.0, k)[k] * common - sums["average_before"]) / k,
-        "rbo": F.when(one_empty, 0.0).otherwise(rbo),
-        "moved_discount": F.when(one_empty, 1.0).otherwise(moved),
-    }
-
-
-def _rbo(
-    sums: list[float], p: float, ours: Column, theirs: Column, common: Column, shared: Column, before: Column
-) -> Column:
-    """Extrapolated rank-biased overlap: equation 32 of Webber, Moffat and Zobel (2010), also for unequal lengths.
-
-    `shared` is the overlap at the depth s of the shorter list, `common` that at the depth l of the longer, and the
-    overlap of every depth is summed over common documents.
-    """
+    ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
+    one_empty = F.least(ours, theirs) == 0
     # At least 1, because engines also divide for unused results: an empty list has no rank-biased overlap here.
     s, longer = F.greatest(F.least(ours, theirs), F.lit(1)), F.greatest(ours, theirs)
-    # As SQL, because on classic Spark every constant would be a round trip to the JVM.
-    table = F.expr(f"array({', '.join(f'{value!r}D' for value in sums)})")
-    until_s, until_l = (F.get(table, depth.cast("int")) for depth in (s, longer))
+    until_s, until_l = (bound("until", "baseline_until") for bound in (F.least, F.greatest))
     # The sum of p^d (d - s) / (s d) over d = s + 1 .. l; the part without d in the denominator is a geometric series.
     series = (F.pow(F.lit(p), s + 1) - F.pow(F.lit(p), longer + 1)) / (1 - p)
-    within, beyond = common * until_l - before, shared * (series / s - (until_l - until_s))
+    beyond = shared * (series / s - (until_l - until_s))
     rest = ((common - shared) / longer + shared / s) * F.pow(F.lit(p), longer)
-    return (1 - p) / p * (within + beyond) + rest
+    rbo = (1 - p) / p * (common * until_l - F.col("persistent_before") + beyond) + rest
+    return {
+        "entered": ours - common,
+        "left": theirs - common,
+        "top_changed": F.col("top") == 0,
+        "same_order": (F.col("placed") == ours) & (F.col("placed") == theirs),
+        "overlap": common / F.col("cutoff"),
+        "jaccard": common / (ours + theirs - common),
+        "average_overlap": (F.col("harmonic") * common - F.col("average_before")) / F.col("cutoff"),
+        "rbo": F.when(one_empty, 0.0).otherwise(rbo),
+        "moved_discount": F.when(one_empty, 1.0).otherwise(F.greatest("gained", "lost") / F.col("all_discounts")),
+    }
 
 
 def summarized(changes: DataFrame) -> DataFrame:
     """One row per run and cutoff of a table LIST_CHANGES, in no order: queries, shares of them, means and quantiles."""
-    shares = {
-        "changed": ~F.col("same_order"),
-        "top_changed": F.col("top_changed"),
-        "lost_all": F.col("returned") == 0,
-        "gained_all": F.col("baseline_returned") == 0,
-    }
+    shares = {"changed": ~F.col("same_order"), "top_changed": F.col("top_changed")}
+    shares |= {"lost_all": F.col("returned") == 0, "gained_all": F.col("baseline_returned") == 0}
     columns = {"queries": F.count(F.lit(1))}
     columns |= {f"{name}_share": F.avg(is_so.cast("double")) for name, is_so in shares.items()}
     for name in ("rbo", "moved_discount"):

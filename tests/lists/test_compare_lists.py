@@ -13,22 +13,17 @@ NEW = "q1 Q0 b 1 3 r\nq1 Q0 a 2 2 r\nq3 Q0 c 1 1 r\n"
 def folder(tmp_path):
     (tmp_path / "old.run").write_text(OLD, encoding="utf-8")
     (tmp_path / "new.run").write_text(NEW, encoding="utf-8")
-    (tmp_path / "qrels").write_text("q1 0 a 1\n", encoding="utf-8")
     return tmp_path
 
 
-def run(folder, *arguments):
-    return command_line(*arguments, cwd=folder)
-
-
 def found(folder, *arguments):
-    done = run(folder, *arguments, "--format", "json")
+    done = command_line("compare-lists", *arguments, "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_results_are_compared_for_all_queries_without_judgments(folder):
-    compared = found(folder, "compare-lists", "old.run", "new.run", "--cutoffs", "2")
+    compared = found(folder, "old.run", "new.run", "--cutoffs", "2")
     (row,) = compared["rows"]
     expected = {"queries": 3, "changed_share": 1, "lost_all_share": 1 / 3, "gained_all_share": 1 / 3}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
@@ -36,38 +31,29 @@ def test_results_are_compared_for_all_queries_without_judgments(folder):
     assert [(each["query_id"], each["common"]) for each in compared["queries"]] == [("q2", 0), ("q3", 0), ("q1", 2)]
 
 
-def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted_in_any_list(folder):
+def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted(folder):
     lines = "".join(f"q Q0 d{place} {10 - place} {place}.5 r\n" for place in range(1, 9))
     (folder / "reversed.run").write_text(lines, encoding="utf-8")
     (folder / "right.run").write_text("q Q0 d8 1 2 r\nq Q0 d7 2 1 r\n", encoding="utf-8")
-    (row,) = found(folder, "compare-lists", "reversed.run", "right.run", "--cutoffs", "2")["rows"]
+    (row,) = found(folder, "reversed.run", "right.run", "--cutoffs", "2")["rows"]
     assert row["changed_share"] == 0
 
 
 def test_the_runs_of_one_input_are_compared_with_one_of_them(folder):
     (folder / "both.run").write_text(OLD + NEW.replace(" r\n", " s\n"), encoding="utf-8")
-    (row,) = found(folder, "compare-lists", "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
+    (row,) = found(folder, "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
     assert (row["run"], row["baseline"], row["queries"]) == ("s", "r", 3)
 
 
-@pytest.mark.parametrize(
-    ("more", "code", "words"),
-    [
-        ("q1 Q0 a 3 1 r\n", 3, "1 document(s) returned twice for one query, e.g. run=r query_id=q1 doc_id=a"),
-        ("q1 Q0 z 3 none r\n", 3, "score(s) that are not finite numbers"),
-    ],
-)
-def test_the_contract_of_results_holds_for_both_sides(folder, more, code, words):
+@pytest.mark.parametrize("more", ["q1 Q0 a 3 1 r\n", "q1 Q0 z 3 none r\n"])
+def test_the_contract_of_results_holds_for_both_sides(folder, more):
     (folder / "old.run").write_text(OLD + more, encoding="utf-8")
     for sides in (("old.run", "new.run"), ("new.run", "old.run")):
-        done = run(folder, "compare-lists", *sides)
-        assert (done.returncode, words in done.stderr) == (code, True), done.stderr
-    # A budget rejects all rows of what occurs twice, and says so by the rest being compared.
-    done = run(folder, "compare-lists", "old.run", "new.run", "--max-rejected-fraction", "0.9")
-    assert done.returncode == 0, done.stderr
+        assert command_line("compare-lists", *sides, cwd=folder).returncode == 3
+    # A budget rejects all rows of what occurs twice, and the rest is compared.
+    assert found(folder, "old.run", "new.run", "--max-rejected-fraction", "0.9")
 
 
-def test_what_compare_lists_cannot_do_is_refused(folder):
-    assert "give NEW, or --baseline RUN" in run(folder, "compare-lists", "old.run").stderr
-    done = run(folder, "compare-lists", "old.run", "new.run", "--set", "ties=average")
-    assert (done.returncode, "ties=average orders tied documents by their judgments" in done.stderr) == (2, True)
+@pytest.mark.parametrize("more", [[], ["new.run", "--set", "ties=average"]])
+def test_what_compare_lists_cannot_do_is_refused(folder, more):
+    assert command_line("compare-lists", "old.run", *more, cwd=folder).returncode == 2
