@@ -2,9 +2,9 @@
 
 import datetime
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ndcg_spark.config_values import GOOD, Strict
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
@@ -14,37 +14,29 @@ _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 #: A baseline that begins with this is a run of the same night.
 _RUN = "run "
 
-_Name = Annotated[str, Field(min_length=1)]
-_Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Queries = Annotated[int, Field(ge=2)]
+
+def run_of(baseline: str) -> str | None:
+    """The run of the same night that a baseline names; None if it stands for other nights."""
+    return baseline.removeprefix(_RUN) if baseline.startswith(_RUN) else None
 
 
-class BaselineSpec(NamedTuple):
-    """What runs are compared with: themselves in other nights, or another run of the same night."""
-
-    #: GOOD, a date, or `run NAME`.
-    name: str
-
-    @property
-    def run(self) -> str | None:
-        """The run that the others are compared with; None if it stands for nights."""
-        return self.name.removeprefix(_RUN) if self.name.startswith(_RUN) else None
-
-
-def _baselines(given: object) -> object:
-    """One baseline or a list of them."""
-    if not isinstance(given, list | tuple):
-        given = [given]
-    specs = [BaselineSpec(each.isoformat() if isinstance(each, datetime.date) else str(each)) for each in given]
-    for number, spec in enumerate(specs):
-        if spec in specs[:number]:
-            raise ValueError(f"{spec.name} is named twice")
-        if spec.name != GOOD and not spec.run:
+def _baselines(given: object) -> tuple[str, ...]:
+    listed = given if isinstance(given, list | tuple) else [given]
+    names = tuple(each.isoformat() if isinstance(each, datetime.date) else str(each) for each in listed)
+    for name in names:
+        if name != GOOD and not run_of(name):
             try:
-                datetime.date.fromisoformat(spec.name)
+                datetime.date.fromisoformat(name)
             except ValueError:
-                raise ValueError(f"{spec.name!r} is no baseline; write {GOOD}, a date, or run NAME") from None
-    return tuple(specs)
+                raise ValueError(f"{name!r} is no baseline; write {GOOD}, a date, or run NAME") from None
+    return names
+
+
+def _unique(names: Any) -> Any:
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(f"{repeated[0]} is named twice")
+    return names
 
 
 def _slice(text: str) -> str:
@@ -54,14 +46,10 @@ def _slice(text: str) -> str:
     return text
 
 
-def _unique(names: list[str]) -> list[str]:
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if repeated:
-        raise ValueError(f"{repeated[0]} is named twice")
-    return names
-
-
+_Name = Annotated[str, Field(min_length=1)]
 _Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(_unique)]
+_Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Queries = Annotated[int, Field(ge=2)]
 
 
 class CheckConfig(Strict):
@@ -100,12 +88,6 @@ class CheckConfig(Strict):
         """The column of scores and its cutoff."""
         return self.measure, self.cutoff
 
-    @property
-    def attribute_and_value(self) -> tuple[str | None, str | None]:
-        """The attribute and the value of its slice; both None for all queries."""
-        attribute, _, value = (self.slice or "").partition("=")
-        return attribute or None, value or None
-
     def allowed(self, baseline_mean: float) -> float:
         """How much the mean may drop."""
         relative = None if self.max_relative_drop is None else self.max_relative_drop * abs(baseline_mean)
@@ -127,11 +109,8 @@ class GateConfig(Strict):
     unchanged_queries: bool = False
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
-    baseline: Annotated[
-        tuple[BaselineSpec, ...],
-        BeforeValidator(_baselines),
-        PlainSerializer(lambda specs: [spec.name for spec in specs]),
-    ] = (BaselineSpec(GOOD),)
+    #: GOOD, dates, and runs of the same night, written `run NAME`.
+    baseline: Annotated[tuple[str, ...], BeforeValidator(_baselines), AfterValidator(_unique)] = (GOOD,)
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
@@ -141,11 +120,16 @@ class GateConfig(Strict):
         """The cutoffs of all checks, ascending."""
         return ascending(check.cutoff for check in self.check)
 
+    def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
+        """The checks of a dataset, each with its place in the configuration."""
+        places = ((f"gate.check.{number}", check) for number, check in enumerate(self.check))
+        return [(place, check) for place, check in places if check.datasets is None or dataset in check.datasets]
+
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
     """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
     for number, check in enumerate(gate.check):
-        place = f"gate.check.{number}"
+        place, drop = f"gate.check.{number}", check.max_drop or 0.0
         if check.cutoff not in cutoffs:
             known = ", ".join(format_cutoff(cutoff) for cutoff in cutoffs)
             yield f"{place}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
@@ -155,10 +139,8 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
             yield f"{place}.weighted: there are no weights; name their table, [query_weights] with path"
         if check.limits_drop and not gate.baseline:
             yield f'{place}: there is no baseline to compare with; write baseline = "{GOOD}"'
-        for baseline in gate.baseline if check.limits_drop else ():
-            if baseline.run in (check.runs or ()):
-                yield f"{place}.runs: {baseline.run} is a baseline and would be compared with itself"
+        for run in set(check.runs or ()).intersection(map(run_of, gate.baseline)) if check.limits_drop else ():
+            yield f"{place}.runs: {run} is a baseline and would be compared with itself"
         # Such as a limit that was meant as a percentage.
-        if (check.max_drop or 0.0) >= 1 and check.measure not in _UNBOUNDED:
-            limit = check.max_drop or 0.0
-            yield f"{place}.max_drop: {check.measure} cannot fall by more than 1; write {limit / 100:g} for {limit:g} %"
+        if drop >= 1 and check.measure not in _UNBOUNDED:
+            yield f"{place}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"

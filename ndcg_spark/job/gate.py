@@ -103,7 +103,7 @@ def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
         nights = known.with_nights(sorted([*others, *written]))
         found = {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
-        log.refuse_replaced([*scores.nights.difference(written)])
+        log.refuse_replaced([night for night in scores.nights if night not in written])
         return found
 
     return log.read_again_if_replaced(judged)
