@@ -205,6 +205,12 @@ class EvaluationConfig(Strict):
 
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
+    _file: str | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> str | None:
+        """The file that it was read from, which commands of a report name."""
+        return self._file
 
     @property
     def chosen_options(self) -> frozenset[str]:
@@ -273,7 +279,9 @@ def load(
         The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
-    return validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
+    config = validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
+    config._file = str(file.expanduser().resolve()) if isinstance(file, Path) else None
+    return config
 
 
 def validate(

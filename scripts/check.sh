@@ -8,7 +8,7 @@
 set -euo pipefail
 # Another checkout on this path would be tested in place of this one.
 unset PYTHONPATH
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev,report
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev
 
 # What only the tests need is installed while the code is checked: the live tools that the presets are compared with,
 # what drives a browser, and the S3 server, which needs an older python-dateutil and so an environment of its own.
@@ -60,7 +60,7 @@ test_on_spark() {
         python -m venv "$other"
         "$other/bin/python" -m pip install --quiet --disable-pip-version-check \
             --constraint <(SPARK_VERSION=$1 constraints) --constraint tests/requirements-parity.txt \
-            --editable '.[dev,report]' deltalake 'pyiceberg[sql-sqlite]' >&2
+            --editable '.[dev]' deltalake 'pyiceberg[sql-sqlite]' >&2
     }
     stamped "spark-$1" requirements.txt tests/requirements-parity.txt pyproject.toml -- install_other "$1"
     echo "check: on Spark $1" >&2

@@ -1,6 +1,6 @@
 # Sourced by the other scripts: a virtual environment with this project and these extras, made when needed:
 #     source environment.sh embedded    what an evaluation on the embedded engine imports, and no more; embedded,hdfs
-#     source environment.sh dev,report  both engines and what the tests import
+#     source environment.sh dev  both engines and what the tests import
 # Versions are exactly those of requirements.txt; SPARK_VERSION=4.0 sets another Spark. Afterwards the current folder is
 # the project's and `.venv/bin` comes first on the path.
 
@@ -69,7 +69,7 @@ constraints() {
 cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt
 extras=$1
 # The tests' requirements include the embedded engine, with pyspark in place of the client.
-[ ! -x .venv/bin/spark-submit ] || extras=dev,report
+[ ! -x .venv/bin/spark-submit ] || extras=dev
 stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"

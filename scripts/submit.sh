@@ -28,7 +28,7 @@ elif spark_submit=$(command -v spark-submit); then
     extras=embedded,hdfs
 else
     spark_submit=$project/.venv/bin/spark-submit
-    extras=dev,report # which have pyspark
+    extras=dev # which have pyspark
 fi
 
 dry_run=

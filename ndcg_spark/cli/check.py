@@ -6,7 +6,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
-from ndcg_spark.cli.configuration import load_arguments
+from ndcg_spark.cli.configuration import is_night, load_arguments
 
 #: The options about scores, which a check does not compute, and those that do not apply to a list of documents.
 _OF_SCORES = ("output", "documents", "cutoffs", "measures", "dataset")
@@ -38,12 +38,20 @@ def check(style: str, **arguments: Any) -> None:
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    These are the documents that most runs rank highest, within the deepest cutoff. Judging tools can load the output of
-    --format csv.
+    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
+    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
+    Judging tools can load the output of --format csv.
     """
-    from ndcg_spark.job.annotation_pool import documents_to_judge
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_documents
+
+    chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
+    if is_night({**arguments, **dict.fromkeys(chosen)}):
+        from ndcg_spark.job.night_pool import unjudged_documents
+
+        print_documents(unjudged_documents(arguments["paths"][0], documents, **chosen), style)
+        return
+    from ndcg_spark.job.annotation_pool import documents_to_judge
 
     config = load_arguments(arguments)
     with shown_steps(style):

@@ -87,9 +87,9 @@ def evaluate(
             if report is None:
                 outcome = evaluated(config)
             else:
-                from ndcg_spark.report.reports import evaluated_with_report
+                from ndcg_spark.report.page import evaluated_with_report
 
-                writing = evaluated_with_report(config, report, evaluated, comparison)
+                writing = evaluated_with_report(config, report, evaluated, baseline)
                 outcome, write_report = outputs.enter_context(writing)
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.

@@ -7,6 +7,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.command import EXIT_CODES, Command
 from ndcg_spark.cli.configuration import is_night, load_arguments
+from ndcg_spark.errors import ConfigurationError
 
 #: The options of evaluations that this command lacks, or has with another meaning.
 _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run")
@@ -17,6 +18,7 @@ _NOT_OF_A_QUERY = ("output", "documents", "cutoffs", "dataset", "run")
 @click.option("--query", metavar="ID", required=True, help="Query to explain.")
 @click.option("--run", metavar="RUN", help="Run to explain. [default: every run]")
 @click.option("--baseline", metavar="RUN", help="Also show what changed since this run.")
+@click.option("--baseline-date", metavar="YYYY-MM-DD", help="Also show what changed since this night.")
 @click.option("--dataset", metavar="NAME", help="Dataset of the query, if there are several.")
 @click.option("--cutoff", metavar="RANK", help="A rank, or all. [default: that of the headline, or 10]")
 @options.output_format("table", "json", "markdown", "html")
@@ -24,6 +26,7 @@ def explain(
     query: str,
     run: str | None,
     baseline: str | None,
+    baseline_date: str | None,
     dataset: str | None,
     cutoff: str | None,
     style: str,
@@ -39,11 +42,13 @@ def explain(
     from ndcg_spark.report.explanations import print_explanations
     from ndcg_spark.report.progress import shown_steps
 
-    request = ExplainRequest(query, run, baseline, dataset, cutoff)
+    request = ExplainRequest(query, run, baseline, dataset, cutoff, baseline_date)
     if is_night(arguments):
         from ndcg_spark.job.explain_night import explain_night
 
         explained = explain_night(arguments["paths"][0], arguments["date"], request)
+    elif baseline_date is not None:
+        raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
     else:
         from ndcg_spark.job.explain import explain_query
 

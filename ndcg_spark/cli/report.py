@@ -1,5 +1,6 @@
 """The command `report`."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,8 @@ from ndcg_spark.report.console import echo
 
 @click.command(cls=Command)
 @options.output
-@click.option("--html", type=options.FILE, metavar="FILE", required=True, help="HTML file to write.")
+@click.option("--html", type=options.FILE, metavar="FILE", help="HTML file to write.")
+@click.option("--site", type=options.FILE, metavar="FOLDER", help="Write a page per night, an index and latest.html.")
 @options.night
 @options.dataset
 @click.option("--run", metavar="RUN", help="Run to show in detail. [default: one that is worse, else the best]")
@@ -23,32 +25,45 @@ from ndcg_spark.report.console import echo
     metavar="YYYY-MM-DD|good",
     help="Night to compare with. [default: as the gate did, else the newest with the same judgments]",
 )
-@click.option("--slices", metavar="FILE", help="Also compare these slices of queries: query_id, attribute, value.")
-@options.engine
-@options.remote
+@click.option(
+    "--slices", metavar="FILE", help="Slices of queries (query_id, attribute, value), not those of the night."
+)
+@click.option(
+    "--labels",
+    type=options.FILE,
+    metavar="FILE",
+    help="Texts to show for ids: query_id and text, or doc_id, text and link.",
+)
 def report(
     output: str,
-    baseline: str | None,
-    baseline_date: str | None,
+    html: Path | None,
+    site: Path | None,
+    date: str | None,
     slices: str | None,
-    engine: str,
-    remote: str | None,
+    labels: Path | None,
     **arguments: Any,
 ) -> None:
-    """Write a report of a night as one HTML page.
+    """Write a night as one HTML page, or all nights as a site.
 
-    The page needs no network. It begins with an answer: whether the night is worse, by how much, how certain that is,
-    which queries caused it and why, and what to do next. Then come the differences of all runs, the queries that lost
-    and won most (document by document if the night keeps its documents), the tables, and the trend. Comparing needs an
-    engine unless the gate has already compared.
+    A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
+    since when, which queries caused it, why, and what to do. Details follow, folded.
     """
-    from ndcg_spark.report.baseline import Baseline
+    from ndcg_spark.job.about_queries import read_files_of_queries
+    from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.reports import write_report
 
-    requested = Baseline(baseline, baseline_date, slices, engine, remote)
-    if slices and not requested.is_named:
-        raise ConfigurationError("arguments: --slices needs a comparison; give --baseline or --baseline-date too")
+    if (html is None) == (site is None) or (site is not None and date is not None):
+        raise ConfigurationError(
+            "arguments: a report is one page or a site; give --html FILE, or --site without --date"
+        )
     with shown_steps():
-        write_report(output, **arguments, baseline=requested)
-    echo([str(arguments["html"])])
+        attributes, _ = read_files_of_queries([slices] if slices else [], [], "auto", None)
+        request = Request(**arguments, attributes=attributes)
+        names = read_labels(labels) if labels else Labels()
+        if html is not None:
+            write_report(output, html, date, request, names)
+        elif site is not None:
+            write_site(output, site, request, names)
+    echo([str(html or site)])

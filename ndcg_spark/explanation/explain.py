@@ -90,17 +90,18 @@ class Explanation:
 
 
 class Explained(NamedTuple):
-    """The explanations of the requested runs, and the facts of the baseline, if there is one."""
+    """The explanations of the requested runs, and by run the facts that it is compared with and where they are from."""
 
     explanations: list[Explanation]
-    baseline: Facts | None = None
+    baselines: Mapping[str, tuple[Facts, str]] = {}
 
 
 def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: ExplainRequest) -> Explained:
     """The explanations of the runs, the best first."""
     explanations = [explain(facts[run]) for run in runs if run != request.baseline]
     explanations.sort(key=lambda each: best_first(each.facts.score.ndcg, each.facts.run))
-    return Explained(explanations, None if request.baseline is None else facts[request.baseline])
+    other = facts.get(request.baseline or "")
+    return Explained(explanations, dict.fromkeys(facts, (other, other.run)) if other else {})
 
 
 def explain(facts: Facts) -> Explanation:

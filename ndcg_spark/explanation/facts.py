@@ -130,6 +130,8 @@ class ExplainRequest:
     dataset: str | None = None
     #: `all` or a rank; None for the main cutoff of the evaluation.
     cutoff: str | None = None
+    #: The night that it is compared with.
+    baseline_date: str | None = None
 
     def cutoff_or(self, default: Cutoff) -> Cutoff:
         """The requested cutoff, or the default. Raises ConfigurationError."""

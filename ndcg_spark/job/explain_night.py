@@ -1,5 +1,6 @@
 """Explain one query of a published night, from the documents that it keeps; neither inputs nor an engine are needed."""
 
+import dataclasses
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -41,6 +42,8 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
             names = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
             raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
         cutoff = _cutoff(night, scores, request)
+        if request.baseline_date is not None:
+            return _since(output, night, request, cutoff, scores)
         runs = request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
         facts = {run: of_list for (run, _), of_list in facts_of_queries(night, runs, cutoff, [request.query]).items()}
         if facts and facts.keys() >= {request.run, request.baseline} - {None}:
@@ -50,6 +53,28 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
         f"documents: the night {night.evaluated_on} of {night.dataset} {kept}; evaluate it with --documents all, or "
         "explain from --judgments and --results"
     )
+
+
+def _since(output: str, night: Night, request: ExplainRequest, cutoff: int | None, scores: Sequence[Row]) -> Explained:
+    """The explanations, each run compared with another night: with itself, or with the baseline."""
+    (other,) = select_nights(committed(output), output, request.baseline_date, night.dataset)
+    alone = dataclasses.replace(request, baseline=None)
+    runs = alone.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+    facts = {run: found for (run, _), found in facts_of_queries(night, runs, cutoff, [request.query]).items()}
+    theirs = [request.baseline] if request.baseline is not None else runs
+    before = facts_of_queries(other, theirs, cutoff, [request.query])
+    baselines = {
+        run: (before[name, request.query], f"{name} of {other.evaluated_on}")
+        for run in facts
+        for name in [request.baseline or run]
+        if (name, request.query) in before
+    }
+    if not baselines:
+        raise ConfigurationError(
+            f"baseline-date: the night {other.evaluated_on} keeps no documents of {request.query!r} and these runs; "
+            "choose a night that was evaluated with --documents all"
+        )
+    return explain_runs(facts, [run for run in runs if run in facts], alone)._replace(baselines=baselines)
 
 
 def facts_of_queries(

@@ -101,7 +101,7 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
     record = {
         "evaluation_id": context.evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
-        "configuration": config.model_dump(mode="json", exclude={"convention"}),
+        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), "file": config.file},
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,

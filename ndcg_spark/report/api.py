@@ -15,9 +15,11 @@ from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import explained
-from ndcg_spark.report.baseline import Baseline
 from ndcg_spark.report.explanations import explanation_view
-from ndcg_spark.report.reports import write_report
+from ndcg_spark.report.files import refuse_unwritable, write_file
+from ndcg_spark.report.labels import Labels, read_labels
+from ndcg_spark.report.night_data import Request
+from ndcg_spark.report.page import Page, read_page
 from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import Scores
@@ -70,30 +72,25 @@ def report_night(
     measure: str | None = None,
     baseline: str | None = None,
     baseline_date: _Date = None,
-    slices: str | None = None,
-) -> View:
-    """The report of a night as a page, as the command `report` writes it. Needs the extra `report`.
+    labels: _Path | None = None,
+) -> Page:
+    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its first sentences.
 
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
-    newest night, compared as its gate did, else with the newest comparable one; `slices` is a file of attributes, and
-    needs a baseline.
-
-    Returns
-    -------
-    View
-        The page in a notebook; the answer and the runs for `print`; `to_pandas` and `to_arrow` have the rows of
-        DATASET_SCORES of the night.
+    newest night, compared as its gate did, else with the newest comparable one.
 
     Raises
     ------
     NdcgSparkError
-        The same errors as the command: ConfigurationError, StorageError, EngineError.
+        The same errors as the command: ConfigurationError, StorageError.
     """
-    requested = Baseline(baseline, _text(baseline_date), slices)
-    if slices and not requested.is_named:
-        raise ConfigurationError("slices: they need a comparison; give baseline or baseline_date too")
-    html = None if file is None else Path(file)
-    return write_report(str(output), html, _text(date), dataset, run, measure, requested)
+    if file is not None:
+        refuse_unwritable("html", Path(file))
+    request = Request(dataset, run, measure, baseline, _text(baseline_date))
+    page = read_page(str(output), _text(date), request, read_labels(Path(labels)) if labels else Labels())
+    if file is not None:
+        write_file("report", Path(file), page.html.encode())
+    return page
 
 
 def gate_night(
@@ -135,6 +132,7 @@ def explain(
     cutoff: int | str | None = None,
     dataset: str | None = None,
     date: _Date = None,
+    baseline_date: _Date = None,
     convention: Convention | str | None = None,
     relevance: float | None = None,
 ) -> View:
@@ -149,8 +147,8 @@ def explain(
         The query, the run to explain (by default every one), and the run to show the changes since.
     cutoff : int or str, optional
         A rank, or `all`; by default that of the headline, or 10.
-    date : date or str, optional
-        Which night of the folder to explain; by default the newest.
+    date, baseline_date : date or str, optional
+        Which night of the folder to explain, by default the newest; and the night to show the changes since.
     convention, relevance : optional
         For tables only, as `evaluate` takes them. A night has its own.
 
@@ -172,14 +170,15 @@ def explain(
     >>> [round(adds, 4) for adds in found.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
     [1.0, 1.2619, 0.0]
     """
-    request = ExplainRequest(query, run, baseline, dataset, None if cutoff is None else str(cutoff))
+    rank = None if cutoff is None else str(cutoff)
+    request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
     if len(source) == 1 and isinstance(source[0], Scores) and source[0].inputs is not None:
         return explanation_view(background.call("explain", source[0].inputs, request))
     if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
         if convention is not None or relevance is not None:
             raise ConfigurationError("convention: a night has its own; leave out convention and relevance")
         return explanation_view(explain_night(str(source[0]), _text(date), request))
-    if len(source) != 2 or date is not None:
+    if len(source) != 2 or date is not None or baseline_date is not None:
         raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
     chosen: dict[str, Any] = {"convention": convention or Convention()}
     if background.is_for(*source):

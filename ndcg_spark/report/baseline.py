@@ -1,225 +1,111 @@
-"""What a report compares the runs of a night with: as requested, as its gate did, or with an earlier night."""
+"""The one baseline of a page: what its gate compared with, what was asked for, or what can be compared."""
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparable import convention_key, doubts, fingerprint
-from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.job.compare import ComparisonRequest, compare_nights
+from ndcg_spark.comparison.comparable import convention_key, fingerprint
+from ndcg_spark.config_values import GOOD
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import NightRows
 from ndcg_spark.nights.select import earlier
-from ndcg_spark.tables.comparison_notes import DOUBTED
+from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
-#: A column of scores and its cutoff.
-Place = tuple[str, Cutoff]
 
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """The requested baseline: a run, a date or both, as `compare` takes them; with neither the report chooses one."""
+    """What every number of a page is compared with."""
 
+    #: The run that the others are compared with; None: every run with the one of its name.
     run: str | None = None
-    #: A date, or good.
-    date: str | None = None
-    slices: str | None = None
-    engine: str = "auto"
-    remote: str | None = None
-    #: The comparison with it, if that is known already.
-    found: Comparison | None = None
+    #: The other nights that it is the mean of, the newest last; none if it is a run of the same night.
+    nights: Sequence[Night] = ()
+    #: The dates of these nights, whether they are still kept or not.
+    dates: Sequence[str] = ()
+    #: The gate's name of it; None if the gate did not compare with it.
+    name: str | None = None
+    #: Whether the nights were chosen because they are good.
+    is_good: bool = False
+    #: Whether the run is simply the best one of a first night.
+    is_leader: bool = False
 
     @property
-    def is_named(self) -> bool:
-        """Whether a run or a date is named."""
-        return bool(self.run or self.date)
+    def label(self) -> str:
+        """Its name in words: `mean of 7 good nights, 13 to 19 November`, `night of 19 November` or `bm25`."""
+        good = "good " if self.is_good else ""
+        if not self.dates:
+            return str(self.run)
+        if len(self.dates) == 1:
+            nights = f"{good}night of {day(self.dates[0])}"
+        else:
+            nights = f"mean of {len(self.dates)} {good}nights, {span(self.dates)}"
+        return nights if self.run is None else f"{self.run}, its {nights}"
+
+    @property
+    def newest(self) -> str:
+        """After the name of a run, the newest of its nights: ` of 19 November`."""
+        return f" of {day(self.dates[-1])}" if self.dates else ""
+
+    def phrase(self, article: str) -> str:
+        """Its label after `the` or `its`, unless it is a run."""
+        return self.label if self.run is not None else f"{article} {self.label}"
+
+    def of(self, run: str) -> str:
+        """The run whose scores those of a run are compared with."""
+        return self.run or run
 
 
-@dataclasses.dataclass(frozen=True)
-class NightComparison:
-    """The rows of COMPARISONS of a night with its baseline: all the statistics of a report."""
-
-    rows: Sequence[Row]
-    #: The run that every other one is compared with; None where each is compared with the one of its name.
-    run: str | None
-    #: The date of another night; None for the same night.
-    date: str | None
-    #: That night, or the same; None if it is no longer kept as it was.
-    night: Night | None
-    correction: str = ComparisonOptions.correction
-    alpha: float = ComparisonOptions.alpha
-    warnings: Sequence[str] = ()
-    #: What the gate has found about these rows, as its record has it; none if the gate did not compare them.
-    findings: Sequence[Row] = ()
-    #: If the baseline is the mean of several nights: the date of the first one, and how many; `date` is the last one.
-    mean_of: tuple[str, int] | None = None
-
-    def by_run(self, place: Place) -> dict[str, Row]:
-        """The comparison of every run that has one by this measure, on all queries, without weights."""
-        whole = (row for row in self.rows if row["attribute"] is None and row["weight_effective_n"] is None)
-        return {row["run"]: row for row in whole if (row["measure"], row["cutoff"]) == place}
-
-    def is_sure(self, row: Row) -> bool:
-        """Whether a difference is significant, and both sides have the same judgments."""
-        return row["p_decides"] is not None and not DOUBTED.intersection(row["flags"]) and row["p_decides"] < self.alpha
-
-    def allowed_drop(self, run: str, place: Place) -> float | None:
-        """How much the gate lets a run lose by this measure; None if it does not limit that."""
-        key = _key({"run": run, "measure": place[0]}, format_cutoff(place[1]), None, False)
-        limits = (each["allowed"] for each in self.findings if _key_of_finding(each) == key)
-        return next((float(limit) for limit in limits if limit is not None), None)
-
-    def baseline_of(self, run: str) -> str:
-        """What the queries of a run are shown beside, in words."""
-        return f"{self.run or run}{f' of {self.date}' if self.date else ''}"
-
-    def against(self, run: str) -> str:
-        """What a run is compared with, in words."""
-        if self.mean_of is None:
-            return self.baseline_of(run)
-        first, nights = self.mean_of
-        return f"its mean of {nights} nights, {first} to {self.date}"
-
-    def is_baseline(self, run: str) -> bool:
-        """Whether a run is the baseline itself."""
-        return self.date is None and run == self.run
+def day(date: str, year: bool = False) -> str:
+    """A date as people write it: 20 November, perhaps with its year."""
+    parsed = datetime.date.fromisoformat(date)
+    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
-def comparison_of(
-    output: str,
-    night: Night,
-    nights: Sequence[Night],
-    baseline: Baseline,
-    place: Place,
-) -> NightComparison | None:
-    """The comparison of a night: with what is requested, as its gate did, else with the newest comparable night.
+def span(dates: Sequence[str]) -> str:
+    """The first and the last of some dates, such as 13 to 19 November."""
+    first, last = dates[0], dates[-1]
+    return f"{int(first[8:])} to {day(last)}" if first[:7] == last[:7] else f"{day(first)} to {day(last)}"
 
-    Comparable is an earlier night with the same judgments and convention. None if there is none. It is made
-    unless the gate has compared by this measure, or it is known.
 
-    Raises
-    ------
-    NdcgSparkError
-        As `compare_nights`.
+def choose(
+    night: Night, nights: Sequence[Night], runs: Sequence[str], run: str | None = None, date: str | None = None
+) -> Baseline | None:
+    """The baseline: a named run or date, what the gate compared with, or the newest night that can be compared.
+
+    On a first night the best of its `runs`. None if there is nothing to compare with. ConfigurationError for a run or a
+    date that is not there.
     """
-    if not baseline.is_named:
-        by_gate = gate_comparison(night, nights)
-        if by_gate and by_gate.by_run(place):
-            return by_gate
-        before = _newest_comparable(night, nights)
-        if before is None:
-            return None
-        baseline = dataclasses.replace(baseline, date=before.evaluated_on)
-    found = baseline.found or _compare(output, night, baseline, place)
-    rows = [row for row in found.rows if row["dataset"] == night.dataset]
-    then = next((row["baseline_night"].isoformat() for row in rows if row["baseline_night"] is not None), None)
-    other = _night_of(then, night, nights)
-    warnings = [*(doubts(night.dataset, night.record, other.record, then) if other and then else []), *found.warnings]
-    once = list(dict.fromkeys(warnings))
-    return NightComparison(rows, baseline.run, then, other, warnings=once)
+    before = earlier(nights, night.dataset, night.evaluated_on)
+    if date is not None:
+        good = (each for each in reversed(before) if each.is_good)
+        found = next((each for each in nights if (each.dataset, each.evaluated_on) == (night.dataset, date)), None)
+        found = next(good, None) if date == GOOD else found
+        if found is None:
+            raise ConfigurationError(
+                f"baseline-date: {night.dataset} has no night {date}; ndcg-spark nights lists them"
+            )
+        return Baseline(run, [found], [found.evaluated_on], is_good=date == GOOD)
+    if run is not None:
+        if run not in runs:
+            raise unknown_name("baseline", "run", run, runs)
+        return Baseline(run)
+    verdict = night.record["verdict"] or {}
+    decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
+    for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
+        dates = entry["nights"]
+        kept = [each for each in before if each.evaluated_on in dates]
+        if dates and (len(kept) < len(dates) or kept[-1].evaluation_id != entry["evaluation_id"]):
+            kept = []
+        named = None if dates else entry["name"].removeprefix("run ")
+        return Baseline(named, kept, dates, entry["name"], is_good=entry["name"] == "good")
+    same = [each for each in before if _meaning(each) == _meaning(night)]
+    if same:
+        return Baseline(None, same[-1:], [same[-1].evaluated_on])
+    return Baseline(runs[0], is_leader=True) if len(runs) > 1 else None
 
 
-def gate_comparison(night: Night, nights: Iterable[Night]) -> NightComparison | None:
-    """The comparison with the first baseline of the night's gate that has rows; None if none has.
-
-    The numbers are those that the gate decided by, where it did.
-    """
-    rows = NightRows(night).comparisons()
-    gate = (night.record.get("configuration") or {}).get("gate") or {}
-    how = (ComparisonOptions.correction, gate.get("alpha", ComparisonOptions.alpha))
-    verdict = night.record.get("verdict") or {}
-    for baseline in verdict.get("baselines", []):
-        name, dates = baseline["name"], baseline["nights"]
-        date = dates[-1] if dates else None
-        own = [row for row in rows if _is_of(row, name, date, len(dates) or 1)]
-        if not own:
-            continue
-        drops = [each for each in verdict["results"] if each["baseline"] == name and each["measure"]]
-        decided = {_key_of_finding(each): _numbers(each) for each in drops}
-        own = [{**row, **decided.get(_key_of(row), {})} for row in own]
-        then = _night_of(date, night, nights)
-        if then and date and then.evaluation_id != baseline["evaluation_id"]:
-            then = None
-        run, warnings = (None, _limits(baseline, then is not None)) if date else (own[0]["baseline"], [])
-        mean_of = (dates[0], len(dates)) if len(dates) > 1 else None
-        return NightComparison(own, run, date, then, *how, warnings=warnings, findings=drops, mean_of=mean_of)
-    return None
-
-
-def _compare(output: str, night: Night, baseline: Baseline, place: Place) -> Comparison:
-    measure, cutoff = place
-    options = ComparisonOptions({"ndcg": None} if measure == "ndcg" else {measure: [cutoff], "ndcg": None})
-    request = ComparisonRequest(
-        output,
-        datetime.date.fromisoformat(night.evaluated_on),
-        night.dataset,
-        [baseline.run] if baseline.run else [],
-        baseline.date,
-        options=options,
-        slices=baseline.slices,
-        engine=baseline.engine,
-        remote=baseline.remote,
-    )
-    return compare_nights(request)
-
-
-def _newest_comparable(night: Night, nights: Iterable[Night]) -> Night | None:
-    """The newest earlier night with the same judgments and convention."""
-
-    def meaning(each: Night) -> tuple[str | None, str]:
-        return fingerprint(each.record, "judgments", night.dataset), convention_key(each.record)
-
-    before = reversed(earlier(nights, night.dataset, night.evaluated_on))
-    return next((each for each in before if meaning(each) == meaning(night)), None)
-
-
-def _is_of(row: Row, baseline: str, date: str | None, nights: int) -> bool:
-    if row["baseline_night"] is None:
-        return date is None and f"run {row['baseline']}" == baseline
-    return (row["baseline_night"].isoformat(), row["baseline_nights"]) == (date, nights)
-
-
-def _key_of(row: Row) -> tuple[Any, ...]:
-    of_slice = None if row["attribute"] is None else f"{row['attribute']}={row['value']}"
-    return _key(row, format_cutoff(row["cutoff"]), of_slice, row["weight_effective_n"] is not None)
-
-
-def _key_of_finding(finding: Row) -> tuple[Any, ...]:
-    return _key(finding, finding["cutoff"], finding["slice"], bool(finding.get("weighted")))
-
-
-def _key(row: Row, cutoff: str, of_slice: str | None, is_weighted: bool) -> tuple[Any, ...]:
-    return row["run"], row["measure"], cutoff, of_slice, is_weighted
-
-
-def _numbers(finding: Row) -> dict[str, Any]:
-    """The numbers of a comparison that a finding rests on; none if it could not be measured."""
-    names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high")
-    if finding["difference"] is None:
-        return {}
-    return {"p_decides": finding["p"], **{n: finding[n] for n in names}}
-
-
-def _limits(baseline: Row, is_kept: bool) -> list[str]:
-    """Warnings where a report shows something other than what the gate compared with this baseline."""
-    date, changed, nights = baseline["nights"][-1], baseline["changed_judgments"], len(baseline["nights"])
-    warnings = []
-    if nights > 1:
-        warnings.append(f"the gate compared with the mean of {nights} nights; queries are shown beside {date} alone")
-    if changed:
-        warnings.append(
-            f"{changed:,} queries have other judgments than on {date}: they were not compared, but are among those "
-            "shown one by one"
-        )
-    if not is_kept:
-        warnings.append(f"the night of {date} has been replaced since, so its queries are not shown")
-    return warnings
-
-
-def _night_of(date: str | None, night: Night, nights: Iterable[Night]) -> Night | None:
-    """The night of this date of the same dataset; without a date the night itself."""
-    return next((n for n in nights if (n.dataset, n.evaluated_on) == (night.dataset, date)), None) if date else night
+def _meaning(night: Night) -> tuple[str | None, str]:
+    return fingerprint(night.record, "judgments", night.dataset), convention_key(night.record)

@@ -23,25 +23,24 @@ def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
     every = explained.explanations
     return View(
-        lambda: [table for each in every for table in explanation_tables(each, explained.baseline)],
-        lambda: [_value(each, explained.baseline) for each in every],
+        lambda: [table for each in every for table in explanation_tables(each, *_baseline(explained, each))],
+        lambda: [_value(each, *_baseline(explained, each)) for each in every],
         ("run", *(field.name for field in dataclasses.fields(RankLine))),
         lambda: ({"run": each.facts.run, **dataclasses.asdict(line)} for each in every for line in each.lines),
     )
 
 
-def explanation_tables(
-    explanation: Explanation, baseline: Facts | None, most_ranks: int | None = None, most: int | None = None
-) -> list[TextTable]:
-    """What there is to say about one run, without the parts that have nothing to say.
+def _baseline(explained: Explained, explanation: Explanation) -> tuple[Facts | None, str]:
+    return explained.baselines.get(explanation.facts.run, (None, ""))
 
-    The table of the ranks has at most `most_ranks` rows, and every other at most `most`; a note says what is left out.
-    """
+
+def explanation_tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[TextTable]:
+    """What there is to say about one run, without the parts that have nothing to say."""
     facts = explanation.facts
     score = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(facts.score.ndcg)}"
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {score}"
-    about = {"title": title, "sentences": _summary(explanation), "is_first": True}
-    lines = _first(_RANKS, explanation.lines, most_ranks, **about)
+    about: dict[str, Any] = {"title": title, "sentences": _summary(explanation), "is_first": True}
+    lines = text_table(_RANKS, explanation.lines, **about)
     lost = math.fsum(each.loss for each in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     parts: list[tuple[str, list[str], Sequence[TextColumn], Sequence[Any]]] = [
@@ -49,21 +48,14 @@ def explanation_tables(
         ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
         ("Unjudged documents", [], [_DOCUMENT, _RANK], explanation.unjudged),
     ]
-    tables = [_first(columns, rows, most, title=t, sentences=s) for t, s, columns, rows in parts if rows]
+    tables = [text_table(columns, rows, title=title, sentences=said) for title, said, columns, rows in parts if rows]
     if baseline is not None:
         moved = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
         dcg, before = facts.score.dcg, baseline.score.dcg
         changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
-        against = f"Compared with {baseline.run}"
-        tables.append(_first(_CHANGES, changed_documents(facts, [baseline]), most, title=against, sentences=[changed]))
+        changes = changed_documents(facts, [baseline])
+        tables.append(text_table(_CHANGES, changes, title=f"Compared with {against}", sentences=[changed]))
     return [lines, *tables]
-
-
-def _first(columns: Sequence[TextColumn], rows: Sequence[Any], most: int | None, **more: Any) -> TextTable:
-    """A table of the first rows, with a note of how many more there are."""
-    shown = rows[:most]
-    notes = [f"and {len(rows) - len(shown):,} more in ndcg-spark explain"] if len(shown) < len(rows) else []
-    return text_table(columns, shown, notes, **more)
 
 
 def _summary(explanation: Explanation) -> list[str]:
@@ -127,7 +119,7 @@ _CHANGES = [
 ]
 
 
-def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
+def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
     facts = explanation.facts
     value: dict[str, Any] = {
         **{field: getattr(facts, field) for field in ("dataset", "run", "query_id", "cutoff")},
@@ -140,6 +132,6 @@ def _value(explanation: Explanation, baseline: Facts | None) -> dict[str, Any]:
         value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
     value["unjudged"] = [{"doc_id": each.doc_id, "rank": each.rank} for each in explanation.unjudged]
     if baseline is not None:
-        value["baseline"] = {"run": baseline.run, **dataclasses.asdict(baseline.score)}
+        value["baseline"] = {"run": against, **dataclasses.asdict(baseline.score)}
         value["changes"] = [dataclasses.asdict(each) for each in changed_documents(facts, [baseline])]
     return value

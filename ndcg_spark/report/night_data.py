@@ -1,100 +1,334 @@
-"""What a report shows of a night: its scores side by side, query by query, and what they are compared with."""
+"""What a page says of one night of a dataset, as numbers."""
 
 import dataclasses
-from collections import Counter
+import datetime
+import functools
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan, nan
+from math import fsum
 from typing import Any
 
-from ndcg_spark.comparison.options import SCORES
-from ndcg_spark.comparison.statistics import paired_t
+import numpy as np
+import pyarrow.compute as pc
+
+from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights, stripped
+from ndcg_spark.comparison.differences import Sides, rows_of
+from ndcg_spark.comparison.matrix import Place, Queries
+from ndcg_spark.comparison.options import SCORES, ComparisonOptions
+from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.convention.measures import MEASURES, MeasureSet
+from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.explain import Change, changed_documents
+from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.job.explain_night import facts_of_queries
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import NightComparison, Place, Row
-from ndcg_spark.report.queries import QueryScore, with_documents
-from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs, without_slices
-from ndcg_spark.tables.verdicts import worst_results
+from ndcg_spark.report.baseline import Baseline, Row, choose
+from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.text import unknown_name
 
-#: How many queries are shown of those that lost most, and as many of those that won most.
+#: How many queries are shown with their documents, of those that lost most and of those that won most.
 EXTREMES = 20
-#: Smaller differences are ties.
-TIE = 1e-9
-#: With more runs, the trend of a report shows the best.
-_TREND_RUNS = 8
-#: The cutoff that people look at if nobody says which.
-_USUAL_CUTOFF = 10
-#: Of each query, its status and its score.
-_Scores = Mapping[str, tuple[str | None, float | None]]
+#: The parts of a loss are those of at most so many queries: those that changed most.
+_EXPLAINED = 1_000
+#: What a trend shows, and the cutoff that people look at if nobody says which.
+_NIGHTS, _USUAL_CUTOFF = 28, 10
+_TIE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a page is asked to show; None for what it chooses itself."""
+
+    dataset: str | None = None
+    run: str | None = None
+    measure: str | None = None
+    baseline: str | None = None
+    baseline_date: str | None = None
+    attributes: Attributes | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryScore:
+    """A query of the run, with its documents if it is shown with them and the night keeps them."""
+
+    query_id: str
+    score: float
+    before: float | None
+    facts: Facts | None = None
+    #: Its list in the newest night of the baseline.
+    newest: Facts | None = None
+    changes: Sequence[Change] = ()
+
+    @property
+    def change(self) -> float:
+        """The score less that of the baseline, or the score."""
+        return self.score - (self.before or 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """The parts of a difference, by what happened to documents: left, down, up, came_in and same_rank."""
+
+    sums: Mapping[str, float]
+    #: Of the loss, the share at ranks that unjudged documents hold now.
+    unjudged: float
+    #: How many queries it is of, and which share of all change they have.
+    queries: int
+    share: float
 
 
 @dataclasses.dataclass(frozen=True)
 class NightData:
-    """Everything that a report says of one night of one dataset."""
+    """Everything that a page says of one night of a dataset."""
 
     night: Night
-    #: The measures that were requested for the night, whose headline orders the runs.
-    measure_set: MeasureSet
-    #: The column of scores and the cutoff that the report is about.
     place: Place
-    #: The rows of DATASET_SCORES, by run, best first, and cutoff.
-    runs: Sequence[Sequence[Row]]
-    #: Of these the row of each run at the cutoff; with the ends of its 95 % interval of t, `low` and `high`, if NDCG
-    #: is the measure, else these are None.
-    means: Sequence[Row]
+    #: The run that is shown in detail, and the runs from the best to the worst.
     run: str
-    comparison: NightComparison | None
-    #: The rows of COMPARISONS of every run by the measure, on all queries.
+    runs: Sequence[str]
+    #: The rows of DATASET_SCORES of every run, by run and cutoff.
+    scores: Mapping[tuple[str, Cutoff], Row]
+    baseline: Baseline | None
+    #: Rows of COMPARISONS: of every run, of the run's slices, and of the run by every measure.
     compared: Mapping[str, Row]
-    #: All queries of the run that have the value that they are sorted by: the largest loss first; without a baseline
-    #: the lowest score first.
-    queries: Sequence[QueryScore]
-    #: The queries that are shown with their documents: the first and the last EXTREMES of `queries`.
-    worst: Sequence[QueryScore]
-    best: Sequence[QueryScore]
-    #: Of the run: how many queries have which baseline_status and status.
-    transitions: Sequence[Row]
-    #: The row of DATASET_SCORES of the baseline of the run.
-    baseline_row: Row | None
-    trend: Sequence[TrendLine]
-    #: The rows of DATASET_SCORES of the run at the cutoff of each slice, by attribute and value; otherwise as `means`.
     slices: Sequence[Row]
+    measures: Sequence[Row]
+    #: The queries of the run, the largest loss first; without a baseline the lowest score.
+    queries: Sequence[QueryScore]
+    parts: Parts | None
+    #: Which share of the difference each slice has, the largest first: attribute, value, queries, of_queries, share.
+    causes: Sequence[Row]
+    trend: TrendLine | None
+    #: The mean judged rate of the run in the nights of the baseline.
+    judged_before: float | None
+    #: Judged documents with a gain that no run returned within the kept depth, and of how many: None without documents.
+    never_returned: tuple[int, int] | None
+    warnings: Sequence[str] = ()
+
+    @functools.cached_property
+    def anchors(self) -> dict[str, str]:
+        """The ids of the queries on the page that are shown with their documents or linked."""
+        sign = _TIE if self.compares else -1.0
+        ends = [query for query in self.queries[:EXTREMES] if not self.compares or query.change < -sign]
+        ends += [query for query in self.queries[-EXTREMES:] if query.change > sign]
+        return {query.query_id: f"q{at}{self.id}" for at, query in enumerate(ends)}
+
+    @property
+    def id(self) -> str:
+        """What the ids of its part of the page end with."""
+        return f"-{zlib.crc32(self.night.dataset.encode()):x}"
+
+    @property
+    def compares(self) -> bool:
+        """Whether its queries are compared with a baseline."""
+        return any(query.before is not None for query in self.queries[:1])
+
+    @property
+    def row(self) -> Row | None:
+        """How the run compares with its baseline."""
+        return self.compared.get(self.run)
+
+    @property
+    def verdict(self) -> Row | None:
+        """The verdict of the gate."""
+        found: Row | None = self.night.record["verdict"]
+        return found or None
 
     @property
     def measure(self) -> str:
-        """The measure and its cutoff, as ndcg@10."""
-        return f"{self.place[0]}@{format_cutoff(self.place[1])}"
+        """The measure as people write it: NDCG@10."""
+        return f"{self.place[0].upper() if self.place[0] == 'ndcg' else self.place[0]}@{format_cutoff(self.place[1])}"
 
     @property
-    def against(self) -> str | None:
-        """What the run is compared with, in words, whether its scores are still there or not."""
-        found = self.comparison
-        return found.against(self.run) if found and not found.is_baseline(self.run) else None
+    def mean(self) -> Row:
+        """The run's row of DATASET_SCORES."""
+        return self.scores[self.run, self.place[1]]
 
     @property
-    def baseline(self) -> str | None:
-        """What the queries of the run are shown beside, in words, if its scores are there."""
-        found = self.comparison
-        return found.baseline_of(self.run) if found and found.night and not found.is_baseline(self.run) else None
+    def kept_depth(self) -> Cutoff:
+        """The rank down to which documents are kept; None if they are not."""
+        return max((cutoff or 0 for _, cutoff in self.scores), default=None) if self.has_documents else None
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether the night keeps documents."""
+        return bool(self.night.kept_rows("ranked_documents"))
+
+    def result(self, run: str) -> Row | None:
+        """What the gate found about the mean of a run by the measure of the page."""
+        key = (run, self.place[0], format_cutoff(self.place[1]), None, False, self.baseline and self.baseline.name)
+        names = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
+        results = (self.verdict or {}).get("results", ()) if self.baseline and self.baseline.name else ()
+        return next((row for row in results if tuple(row[name] for name in names) == key), None)
 
 
-def headline(night: Night, measure: str | None) -> Place:
-    """What a report is about: the named measure, that of the gate's first check, else the headline of the night.
-
-    A night that was evaluated without naming measures is shown by NDCG at the cutoff nearest to 10.
+def night_data(output: str, night: Night, nights: Sequence[Night], request: Request) -> NightData:
+    """What a page shows of a night; `nights` are all of the output.
 
     Raises
     ------
     ConfigurationError
-        The named measure has no scores.
+        There is no such run, measure or baseline.
+    StorageError
+        The output cannot be read.
     """
     (rows,) = read_dataset_scores([night])
-    configuration = night.record.get("configuration") or {}
+    place = _headline(night, rows, request.measure)
+    best_first = sorted_runs(rows, Order(place[0], format_cutoff(place[1]), descending=True))
+    runs = [of_run[0]["run"] for of_run in best_first]
+    if request.run not in (None, *runs):
+        raise unknown_name("run", "run", str(request.run), runs)
+    baseline = choose(night, nights, runs, request.baseline, request.baseline_date)
+    attributes = request.attributes or kept_attributes([night])
+    comparison = _Comparison(night, baseline, attributes) if baseline else None
+    compared = comparison.rows(place) if comparison else []
+    whole = {row["run"]: row for row in compared if row["attribute"] is None}
+    run = request.run or _chosen(night, runs, whole, baseline)
+    queries = comparison.queries(place, run) if comparison else []
+    if not queries:
+        values = NightRows(night).scores_at(place[1], run, place[0])
+        queries = [QueryScore(query, score, None) for query, (_, score) in values.items() if score is not None]
+    queries.sort(key=lambda query: (round(query.change, 12), query.query_id))
+    slices = [row for row in compared if row["run"] == run and row["attribute"] is not None]
+    detailed, parts = _with_documents(night, baseline, run, place, queries)
+    trends = lines(output, TrendRequest(night.dataset, run, measures=f"{place[0]}@{format_cutoff(place[1])}"))[0]
+    verdict = night.record["verdict"] or {}
+    is_of_gate = baseline is not None and baseline.name is not None and run == _run_of(verdict)
+    return NightData(
+        night,
+        place,
+        run,
+        runs,
+        {(row["run"], row["cutoff"]): row for row in rows},
+        baseline,
+        whole,
+        slices,
+        comparison.measures(run, rows) if comparison and run in whole else [],
+        detailed,
+        parts,
+        verdict["causes"] if is_of_gate and verdict.get("causes") else _causes(slices, whole.get(run)),
+        _until(trends, night.evaluated_on),
+        _judged_before(baseline, run, place[1]),
+        _never_returned(night),
+        comparison.warnings if comparison else [],
+    )
+
+
+class _Comparison:
+    """A night compared with the baseline of its page."""
+
+    def __init__(self, night: Night, baseline: Baseline, attributes: Attributes | None) -> None:
+        self.warnings: list[str] = []
+        self._night, self._baseline, self._attributes = night, baseline, attributes
+        self._gate = (night.record["configuration"].get("gate") or {}) if baseline.name else {}
+        (self._own,), self._others = of_nights([night]), of_nights(baseline.nights, "baseline")
+        self._sides: dict[Place, Sides] = {}
+        if baseline.dates and not baseline.nights:
+            self.warnings.append(
+                f"The {baseline.label} is not kept as it was: the numbers are those of the gate, without queries."
+            )
+
+    def rows(self, place: Place) -> list[dict[str, Any]]:
+        """Rows of COMPARISONS of every run and its slices; where the gate compared, its own."""
+        rows = self._rows(place, None, self._attributes)
+        if self._baseline.name is None:
+            return rows
+        key = ("run", "attribute", "value")
+        found: dict[tuple[Any, ...], dict[str, Any]] = {tuple(row[name] for name in key): row for row in rows}
+        for row in NightRows(self._night).comparisons():
+            dates = [] if row["baseline_night"] is None else [row["baseline_night"].isoformat()]
+            named = row["baseline"] == self._baseline.of(row["run"])
+            count = row["baseline_nights"] or len(self._baseline.dates)
+            is_of = named and (dates, count) == (list(self._baseline.dates[-1:]), len(self._baseline.dates))
+            if (row["measure"], row["cutoff"]) == place and is_of and row["weight_effective_n"] is None:
+                found[tuple(row[name] for name in key)] = row
+        for result in (self._night.record["verdict"] or {}).get("results", ()):
+            attribute, _, value = (result["slice"] or "").partition("=")
+            decided_row = found.get((result["run"], attribute or None, value or None))
+            measured = (result["measure"], str(result["cutoff"])) == (place[0], format_cutoff(place[1]))
+            if decided_row and measured and result["baseline"] == self._baseline.name and not result["weighted"]:
+                names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
+                numbers = {name: result[name] for name in names if result[name] is not None}
+                decided = {"conclusion": "worse"} if result["result"] == "fail" else {}
+                decided_row.update(
+                    numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}), **decided
+                )
+        return list(found.values())
+
+    def measures(self, run: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
+        """Rows of COMPARISONS of a run, by every measure that was evaluated."""
+        names = ["ndcg", *(measure.column for measure in MEASURES.values() if measure.column != "ndcg")]
+        places = [
+            (name, row["cutoff"]) for name in names for row in rows if row["run"] == run and row.get(name) is not None
+        ]
+        return [row for place in dict.fromkeys(places) for row in self._rows(place, run, None)]
+
+    def queries(self, place: Place, run: str) -> list[QueryScore]:
+        """The queries that a run and its baseline both have a score of."""
+        sides = self._sides_at(place)
+        if sides is None or (run == self._baseline.run and not self._baseline.dates):
+            return []
+        own, theirs = sides.own.scores(run), sides.baseline.scores(self._baseline.of(run))
+        paired = ~np.isnan(own - theirs)
+        if sides.only is not None:
+            paired &= sides.only
+        at = np.flatnonzero(paired)
+        names = sides.own.queries.ids.take(at).to_pylist()
+        scores = zip(names, own[at].tolist(), theirs[at].tolist(), strict=True)
+        return [QueryScore(*of_query) for of_query in scores]
+
+    def _rows(self, place: Place, run: str | None, attributes: Attributes | None) -> list[dict[str, Any]]:
+        sides = self._sides_at(place)
+        if sides is None:
+            return []
+        known = {name: self._gate[name] for name in ("alpha", "correction", "min_queries") if name in self._gate}
+        options = ComparisonOptions(**known, precise=True)
+        pairs = [pair for pair in sides.pairs if run in (None, pair[0])]
+        return stripped(rows_of(dataclasses.replace(sides, pairs=pairs), options, attributes))
+
+    def _sides_at(self, place: Place) -> Sides | None:
+        baseline = self._baseline
+        if baseline.dates and not baseline.nights:
+            return None
+        if place not in self._sides:
+            queries = Queries()
+            own = self._own.read(queries, [place], self._own.runs)
+            theirs = mean_matrices(self._others, queries, [place], own) if self._others else own
+            there = set(theirs[place].runs)
+            pairs = [(run, baseline.of(run)) for run in self._own.runs if baseline.of(run) in there]
+            if not self._others:
+                pairs = [pair for pair in pairs if pair[0] != pair[1]]
+            newest = datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None
+            key = {
+                "dataset": self._night.dataset,
+                "evaluated_on": self._own.evaluated_on,
+                "evaluation_id": self._night.evaluation_id,
+                "baseline_night": newest,
+                "baseline_nights": len(baseline.dates) or None,
+            }
+            sides = Sides(own[place], theirs[place], place, key, pairs)
+            changed = int(sides.rejudged.sum())
+            if changed and self._gate.get("unchanged_queries"):
+                sides = dataclasses.replace(sides, only=~sides.rejudged)
+            if changed and not self.warnings:
+                left_out = "left out" if sides.only is not None else "which changes scores, too"
+                self.warnings.append(
+                    f"{changed:,} queries have other judgments than in the {baseline.label}: {left_out}."
+                )
+            self._sides[place] = sides
+        return self._sides[place]
+
+
+def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Place:
+    """The measure of a page: the named one, that of the gate's first check, else the headline of the night.
+
+    A night that was evaluated without naming measures is shown by NDCG at the cutoff nearest to 10.
+    """
+    configuration = night.record["configuration"]
     measure_set, checks = measure_set_in(configuration), (configuration.get("gate") or {}).get("check") or []
     if measure is not None:
         column, cutoff = columns_of(measure, SCORES)[0]
@@ -102,12 +336,11 @@ def headline(night: Night, measure: str | None) -> Place:
         if cutoff == "each":
             return column, _usual(cutoffs)
         if cutoff not in map(format_cutoff, cutoffs):
-            known = ", ".join(dict.fromkeys(map(format_cutoff, cutoffs)))
-            where = f"it has {column} at {known}" if known else f"it has no {column} at all"
-            raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; {where}")
+            known = ", ".join(dict.fromkeys(map(format_cutoff, cutoffs))) or "no cutoff"
+            raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; it was at {known}")
         return column, next(each for each in cutoffs if format_cutoff(each) == cutoff)
     if checks:
-        return checks[0]["measure"], checks[0]["cutoff"]
+        return checks[0].get("measure", "ndcg"), checks[0]["cutoff"]
     if measure_set.pairs and measure_set.first:
         return MEASURES[measure_set.first[0]].column, measure_set.first[1]
     return "ndcg", _usual(row["cutoff"] for row in rows)
@@ -119,113 +352,120 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
     return min(ranks, key=lambda rank: (abs(rank - _USUAL_CUTOFF), rank), default=None)
 
 
-def night_data(
-    output: str, night: Night, place: Place, run: str | None, comparison: NightComparison | None
-) -> NightData:
-    """What a report shows of a night: of `run`; by default one that fails or has become worse, else the best.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run.
-    StorageError
-        The output cannot be read.
-    """
-    (rows,) = read_dataset_scores([night])
-    measure_set = measure_set_in(night.record.get("configuration") or {})
-    column, cutoff = place
-    order = Order(column, format_cutoff(cutoff), descending=True)
-    by_run = {of_run[0]["run"]: of_run for of_run in sorted_runs(rows, order, measure_set)}
-    if run is not None and run not in by_run:
-        raise unknown_name("run", "run", run, by_run)
-    compared = comparison.by_run(place) if comparison else {}
-    chosen = run or _chosen(night, [*by_run], compared, comparison)
-    scores, theirs, baseline_row, other = NightRows(night).scores_at(cutoff, chosen, column), {}, None, None
-    if comparison and comparison.night and not comparison.is_baseline(chosen):
-        other = (comparison.night, comparison.run or chosen)
-        theirs = NightRows(other[0]).scores_at(cutoff, other[1], column)
-        (baseline_rows,) = read_dataset_scores([other[0]])
-        baseline_row = next((r for r in baseline_rows if (r["run"], r["cutoff"]) == (other[1], cutoff)), None)
-    queries = _queries(scores, theirs, other is not None)
-    worst = queries[:EXTREMES]
-    best = [each for each in queries[::-1][:EXTREMES] if each not in worst]
-    if other is not None:
-        worst, best = ([q for q in queries if sign * (q.difference or 0.0) > TIE] for sign in (-1, 1))
-        worst, best = worst[:EXTREMES], best[::-1][:EXTREMES]
-    ranks = cutoff or _usual(row["cutoff"] for row in rows)
-    detailed = with_documents((night, chosen), other, ranks, [*worst, *best])
-    return NightData(
-        night=night,
-        measure_set=measure_set,
-        place=place,
-        runs=list(by_run.values()),
-        means=_with_intervals([row for of_run in by_run.values() for row in of_run if row["cutoff"] == cutoff], column),
-        run=chosen,
-        comparison=comparison,
-        compared=compared,
-        queries=queries,
-        worst=detailed[: len(worst)],
-        best=detailed[len(worst) :],
-        transitions=_transitions(comparison, chosen, scores, theirs),
-        baseline_row=baseline_row,
-        trend=_trend(output, night, place, [chosen, *([comparison.run or chosen] if comparison else []), *by_run]),
-        slices=_with_intervals(_slices(night, chosen, cutoff), column),
-    )
+def _run_of(verdict: Row) -> str | None:
+    """The run that a verdict is about."""
+    results = [row for row in verdict.get("results", ()) if row["result"] in ("fail", "undecided")]
+    of_result = next((row["run"] for word in ("fail", "undecided") for row in results if row["result"] == word), None)
+    run: str | None = verdict.get("run") or of_result
+    return run
 
 
-def _slices(night: Night, run: str, cutoff: Cutoff) -> Sequence[Row]:
-    """The dataset scores of the slices of a run at a cutoff."""
-    rows = read_rows([night], "dataset_scores", where={"run": [run], "cutoff": [cutoff]})
-    _, of_slices = without_slices(rows.to_pylist())
-    return of_slices
-
-
-def _chosen(night: Night, order: Sequence[str], compared: Mapping[str, Row], found: NightComparison | None) -> str:
-    """The run that is shown in detail if none is named."""
-    failed = [each for each in (night.record.get("verdict") or {}).get("results", []) if each["result"] == "fail"]
-    failing = [each["run"] for each in worst_results(failed) if each["run"] in compared]
-    # Against another run of the night, it is not news that a run is worse.
-    worse = [row for row in compared.values() if found and found.date and found.is_sure(row) and row["difference"] < 0]
+def _chosen(night: Night, runs: Sequence[str], compared: Mapping[str, Row], baseline: Baseline | None) -> str:
+    """The run that is shown in detail: that of the verdict, one that is worse than in another night, or the best."""
+    worse = [row for row in compared.values() if row["conclusion"] == "worse" and baseline and baseline.dates]
     lost = [row["run"] for row in sorted(worse, key=lambda row: row["difference"])]
-    return next((name for name in [*failing, *lost, *order] if name in compared), order[0])
+    named = [_run_of(night.record["verdict"] or {}), *lost]
+    return next((run for run in [*named, *runs] if run in compared), runs[0])
 
 
-def _with_intervals(rows: Sequence[Row], column: str) -> list[Row]:
-    """The rows with the ends of the 95 % interval of the mean of NDCG, None where there are too few values."""
-    if column != "ndcg":
-        return [{**row, "low": None, "high": None} for row in rows]
-    mean, deviation = ([nan if r[name] is None else r[name] for r in rows] for name in ("ndcg", "ndcg_stddev"))
-    found = paired_t([row["queries"] for row in rows], mean, deviation)
-    ends = zip(found.interval_low, found.interval_high, strict=True)
-    both = [[None if isnan(end) else float(end) for end in each] for each in ends]
-    return [{**row, "low": low, "high": high} for row, (low, high) in zip(rows, both, strict=True)]
-
-
-def _queries(scores: _Scores, theirs: _Scores, has_baseline: bool) -> list[QueryScore]:
-    found = [QueryScore(query, score, theirs.get(query, (None, None))[1]) for query, (_, score) in scores.items()]
-    value = "difference" if has_baseline else "score"
-    known = [each for each in found if getattr(each, value) is not None]
-    return sorted(known, key=lambda each: (sort_value(getattr(each, value)), each.query_id))
-
-
-def _transitions(found: NightComparison | None, run: str, scores: _Scores, theirs: _Scores) -> Sequence[Row]:
-    """How many queries have which status on both sides."""
-    if found is None or found.is_baseline(run):
+def _causes(slices: Iterable[Row], row: Row | None) -> list[Row]:
+    """The share of a difference that each slice has, the largest first; none where a difference may be chance."""
+    low, high = (None, None) if row is None else (row["interval_low"], row["interval_high"])
+    if row is None or low is None or high is None or low <= 0 <= high:
         return []
-    if found.night is None:
-        return []
-    nothing = (None, None)
-    pairs = Counter((theirs.get(q, nothing)[0], scores.get(q, nothing)[0]) for q in {**theirs, **scores})
-    return [{"baseline_status": one, "status": two, "queries": n} for (one, two), n in pairs.most_common()]
+    total = row["difference"] * row["queries"]
+    found = [
+        {
+            "attribute": part["attribute"],
+            "value": part["value"],
+            "queries": part["queries"],
+            "of_queries": row["queries"],
+            "share": part["difference"] * part["queries"] / total,
+        }
+        for part in slices
+        if part["difference"] is not None
+    ]
+    return sorted(found, key=lambda cause: -cause["share"])
 
 
-def _trend(output: str, night: Night, place: Place, runs: Sequence[str]) -> list[TrendLine]:
-    """The trends of the first of these runs, up to the night."""
-    shown = list(dict.fromkeys(runs))[:_TREND_RUNS]
-    measure = f"{place[0]}@{format_cutoff(place[1])}"
-    cut = []
-    for line in lines(output, TrendRequest(dataset=night.dataset, runs=shown, measures=measure))[0]:
-        until = sum(point.date <= night.evaluated_on for point in line.points)
-        of_nights: dict[str, Any] = {name: values for name, values in vars(line).items() if isinstance(values, list)}
-        cut.append(dataclasses.replace(line, **{name: values[:until] for name, values in of_nights.items()}))
-    return [line for line in cut if line.points]
+def _with_documents(
+    night: Night, baseline: Baseline | None, run: str, place: Place, queries: Sequence[QueryScore]
+) -> tuple[list[QueryScore], Parts | None]:
+    """The queries, those at both ends with their documents; and the parts of the difference."""
+    ends = [q for q in queries[:EXTREMES] if q.before is None or q.change < -_TIE]
+    ends += [q for q in queries[-EXTREMES:] if q not in ends and (q.before is None or q.change > _TIE)]
+    is_ndcg = place[0] == "ndcg" and place[1] is not None
+    changed = [q for q in queries if q.before is not None and abs(q.change) > _TIE] if is_ndcg else []
+    explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]
+    cutoff = place[1] if place[1] is not None else _USUAL_CUTOFF
+    names = [query.query_id for query in {q.query_id: q for q in [*ends, *explained]}.values()]
+    nights = list(baseline.nights) or [night] if baseline else []
+    other = baseline.of(run) if baseline else run
+    own = facts_of_queries(night, [run], cutoff, names)
+    lists = [facts_of_queries(each, [other], cutoff, names) for each in nights]
+    detailed, changes = {}, []
+    for query in {q.query_id: q for q in [*ends, *explained]}.values():
+        facts = own.get((run, query.query_id))
+        theirs = [each[other, query.query_id] for each in lists if (other, query.query_id) in each]
+        if facts is None:
+            continue
+        found = changed_documents(facts, theirs) if theirs else []
+        detailed[query.query_id] = dataclasses.replace(
+            query, facts=facts, newest=theirs[-1] if theirs else None, changes=found
+        )
+        # Parts sum to the difference only where all lists that the baseline is the mean of are kept.
+        if theirs and abs(fsum(change.part for change in found) - query.change) < 1e-6:
+            changes.append((facts, query.change, found))
+    shown = {query.query_id for query in ends}
+    result = [detailed.get(query.query_id, query) if query.query_id in shown else query for query in queries]
+    return result, _parts(changes, queries) if changes and is_ndcg else None
+
+
+def _parts(changes: Sequence[tuple[Facts, float, Sequence[Change]]], queries: Sequence[QueryScore]) -> Parts:
+    sums = dict.fromkeys(("left", "down", "up", "came_in", "same_rank"), 0.0)
+    lost = unjudged = 0.0
+    for facts, _, found in changes:
+        unjudged_ranks = {row.rank for row in facts.listed if row.relevance is None}
+        for change in found:
+            sums[change.what] += change.part / len(queries)
+            lost += min(change.part, 0.0)
+            unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
+    covered, every = fsum(abs(change) for _, change, _ in changes), fsum(abs(query.change) for query in queries)
+    shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
+    return Parts(shown, unjudged / lost if lost else 0.0, len(changes), covered / every if every else 1.0)
+
+
+def _until(trends: Sequence[TrendLine], date: str) -> TrendLine | None:
+    """The last nights of a trend up to a date."""
+    for line in trends:
+        until = sum(point.date <= date for point in line.points)
+        cut: dict[str, Any] = {
+            name: values[:until][-_NIGHTS:] for name, values in vars(line).items() if isinstance(values, list)
+        }
+        return dataclasses.replace(line, **cut) if until else None
+    return None
+
+
+def _judged_before(baseline: Baseline | None, run: str, cutoff: Cutoff) -> float | None:
+    if baseline is None or not baseline.nights:
+        return None
+    of_nights = read_dataset_scores(list(baseline.nights))
+    other = baseline.of(run)
+    rates = [row["judged_rate"] for rows in of_nights for row in rows if (row["run"], row["cutoff"]) == (other, cutoff)]
+    known = [rate for rate in rates if rate is not None]
+    return fsum(known) / len(known) if known else None
+
+
+def _never_returned(night: Night) -> tuple[int, int] | None:
+    """How many judged documents with a gain no run returned within the kept depth, and of how many."""
+    if not night.kept_rows("ranked_documents"):
+        return None
+    ideal = read_rows([night], "ranked_documents", ["query_id", "doc_id"], {"run": [None]})
+    if not ideal.num_rows:
+        return None
+    columns = ["run", "query_id", "doc_id", "gain"]
+    rows = read_rows([night], "ranked_documents", columns)
+    returned = rows.filter(pc.is_valid(rows["run"])).group_by(["query_id", "doc_id"]).aggregate([])
+    good = rows.filter(pc.and_(pc.is_null(rows["run"]), pc.greater(rows["gain"], 0)))
+    never = good.join(returned, ["query_id", "doc_id"], join_type="left anti")
+    return never.num_rows, good.num_rows

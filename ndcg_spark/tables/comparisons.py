@@ -77,7 +77,7 @@ def run_comparison_table(rows: Rows, correction: str, alpha: float) -> TextTable
         *(name("measure", _measure), *_slices(rows), number("queries", form=counted)),
         *(number("mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
         *(number("interval", interval, str), number("p", lambda row: f"{p_value(row['p_decides'])}{stars(row)}", str)),
-        *(number("won/tied/lost", _counts, str), name("conclusion", in_words)),
+        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
     ]
     return text_table(columns, rows, comparison_notes(rows, correction, alpha))
 
@@ -88,7 +88,7 @@ def _columns(rows: Rows) -> list[TextColumn]:
         *(*_runs(rows), *([name("measure", _measure)] * several), *_slices(rows)),
         *(number("mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
         *(number("interval", interval, str), number("p (adjusted)", "p_adjusted", p_value)),
-        *(number("won/tied/lost", _counts, str), name("conclusion", in_words)),
+        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
     ]
 
 
@@ -96,7 +96,8 @@ def _slices(rows: Rows) -> list[TextColumn]:
     return [name("slice", _slice)] if any(row["attribute"] is not None for row in rows) else []
 
 
-def _counts(row: Row) -> str:
+def won_tied_lost(row: Row) -> str:
+    """How many queries won, tied and lost."""
     return "/".join(counted(row[each]) for each in ("wins", "ties", "losses"))
 
 

@@ -1,10 +1,15 @@
 """Tables as people see them: headings and cells are printable text, names left-aligned, numbers right-aligned."""
 
+import contextlib
 import dataclasses
+import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.text import printable
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +40,29 @@ class TextTable:
             return self
         notes = [f"and {more:,} more {where}", *self.notes]
         return dataclasses.replace(self, rows=self.rows[:most], notes=notes)
+
+
+class Figure(str):
+    """A cell about a number, which stands on the right and is sorted by its value, NaN where it has none."""
+
+    value: float
+
+    def __new__(cls, text: str, value: float | None = None) -> "Figure":
+        """The text of a cell, and its value, by default the first number in the text."""
+        cell = super().__new__(cls, text)
+        found = _NUMBER.search(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
+        cell.value = value if value is not None else float(found[0]) if found else math.nan
+        return cell
+
+
+def sort_key(cell: str) -> str | None:
+    """What a cell is sorted by; None for text."""
+    if not isinstance(cell, Figure):
+        return None
+    with contextlib.suppress(ValueError):
+        float(cell.replace(",", "").replace("\N{MINUS SIGN}", "-"))
+        return str(cell)
+    return "" if math.isnan(cell.value) else f"{cell.value:.6g}"
 
 
 def rounded(value: float | None) -> str:
@@ -71,11 +99,13 @@ class TextColumn:
     is_number: bool = False
 
     def cell(self, row: Any) -> str:
-        """The text of the cell."""
-        if callable(self.value):
-            return self.form(self.value(row))
+        """The text of the cell, made printable so that no name can control a terminal; our own markup as it is."""
         key: Any = self.heading.replace(" ", "_") if self.value is None else self.value
-        return self.form(row[key] if hasattr(row, "__getitem__") else getattr(row, key))
+        value = key(row) if callable(key) else row[key] if hasattr(row, "__getitem__") else getattr(row, key)
+        if hasattr(value, "__html__"):
+            return value  # type: ignore[no-any-return]
+        text = printable(self.form(value))
+        return Figure(text, value if isinstance(value, int | float) else None) if self.is_number else text
 
 
 def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
@@ -89,8 +119,8 @@ def number(heading: str, value: _Value = None, form: Callable[[Any], str] = roun
 
 
 def cells(columns: Sequence[TextColumn], row: Any) -> list[str]:
-    """The cells of a row, made printable so that no name can control a terminal."""
-    return [printable(column.cell(row)) for column in columns]
+    """The cells of a row."""
+    return [column.cell(row) for column in columns]
 
 
 def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:

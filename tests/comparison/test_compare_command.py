@@ -174,7 +174,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
     found = ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--engine", "embedded", "--format", "json")
     assert said in found.stderr
     assert json.loads(found.stdout)["warnings"][0].startswith(said)
-    for baseline in ([], ["--baseline", "old", "--engine", "embedded"]):
+    for baseline in ([], ["--baseline", "old"]):
         written = ndcg_spark(tmp_path, "report", "out", "--html", "r.html", *baseline)
         assert (written.returncode, written.stderr.count(said)) == (0, 1)
         assert (tmp_path / "r.html").read_text(encoding="utf-8").count(said) == 1

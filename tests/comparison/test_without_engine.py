@@ -32,8 +32,8 @@ run("trend", "out")
 run("gate", "out", "--config=gate.toml")
 run("gate", "out", "--config=gate.toml", "--rehearse")
 run("explain", "out", "--query=q0")
-if "report" in sys.argv:
-    run("report", "out", "--html=r.html")
+run("report", "out", "--html=r.html")
+run("judge-next", "out")
 if "delta" in sys.argv:
     run("export", "out", "--to=delta:tables")
 
@@ -62,7 +62,7 @@ def test_nights_need_no_engine(tmp_path):
     for date in ("2026-11-19", "2026-11-20"):
         done = command_line("evaluate", *tables, "--output=out", f"--date={date}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    found = [part for part, needs in (("report", "vl_convert"), ("delta", "deltalake")) if _is_installed(needs)]
+    found = [part for part, needs in [("delta", "deltalake")] if _is_installed(needs)]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *found], cwd=tmp_path, capture_output=True, text=True, check=False
     )

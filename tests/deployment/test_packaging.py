@@ -59,7 +59,7 @@ def installed_with(entry):
     return found
 
 
-@pytest.mark.parametrize("extra", ["embedded", "dev", "report"])
+@pytest.mark.parametrize("extra", ["embedded", "dev"])
 def test_all_that_is_installed_is_pinned(extra):
     entries = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]]
     assert set().union(*map(installed_with, entries)) - PINS.keys() == set()
@@ -103,20 +103,20 @@ def program(path, text):
 def test_an_environment_is_made_once_and_pyspark_takes_the_place_of_its_client(installed):
     assert installed("embedded") == [".[embedded]"]
     assert installed("embedded") == []
-    assert installed("dev,report") == ["pyspark-client", ".[dev,report]"]
+    assert installed("dev") == ["pyspark-client", ".[dev]"]
     program(installed.folder / ".venv/bin/spark-submit", "")
     # What has pyspark keeps it, and has the embedded engine.
     assert installed("embedded") == []
-    assert installed("dev,report") == []
+    assert installed("dev") == []
 
 
 def test_another_spark_is_installed_in_place_of_the_pinned_one(installed):
-    installed("dev,report", SPARK_VERSION="4.0")
+    installed("dev", SPARK_VERSION="4.0")
     pins = (installed.folder / ".venv/constraints.txt").read_text(encoding="utf-8").splitlines()
     expected = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [pin for pin in pins if pin not in expected] == ["pyspark==4.0.*"]
     assert len(pins) == len(expected)
-    assert installed("dev,report") == ["pyspark-client", ".[dev,report]"]
+    assert installed("dev") == ["pyspark-client", ".[dev]"]
 
 
 def test_no_other_python_takes_the_place_of_the_one_that_is_named(installed):

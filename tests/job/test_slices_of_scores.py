@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-import re
 import statistics
 from unittest import mock
 
@@ -177,14 +176,3 @@ def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder):
     with pytest.raises(StorageError, match="19 of 20 rows of dataset_scores were read back"):
         evaluated_with_a_lost_row(config.validate({**paths, **more}, "test"))
     assert committed(str(folder / "lost")) == []
-
-
-def test_the_report_has_the_slices_of_its_run(folder, kept):
-    pytest.importorskip("vl_convert", reason="needs the extra report")
-    run(folder, "report", "out", "--run", "second", "--html", "report.html")
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    section = page.partition('<h2 id="slices">')[2].partition("<h2 ")[0]
-    cells = re.findall(r'data-label="(slice|ndcg@2|std error|queries)">([^<]*)<', section)
-    mean, error = expected("second", QUERIES["language", "en"])
-    assert [text for _, text in cells[4:8]] == ["language=en", f"{mean.expected:.4f}", f"{error.expected:.4f}", "2"]
-    assert len(cells) == 4 * len(QUERIES)

@@ -19,7 +19,6 @@ from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point, TrendLine, TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.charts import drawing, trend_chart
 from ndcg_spark.report.trends import best_runs, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -72,14 +71,6 @@ def test_the_whole_ranking_is_no_number_in_pandas(tmp_path):
     night(tmp_path, 0, {"a": 0.5}, cutoff=None)
     shown = trend_of(str(tmp_path))
     assert (shown["cutoff"].tolist(), str(shown["cutoff"].dtype)) == ([pd.NA], "Int64")
-
-
-def test_of_very_many_runs_a_picture_shows_the_best_and_says_so(tmp_path):
-    for number in (0, 1):
-        night(tmp_path, number, {f"run{at:02d}": at / 100 for at in range(30)})
-    chart = trend_chart(lines(str(tmp_path), TrendRequest())[0])
-    assert {row["run"] for row in chart["datasets"]["rows"]} == {f"run{at:02d}" for at in range(20, 30)}
-    assert chart["title"] == "the best 10 of 30 runs"
 
 
 def line(run, measure="ndcg", value=0.5, dataset="web"):
@@ -182,20 +173,6 @@ def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_p
     of_b = lines(str(tmp_path), TrendRequest(run="b"))[0][0]
     assert [point.date for point in of_b.points] == [date(0), date(1), date(3)]
     assert drawn(of_b.points) == "▁▃█"
-
-
-def test_a_picture_has_a_line_for_each_stretch_of_each_run_and_a_mark_where_one_stands_out(output):
-    pytest.importorskip("vl_convert")
-    chart = trend_chart(lines(str(output), TrendRequest())[0])
-    # Two runs, each broken once.
-    assert drawing(chart, "trend").count("stands out: low") == 1
-    assert len({(row["run"], row["stretch"]) for row in chart["datasets"]["rows"]}) == 4
-
-
-def test_without_the_extra_a_picture_is_an_error_that_names_it(monkeypatch, output):
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(ConfigurationError, match=r"vl_convert is not installed, .* pip install 'ndcg-spark\[report\]'"):
-        trend_chart(lines(str(output), TrendRequest())[0])
 
 
 @pytest.mark.slow

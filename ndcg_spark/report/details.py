@@ -1,0 +1,171 @@
+"""The folded parts of a page: queries, runs and measures, slices, checks of the gate, judgments, origins."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.report.labels import Labels
+from ndcg_spark.report.night_data import NightData, QueryScore
+from ndcg_spark.report.words import command
+from ndcg_spark.tables import verdicts
+from ndcg_spark.tables.comparison_notes import in_words
+from ndcg_spark.tables.comparisons import interval, p_value, won_tied_lost
+from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
+from ndcg_spark.text import message
+
+Row = Mapping[str, Any]
+#: The table of queries has at most this many, that of runs at most so many measures.
+_QUERIES, _MEASURES = 500, 8
+_COVERAGE = {
+    "queries": "queries in the mean",
+    "missing_queries": "judged queries without results",
+    "no_relevant_queries": "queries without a relevant document",
+    "unjudged_queries": "unjudged queries",
+}
+
+
+def parts_of(data: NightData, labels: Labels, output: str | None) -> list[tuple[str, str, Sequence[TextTable]]]:
+    """The parts: a key, a title and tables."""
+    parts: list[tuple[str, str, Sequence[TextTable]]] = [("queries", "Queries", [_queries(data, labels)])]
+    runs = [_runs(data), *([_measures(data)] if data.measures else [])]
+    parts.append(("runs", "Runs and measures", runs))
+    if data.slices:
+        parts.append(("slices", "Slices", [_slices(data)]))
+    if data.verdict and data.verdict["results"]:
+        parts.append(("gate", "Checks of the gate", [verdicts.verdict_table(data.verdict)]))
+    parts.append(("judgments", "Judgments", [_coverage(data, output)]))
+    return [*parts, ("origins", "Where the numbers come from", [_origins(data)])]
+
+
+def _queries(data: NightData, labels: Labels) -> TextTable:
+    """All queries, of very many those at both ends; the largest loss, or the lowest score, first."""
+
+    def link(query: QueryScore) -> Markup:
+        label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
+        return Markup('<a href="#{}">{}</a>').format(anchor, label) if anchor else label
+
+    columns = [name("query", link)]
+    if data.compares and data.baseline:
+        columns += [number("before"), number("now", "score"), number("change", form=signed)]
+    else:
+        columns.append(number(data.measure, "score"))
+    half = _QUERIES // 2
+    is_cut = len(data.queries) > _QUERIES
+    shown = [*data.queries[:half], *data.queries[-half:]] if is_cut else data.queries
+    notes = [f"{len(shown):,} of {len(data.queries):,} queries: those at both ends"] if is_cut else []
+    against = data.baseline.phrase("its") if data.compares and data.baseline else ""
+    sentence = f"{data.measure} of {data.run[:200]}{f', before: {against}' if against else ''}."
+    return text_table(columns, shown, notes, sentences=[sentence])
+
+
+def _compared(heading: str = "") -> list[TextColumn]:
+    """The columns of a comparison."""
+
+    def tested(cell: Callable[[Row], str]) -> Callable[[Row], str]:
+        return lambda row: "" if "unchanged" in row["flags"] else cell(row)
+
+    return [
+        *(number(heading or "mean", "mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
+        number("95 % interval", tested(interval), str),
+        number("p", lambda row: None if "unchanged" in row["flags"] else row["p_decides"], p_value),
+        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
+    ]
+
+
+def _runs(data: NightData) -> TextTable:
+    """A row per run: how it compares, its other measures, and what its scores are a mean of."""
+    cutoff = data.place[1]
+
+    def compared(column: TextColumn) -> TextColumn:
+        def cell(run: str) -> Any:
+            row = data.compared.get(run)
+            if row is None:
+                is_baseline = column.heading == "conclusion" and data.baseline and run == data.baseline.run
+                return "baseline" if is_baseline else ""
+            return column.cell(row)
+
+        return TextColumn(column.heading, cell, str, column.is_number)
+
+    def score(column: str, at: int | None) -> TextColumn:
+        measure = next((key for key, measure in MEASURES.items() if measure.column == column), column)
+        return number(f"{measure}@{format_cutoff(at)}", lambda run: data.scores.get((run, at), {}).get(column))
+
+    own = [row for (run, _), row in data.scores.items() if run == data.run]
+    columns = ["ndcg", *(measure.column for measure in MEASURES.values() if measure.column != "ndcg")]
+    places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
+    others = [place for place in dict.fromkeys(places) if place != data.place][:_MEASURES]
+    shown = [name("run", lambda run: run)]
+    if data.compared:
+        shown += [compared(column) for column in _compared(data.measure)]
+    else:
+        shown.append(score(*data.place))
+    shown += [score(*place) for place in others]
+    counts = [number("queries", lambda run: data.scores[run, cutoff]["queries"], counted)]
+    counts.append(number("judged rate", lambda run: data.scores[run, cutoff]["judged_rate"]))
+    return text_table([*shown, *counts], data.runs)
+
+
+def _measures(data: NightData) -> TextTable:
+    columns = [name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"), *_compared()]
+    title = f"{data.run[:200]} by every measure"
+    return text_table([*columns, number("queries", form=counted)], data.measures, title=title)
+
+
+def _slices(data: NightData) -> TextTable:
+    shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
+
+    def share(row: Row) -> float | None:
+        return shares.get((row["attribute"], row["value"]))
+
+    columns = [name("slice", lambda row: f"{row['attribute']} = {row['value']}"), number("queries", form=counted)]
+    columns += _compared()
+    if shares:
+        columns.append(number("share of the change", share, lambda value: "" if value is None else f"{value:.0%}"))
+    notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
+    return text_table(columns, data.slices, notes)
+
+
+def _coverage(data: NightData, output: str | None) -> TextTable:
+    """How much of the run was measured, and which judged documents nobody returned."""
+    rows = [[label, data.mean[count]] for count, label in _COVERAGE.items()]
+    if data.row:
+        rows.append(["compared with the baseline", data.row["queries"]])
+        rows.append(["scored by one side only", data.row["unpaired_queries"]])
+    notes = []
+    if data.never_returned:
+        never, every = data.never_returned
+        depth = f"Documents are kept down to rank {data.kept_depth}."
+        notes.append(
+            f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run. {depth}"
+        )
+    if data.has_documents and output:
+        where = (output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset)
+        notes.append(f"Which documents to judge next: {message(command('judge-next', *where))}")
+    rate = [["judged rate of the returned documents", rounded(data.mean["judged_rate"])]]
+    if data.judged_before is not None:
+        rate.append(["judged rate in the baseline", rounded(data.judged_before)])
+    counts = [[label, counted(value)] for label, value in rows]
+    return text_table([name("judgments", 0), number("queries or rate", 1, str)], [*counts, *rate], notes)
+
+
+def _origins(data: NightData) -> TextTable:
+    record = data.night.record
+    rows = [("convention", f"{record['convention']}: {record['formula']}")]
+    if data.baseline and data.baseline.dates:
+        rows.append(("baseline", ", ".join(data.baseline.dates)))
+    rows += [
+        (field.replace("_", " "), str(record.get(field) or "-"))
+        for field in ("evaluation_id", "committed_at", "engine")
+    ]
+    rows += [(package, str(version)) for package, version in record.get("versions", {}).items()]
+    for table, source in record.get("inputs", {}).items():
+        files = [file["path"] for file in source.get("files", [])]
+        count = f"{source['rows']:,} rows, " if "rows" in source else ""
+        others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+        first = files[0] if files else ""
+        rows.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
+    rows += [("note", note["text"]) for note in data.night.notes]
+    return text_table([name("what", 0), name("value", 1)], rows)
