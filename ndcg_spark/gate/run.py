@@ -177,12 +177,10 @@ class _Judging(NamedTuple):
     def cases(self, compared: list[Compared]) -> Iterator[Case]:
         """Every check for every run of the night and every baseline. A run that is missing has none."""
         checks = self.gate.checks(self.tonight.dataset)
-        itself = self.compare(Baseline(None)) if any(check.min_value is not None for _, check in checks) else None
+        has_minimum = any(check.min_value is not None for _, check in checks)
+        itself = [self.compare(Baseline(None))] if has_minimum else []
         for place, check in checks:
-            sides = [
-                *(compared if check.limits_drop else ()),
-                *([itself] if itself and check.min_value is not None else []),
-            ]
+            sides = [*(compared if check.limits_drop else []), *(itself if check.min_value is not None else [])]
             for run in sorted(self._runs.intersection(check.runs or self._runs)):
                 for each in sides:
                     if run != each.baseline.run:
