@@ -36,10 +36,13 @@ def _default_signals() -> Iterator[None]:
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:
-    """Do what `main` does, and end the process as soon as its output is written.
+    """Do what `main` does, in UTF-8 whatever the locale, and end the process as soon as its output is written.
 
     By then, everything that was opened has been closed. Python's own shutdown takes as long as a small evaluation.
     """
+    if arguments is None and sys.getfilesystemencoding() != "utf-8":
+        os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves
     code = 0
     try:
         main(arguments)

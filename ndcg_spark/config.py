@@ -1,7 +1,6 @@
 """The configuration of a command: a TOML file and its arguments, validated at once; one error lists all problems."""
 
 import datetime
-import os
 import re
 import shlex
 import tomllib
@@ -28,22 +27,9 @@ from ndcg_spark.convention.measures import MeasureSet, written
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import GateConfig, contradictions
+from ndcg_spark.text import expanded
 
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
-
-
-def expanded(path: str) -> str:
-    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
-
-    ValueError for a variable that is not set.
-    """
-    if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
-        return path
-    unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
-    if unset:
-        raise ValueError(f"the environment variable {unset[0]} is not set")
-    return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
 def dated(path: str, date: datetime.date) -> str:

@@ -19,9 +19,9 @@ from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
-from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, is_of_runs
+from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, holds_structs, is_list, is_of_runs
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, frame_of
 
@@ -137,25 +137,11 @@ def evaluate(
         )
     ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
+    columns: dict[str, Any] = {"relevance": relevance, "run": run}
     if session is not None or not background.is_for(*tables.values()):
-        from ndcg_spark.errors import engine_imports
-
         with engine_imports():
             from ndcg_spark.spark_library import evaluate_lazily
-        return evaluate_lazily(
-            judgments,
-            results,
-            ranks,
-            options,
-            measures=measures,
-            relevance=relevance,
-            attributes=attributes,
-            exclude=exclude,
-            run=run,
-            dataset=dataset,
-            evaluated_on=evaluated_on,
-            session=session,
-        )
+        return evaluate_lazily(tables, ranks, options, measures, dataset, evaluated_on, session, **columns)
     settings: dict[str, Any] = {"convention": options, "dataset": dataset}
     if ranks is not None:
         settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
@@ -163,7 +149,7 @@ def evaluate(
         settings["measures"] = measures if isinstance(measures, str) else [str(each) for each in as_list(measures)]
     if evaluated_on is not None:
         settings["date"] = evaluated_on
-    return _computed(tables, settings, relevance=relevance, run=run)
+    return _computed(tables, settings, **columns)
 
 
 def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
@@ -246,14 +232,65 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     """The table as pyarrow has it, with our names for the columns that are wanted. InputError if it is not a table."""
     if wanted is not None and is_of_runs(table, wanted):
         parts = [_of_run(run, _arrow(one, wanted, f"{where}: run {run!r}"), where) for run, one in by_id(table, where)]
+        for name in ("dataset", "score"):
+            has = {name in part.column_names: part.column("run")[0].as_py() for part in parts if part.num_rows}
+            if len(has) > 1:
+                raise InputError(
+                    f"{where}: run {has[True]!r} has {name}, but run {has[False]!r} does not; give all the same"
+                )
         return pa.concat_tables(parts, promote_options="permissive")
     if isinstance(table, Iterable) and not (isinstance(table, Mapping) or hasattr(type(table), "__arrow_c_stream__")):
         table = _columns(table, wanted, where)
     rows, _ = arrow_of(table, wanted, where)
     if wanted is None:
         return rows
+    return _with_a_row_per_document(_renamed(rows, wanted, where), wanted, where)
+
+
+def _with_a_row_per_document(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """The table, of which a row may have a list of documents, or of structs with a document."""
+    packed = [field.name for field in rows.schema if holds_structs(field.type)]
+    if packed and "doc_id" not in rows.column_names:
+        if len(packed) > 1:
+            raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+        lists = rows.column(packed[0]).combine_chunks()
+        values = pa.Table.from_struct_array(lists.flatten())
+        return _exploded(rows.drop_columns(packed), lists, _renamed(values, wanted, where), wanted)
+    beside = [field.name for field in rows.schema if is_list(field.type) and field.name in wanted]
+    if "doc_id" not in beside:
+        return rows
+    columns = {name: rows.column(name).combine_chunks() for name in beside}
+    lists = columns["doc_id"]
+    for name, column in columns.items():
+        sizes = [pc.fill_null(pc.list_value_length(each), 0) for each in (lists, column)]
+        unequal = pc.index(pc.equal(*sizes), False).as_py()
+        if unequal >= 0:
+            raise InputError(
+                f"{where}: lists of doc_id and of {name} differ in length, e.g. {sizes[0][unequal]} and "
+                f"{sizes[1][unequal]} of query {rows.column('query_id')[unequal]}; give each document one"
+            )
+    values = pa.table({name: column.flatten() for name, column in columns.items()})
+    return _exploded(rows.drop_columns(beside), lists, values, wanted)
+
+
+def _renamed(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """The table with our names for the columns that are wanted."""
     names = {theirs: ours for ours, theirs in resolve({}, wanted, rows.column_names, where, _LEAVE_ONE).items()}
     return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+def _exploded(rows: pa.Table, lists: pa.Array, values: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """A row per entry of the lists, with its values; its place in the list is its rank."""
+    parents = pc.list_parent_indices(lists)
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
+    starts = pc.subtract(ends, pc.fill_null(pc.list_value_length(lists), 0))
+    ranks = pc.subtract(pa.array(range(1, len(parents) + 1), pa.int64()), starts.take(parents))
+    exploded = rows.take(parents)
+    for name in values.column_names:
+        exploded = exploded.append_column(name, values.column(name))
+    if "rank" in wanted and "rank" not in exploded.column_names:
+        exploded = exploded.append_column("rank", ranks.cast(pa.int32()))
+    return exploded
 
 
 def _columns(rows: Iterable[Any], wanted: Sequence[str] | None, where: str) -> Any:

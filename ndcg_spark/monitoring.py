@@ -16,11 +16,11 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS
 from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.text import masked
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300

@@ -50,20 +50,11 @@ RULES = {
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
         Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
-        Rule("judged_twice", "row(s) of documents judged twice for one query"),
-        Rule("returned_twice", "row(s) of documents returned twice for one query"),
-        Rule("rank_twice", "row(s) of documents that share a rank of their list"),
     )
 }
 
 #: The rules that a line of a file breaks before it is a row.
 _OF_LINES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
-
-#: The rule against a document that occurs twice for one query, by table.
-TWICE = {"judgments": RULES["judged_twice"], "results": RULES["returned_twice"]}
-
-#: The rule against documents that share a rank, where ranks are the order.
-RANK_TWICE = RULES["rank_twice"]
 
 
 def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:

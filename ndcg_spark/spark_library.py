@@ -5,7 +5,7 @@ import contextlib
 import datetime
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -61,26 +61,23 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
 
 
 def evaluate_lazily(
-    judgments: Any,
-    results: Any,
+    tables: Mapping[str, Any],
     cutoffs: Sequence[Cutoff] | None,
     convention: Convention,
-    *,
     measures: Iterable[object] | str,
-    relevance: float | None,
-    attributes: Any,
-    exclude: Any,
-    run: str | None,
     dataset: str,
     evaluated_on: datetime.date | None,
     session: SparkSession | None,
+    *,
+    relevance: float | None,
+    run: str | None,
 ) -> SparkScores:
     """What `library.evaluate` returns for DataFrames, or with a session; `cutoffs` are None for the default ones."""
-    session = session or session_of(judgments, results, attributes, exclude)
+    session = session or session_of(*tables.values())
     parsed = parse_measures(measures, cutoffs, DEFAULT_CUTOFFS)
     options = convention.replace(**parsed.options)
-    good_judgments = checked_judgments(judgments, session, options, relevance)
-    results = results_with_runs(results, session, name=run)
+    good_judgments = checked_judgments(tables["judgments"], session, options, relevance)
+    results = results_with_runs(tables["results"], session, name=run)
     options = options.replace(**rules.options_without_scores(options, results.columns))
     evaluation = Evaluation(
         options,
@@ -95,13 +92,14 @@ def evaluate_lazily(
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
     broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
-    runs = count_unjudged_queries(good_judgments, good_results, options)
-    if exclude is not None:
-        rows = frame(exclude, EXCLUDE.names, session, "exclude", needed=_IDS)
+    if tables["exclude"] is not None:
+        rows = frame(tables["exclude"], EXCLUDE.names, session, "exclude", needed=_IDS)
         key = [name for name in rows.columns if name in good_results.columns]
         good_results = good_results.join(rows.distinct(), on=key, how="left_anti").select(*good_results.columns)
+    runs = count_unjudged_queries(good_judgments, good_results, options)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
+    attributes = tables["query_attributes"]
     given = None if attributes is None else frame(attributes, None, session, "query_attributes")
     slices = Slices() if given is None else slicing.read(given)
     means = dataset_scores(per_query, runs, evaluation, slices)

@@ -1,11 +1,12 @@
 """Text for people: names that cannot control a terminal, URLs without secrets, and suggestions for unknown names."""
 
 import difflib
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.masking import masked
 
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
@@ -16,6 +17,50 @@ _SHOWN = 10
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+_URL = re.compile(r"\b(?!file:)[a-z][\w+.-]*://[^\s'\"<>]+", re.IGNORECASE)
+#: What follows a colon is a password, unless it is a port; it may contain slashes, so it ends at the last @. Without a
+#: password, what stands before @ is a user, but in an Azure URL the container.
+_USER = re.compile(
+    r"(?P<scheme>\b(?!file:)[a-z][\w+.-]*://)(?:[^/@:\s]*:(?!\d*(?:[/?#;\s]|$))[^\s'\"<>]*@|"
+    r"(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)[^/?#;@\s'\"]*@)",
+    re.IGNORECASE,
+)
+_PARAMETER = re.compile(r"([;?&][^=;?&/\s]+=)[^;&\s'\"]+")
+#: A parameter outside a URL, which a space may have cut: masked only if its name says that it is secret.
+_NAMED = re.compile(
+    r"((?:^|[\s;?&,])[\w-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key)[\w-]*=)[^;&\s'\",]+",
+    re.IGNORECASE,
+)
+
+
+def masked(text: str) -> str:
+    """The text with `***` for the user and for every parameter's value in its URLs, as any of them can be secret."""
+    without_users = _USER.sub(r"\g<scheme>***@", text)
+    return _NAMED.sub(r"\1***", _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), without_users))
+
+
+def masked_within(value: Any) -> Any:
+    """The value with every text masked, at any depth of mappings and lists; keys stay unchanged."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, Mapping):
+        return {key: masked_within(entry) for key, entry in value.items()}
+    return [masked_within(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def expanded(path: str) -> str:
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
+
+    ValueError for a variable that is not set.
+    """
+    if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
+        return path
+    unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
+    if unset:
+        raise ValueError(f"the environment variable {unset[0]} is not set")
+    return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
 def printable(text: str) -> str:

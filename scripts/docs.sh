@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the site of the documentation in dist/site: the guides, the Python API and a notebook, which is run. Fails if a
+# Makes the site of the documentation in dist/site: the guides, the Python API and notebooks, which are run. Fails if a
 # link or an anchor leads nowhere. Installs what it needs into .venv/docs; once that is there, it needs no network.
 set -euo pipefail
 # Another checkout on this path would be documented in place of this one.
@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 install_docs() {
     python -m venv .venv/docs
     .venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv/constraints.txt \
-        --requirement conf/site/requirements.txt --editable '.[embedded]' >&2 || fail "docs: pip could not install"
+        --requirement conf/site/requirements.txt --editable '.[spark]' >&2 || fail "docs: pip could not install"
 }
 stamped docs conf/site/requirements.txt .venv/constraints.txt pyproject.toml -- install_docs
 

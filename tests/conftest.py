@@ -29,7 +29,7 @@ LONG = (
     "deployment/test_hadoop.py",
     "job/test_cluster.py",
     "test_cost.py",
-    "inputs/test_real_folders.py",
+    "inputs/test_stored.py",
     "test_cli.py",
     "job/test_job.py",
     "job/test_engines.py",

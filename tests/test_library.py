@@ -169,10 +169,11 @@ def test_what_is_no_table_is_refused_in_words(kind):
         ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),
         ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
         ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
+        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, but run 'b' does not"),
         ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
         ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
     ],
-    ids=["no documents", "sets", "two lists", "uneven lists", "several runs", "no table", "no name"],
+    ids=["no documents", "sets", "two lists", "uneven lists", "several runs", "no scores", "no table", "no name"],
 )
 def test_results_that_cannot_be_ranked_are_refused_in_words(table, words):
     with pytest.raises(InputError, match=r"^results") as refused:
@@ -259,7 +260,8 @@ def test_a_warning_of_the_evaluation_is_one_of_python():
 
 def test_runs_of_tables_of_any_kind_are_evaluated_together():
     alone = {name: column for name, column in COLUMNS.items() if name != "run"}
-    runs = {"pandas": pd.DataFrame(COLUMNS), "arrow": pa.table(alone), "columns": alone, "tuples": TABLES["tuples"]()}
+    kinds = ("tuples", "nested dictionaries", "lists with scores in pandas", "what recommendForAllUsers gives")
+    runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
     found = evaluate(JUDGED, runs, 10, "trec_eval").table()["ndcg@10"]
     assert found.to_dict() == dict.fromkeys(runs, pytest.approx(EXPECTED))
 

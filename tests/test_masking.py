@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.masking import masked, masked_within
+from ndcg_spark.text import masked, masked_within
 
 
 @pytest.mark.parametrize(

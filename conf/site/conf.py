@@ -1,4 +1,4 @@
-"""The site of the documentation: the Markdown files where they are, a notebook, and the public docstrings.
+"""The site of the documentation: the Markdown files where they are, two notebooks, and the public docstrings.
 
 `scripts/docs.sh` builds it. The source folder is the project's, so a relative link leads to the same file here and on
 GitHub.
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 #: The table of contents. A guide in `ndcg_spark/` that it does not name is added to the guides.
 CONTENTS = {
-    "First steps": ["conf/site/notebook", "ndcg_spark/COMING_FROM"],
+    "First steps": ["conf/site/researcher", "conf/site/recommender", "ndcg_spark/COMING_FROM"],
     "Guides": ["conf/README", "ndcg_spark/RECIPES", "ndcg_spark/COMPARING", "ndcg_spark/EXPLAINING"],
     "Reference": ["ndcg_spark/REFERENCE", "ndcg_spark/MEASURES", "conf/site/api"],
     "The project": ["scripts/benchmark/README", "ndcg_spark/STABILITY", "ndcg_spark/CHANGELOG"],

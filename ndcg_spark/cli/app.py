@@ -4,7 +4,6 @@ Slow modules are imported inside the commands, so that help is instant.
 """
 
 import logging
-import os
 import sys
 import warnings
 from typing import ClassVar
@@ -12,20 +11,20 @@ from typing import ClassVar
 import click
 
 from ndcg_spark import __version__
-from ndcg_spark.cli.check import check, judge_next
-from ndcg_spark.cli.command import Commands
-from ndcg_spark.cli.compare import compare
-from ndcg_spark.cli.compare_lists import compare_lists
-from ndcg_spark.cli.conventions import conventions
-from ndcg_spark.cli.evaluate import evaluate
-from ndcg_spark.cli.expire import expire
-from ndcg_spark.cli.explain import explain
-from ndcg_spark.cli.gate import gate
-from ndcg_spark.cli.judgments import judgments
-from ndcg_spark.cli.nights import export, nights, note, trend
-from ndcg_spark.cli.report import report
+from ndcg_spark.cli.evaluate import check, compare_lists, conventions, evaluate, explain, judge_next, judgments
+from ndcg_spark.cli.nights import compare, expire, export, gate, nights, note, report, trend
+from ndcg_spark.cli.options import Command
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import prepare_streams, print_error, reported_errors
+
+
+class Commands(Command, click.Group):
+    """The program, whose commands are listed in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(self.commands)
+
 
 app = Commands(
     "ndcg-spark",
@@ -65,15 +64,8 @@ def main(arguments: list[str] | None = None) -> None:
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     words = sys.argv[1:] if arguments is None else arguments
     with reported_errors(words):
-        raise SystemExit(app(args=list(map(_utf8, words)), prog_name="ndcg-spark", standalone_mode=False) or 0)
-
-
-def _utf8(argument: str) -> str:
-    """An argument decoded as UTF-8: names of files and runs are UTF-8, whatever the locale."""
-    try:
-        return os.fsencode(argument).decode()
-    except UnicodeEncodeError:
-        # The argument does not come from the process's command line.
-        return argument
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"arguments: {argument!r} is not UTF-8; rename it") from error
+        for word in words:
+            # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
+        raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)

@@ -1,16 +1,18 @@
-"""The command `evaluate`."""
+"""The commands that read judgments or results: evaluate, check, explain and their kin."""
 
 import contextlib
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.command import GATE_CODES, Command
-from ndcg_spark.cli.configuration import load_arguments
+from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, number, option
+from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.console import echo
 
 if TYPE_CHECKING:
     from ndcg_spark.job.consumers import InlineComparison
@@ -23,18 +25,16 @@ _QUERY_FORMATS = ("table", "json", "csv")
 
 @click.command(cls=Command, epilog=GATE_CODES)
 @options.of_evaluations()
-@options.output_format(*options.FORMATS)
-@click.option("--per-query", is_flag=True, help="Print the scores of every query; JSON is one object per line.")
-@click.option("--sort", metavar="COLUMN[@CUTOFF][:asc|:desc]", help="Order of the printed rows.")
-@click.option("--report", type=options.FILE, metavar="FILE", help="Also write an HTML report of the scores.")
+@options.output_format(*FORMATS)
+@option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True)
+@option("--sort", "COLUMN[@CUTOFF][:asc|:desc]", "Order of the printed rows.")
+@option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE)
 @options.accept_baseline
 @options.junit
-@click.option("--baseline", metavar="RUN", help="Compare every other run with this one.")
+@option("--baseline", "RUN", "Compare every other run with this one.")
 @options.slices
-@click.option(
-    "--metrics-file", metavar="FILE", help="Also write the means for Prometheus, to a file that ends in .prom."
-)
-@click.option("--on-end", metavar="COMMAND", help="Run this at the end, however it ends, with JSON on its stdin.")
+@option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom.")
+@option("--on-end", "COMMAND", "Run this at the end, however it ends, with JSON on its stdin.")
 @click.option("--after", type=int, hidden=True)  # for nightly.sh: what remains to be done after this exit code
 def evaluate(
     style: str,
@@ -114,3 +114,189 @@ def _print(
         from ndcg_spark.report.scores import print_outcome
 
         print_outcome(outcome, style, order)
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations("output", "documents", "cutoffs", "measures", "dataset")
+@options.output_format("table", "json")
+def check(style: str, **arguments: Any) -> None:
+    """Validate judgments and results without scoring them.
+
+    Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
+    """
+    from ndcg_spark.job.check import check_inputs
+    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.report.scores import print_check
+
+    config = load_arguments(arguments)
+    with shown_steps(style):
+        counts = check_inputs(config)
+    print_check(counts, style)
+
+
+@click.command("judge-next", cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations("output", "documents", "measures")
+@number("--documents", "N", "Number of documents, those that matter most first.", click.IntRange(min=1), 100)
+@options.output_format(*FORMATS)
+def judge_next(documents: int, style: str, **arguments: Any) -> None:
+    """List the unjudged documents that matter most to the runs.
+
+    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
+    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
+    Judging tools can load the output of --format csv.
+    """
+    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.report.scores import print_documents
+
+    chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
+    if output := _night({**arguments, **dict.fromkeys(chosen)}):
+        from ndcg_spark.job.night_pool import unjudged_documents
+
+        rows = unjudged_documents(output, documents, **chosen)
+    else:
+        from ndcg_spark.job.annotation_pool import documents_to_judge
+
+        config = load_arguments(arguments)
+        with shown_steps(style):
+            rows = documents_to_judge(config, documents)
+    print_documents(rows, style)
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@click.argument("a", metavar="A", help="Judgments (qrels), in any format.")
+@click.argument("b", metavar="B", help="Other judgments, in the same way.")
+@options.of_evaluations(
+    *("paths", "judgments", "exclude", "output", "documents", "measures", "relevance", "min_judged_rate")
+)
+@options.output_format(*FORMATS)
+def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
+    """Compare two sets of judgments, also by how they rank runs.
+
+    Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
+    same order, by their NDCG at the deepest cutoff.
+    """
+    from ndcg_spark.config import AgreementConfig
+    from ndcg_spark.job.judgments import compare_judgments
+    from ndcg_spark.report.judgments import print_judgments
+    from ndcg_spark.report.progress import shown_steps
+
+    config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
+    with shown_steps(style):
+        compared = compare_judgments(config, b)
+    print_judgments(compared, style)
+
+
+@click.command("compare-lists", cls=Command, epilog=EXIT_CODES)
+@click.argument("old", metavar="OLD", help="Results: a file, folder, glob or table:catalog.db.name.")
+@click.argument("new", metavar="[NEW]", required=False, help="Other results, in the same way.")
+@option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]")
+@number("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", float, 0.9)
+@number("--queries", "N", "List the N queries of each run that changed most.", click.IntRange(min=0), 10)
+@options.of_evaluations(
+    *("paths", "judgments", "results", "output", "documents", "measures", "relevance"),
+    *("max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"),
+)
+@options.output_format(*FORMATS)
+def compare_lists(
+    old: str, new: str | None, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
+) -> None:
+    """Compare the lists of results without judgments.
+
+    Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
+    """
+    from ndcg_spark.config import ListsConfig
+    from ndcg_spark.job import compare_lists as job
+    from ndcg_spark.report.lists import print_lists
+    from ndcg_spark.report.progress import shown_steps
+
+    if new is None and baseline is None:
+        raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
+    sides = [load_arguments({**arguments, "results": (path,)}, ListsConfig) for path in (old, new) if path is not None]
+    with shown_steps(style):
+        compared = job.compare_lists(sides[0], sides[1] if new else None, baseline, persistence, queries)
+    print_lists(compared, style)
+
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@options.of_evaluations("output", "documents", "cutoffs", "dataset", "run")
+@option("--query", "ID", "Query to explain.", required=True)
+@option("--run", "RUN", "Run to explain. [default: every run]")
+@option("--baseline", "RUN", "Also show what changed since this run.")
+@date("--baseline-date", "Also show what changed since this night.")
+@option("--dataset", "NAME", "Dataset of the query, if there are several.")
+@option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]")
+@options.output_format("table", "json", "markdown", "html")
+def explain(style: str, **arguments: Any) -> None:
+    """Explain the score of one query, document by document.
+
+    Takes judgments and results, or a folder with a published night and its documents (--date, else the newest).
+
+    Shows what each document adds and loses, and which relevant documents are missing.
+    """
+    from ndcg_spark.explanation.facts import ExplainRequest
+    from ndcg_spark.report.explanations import print_explanations
+    from ndcg_spark.report.progress import shown_steps
+
+    names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
+    request = ExplainRequest(**{name: arguments.pop(name) for name in names})
+    if output := _night(arguments):
+        from ndcg_spark.job.explain_night import explain_night
+
+        explained = explain_night(output, arguments["date"], request)
+    elif request.baseline_date is not None:
+        raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
+    else:
+        from ndcg_spark.job.explain import explain_query
+
+        with shown_steps(style):
+            explained = explain_query(load_arguments(arguments), request)
+    print_explanations(explained, style)
+
+
+def _night(arguments: Mapping[str, Any]) -> str | None:
+    """The folder of published nights that the arguments name; None if they name other inputs.
+
+    ConfigurationError for another option that applies only to judgments and results.
+    """
+    given = {name for name, value in arguments.items() if value not in (None, ())}
+    if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
+        return None
+    others = sorted(given - {"paths", "date", "engine", "remote"})
+    if others:
+        raise ConfigurationError(
+            f"arguments: only {arguments['paths'][0]} is given, and --{others[0].replace('_', '-')} is for judgments "
+            "and results; give these, or omit it"
+        )
+    return options.output_path(arguments["paths"][0])
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False, metavar="[NAME]", help="A preset, to show its options and formula.")
+@option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2)
+@option("--cutoffs", "RANK[,...]", "Ranks of the comparison, and 'all'. [default: 10]")
+@option("--measures", "MEASURE[,...]", "Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]")
+@options.input_format
+@options.output_format(*FORMATS)
+@options.engine
+def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
+    """List the presets, explain one, or compare all on your data."""
+    settings = {option: value for option, value in arguments.items() if value is not None}
+    if compare is None:
+        if style != "table" or settings:
+            raise ConfigurationError(
+                "arguments: --cutoffs, --measures, --input-format, --engine and --format are for comparisons; add "
+                "--compare"
+            )
+        echo(list_presets_and_options() if name is None else describe_preset(name))
+        return
+    if name is not None:
+        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
+    from ndcg_spark.job.compare_presets import compare_presets
+    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.report.scores import print_presets
+
+    default = {} if "measures" in settings else {"cutoffs": "10"}
+    config = load_arguments({**default, **settings, "paths": compare})
+    with shown_steps(style):
+        scores = compare_presets(config)
+    print_presets(scores, style, config.measure_set)

@@ -1,22 +1,133 @@
-"""The commands `nights` and `trend`, which show what was published, and `note`, which adds a note to a night."""
+"""The commands about published nights: compare, gate, nights, trend, report, note, export and expire."""
 
+import contextlib
+import datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.command import Command
+from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, number, option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
-_LAST = "Number of nights to show; statistics use all nights."
-_FLOOR = "Smallest distance from the median of earlier nights that is reported."
+
+@click.command(cls=Command, epilog=EXIT_CODES)
+@options.output
+@options.night
+@options.dataset
+@click.option(
+    "--baseline", "baselines", multiple=True, metavar="RUN", help="Run to compare the others with. May be repeated."
+)
+@option("--baseline-date", "YYYY-MM-DD|good", "Night to compare this one with, run by run.")
+@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
+@option("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", default="ndcg")
+@options.slices
+@option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too.")
+@option(
+    "--correction",
+    None,
+    "Adjustment of p values for the number of comparisons.",
+    type=click.Choice(["holm", "bonferroni", "bh", "none"]),
+    default="holm",
+)
+@number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
+@number("--margin", "DIFFERENCE", "Largest difference that does not matter.", float, 0.01)
+@option("--unchanged-queries", None, "Leave out queries whose judgments changed since the baseline.", is_flag=True)
+@option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]")
+@option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1))
+@number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
+@options.output_format(*FORMATS)
+@options.engine
+@options.remote
+def compare(
+    style: str, runs: tuple[str, ...], sort: str | None, top: int | None, engine: str | None, **arguments: Any
+) -> None:
+    """Compare published runs with a baseline.
+
+    Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
+    night, or a run of another night. Runs that certainly differ by less than --margin are the same.
+    """
+    from ndcg_spark.comparison.options import ComparisonOptions, measures_of
+    from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
+    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.tables.comparisons import SORT_COLUMNS
+    from ndcg_spark.tables.sorting import order_of
+
+    measures = measures_of(arguments.pop("measures"))
+    names = ("alpha", "correction", "margin", "unchanged_queries")
+    chosen = ComparisonOptions(measures, **{name: arguments.pop(name) for name in names})
+    order = order_of(sort, SORT_COLUMNS, ()) if sort else None
+    arguments["date"] = date_of("date", arguments["date"])
+    request = ComparisonRequest(runs=list(runs) or None, options=chosen, engine=engine or "auto", **arguments)
+    with shown_steps(style):
+        compared = compare_nights(request)
+    print_compared(compared, style, chosen, order, top)
+
+
+@click.command(cls=Command, epilog=GATE_CODES)
+@options.output
+@option("--config", "FILE", "TOML file with the [gate].", type=options.FILE, required=True)
+@options.night
+@options.dataset
+@options.accept_baseline
+@option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True)
+@options.junit
+@options.output_format(*FORMATS)
+@options.engine
+@options.remote
+def gate(
+    output: str,
+    config: Path,
+    date: str | None,
+    dataset: str | None,
+    accept_baseline: str | None,
+    rehearse: bool,
+    junit: Path | None,
+    style: str,
+    **engine: Any,
+) -> None:
+    """Check a published night again with another [gate].
+
+    The scores and the verdict of the night stay as they are.
+    """
+    from ndcg_spark.config import NightConfig, load
+    from ndcg_spark.gate.verdict import exit_code_of
+    from ndcg_spark.job.gate import gate_published, newest_date
+    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.report.verdicts import print_rehearsal, print_verdicts, refuse_unwritable, write_junit
+
+    asked = {"output": output, **engine}
+    if rehearse:
+        from ndcg_spark.job.gate import rehearse_published
+
+        if date or accept_baseline is not None or junit:
+            raise ConfigurationError(
+                "arguments: --rehearse is for all nights; leave out --date and options that change a night"
+            )
+        with shown_steps(style):
+            verdicts = rehearse_published(load(config, asked, NightConfig), output, dataset)
+        print_rehearsal(verdicts, style)
+        return
+    settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
+    if junit is not None:
+        refuse_unwritable(junit)
+    with shown_steps(style):
+        verdicts = gate_published(settings, output, dataset, accept_baseline)
+    with contextlib.ExitStack() as outputs:
+        # The last one is written first, and each one is written even if the other fails.
+        outputs.callback(print_verdicts, verdicts, style)
+        if junit is not None:
+            outputs.callback(write_junit, junit, verdicts)
+    raise SystemExit(exit_code_of(verdicts))
 
 
 @click.command(cls=Command)
 @options.output
-@click.option("--measures", metavar="MEASURE[,...]", help="Measures of the best run to show, e.g. P@5 AP.")
-@options.output_format(*options.FORMATS)
+@option("--measures", "MEASURE[,...]", "Measures of the best run to show, e.g. P@5 AP.")
+@options.output_format(*FORMATS)
 def nights(output: str, measures: str | None, style: str) -> None:
     """List the published nights with their scores.
 
@@ -24,20 +135,29 @@ def nights(output: str, measures: str | None, style: str) -> None:
     """
     from ndcg_spark.nights.log import committed, read_again_if_replaced
     from ndcg_spark.nights.read import read_dataset_scores
+    from ndcg_spark.nights.select import nights_of_dataset
     from ndcg_spark.report.nights import print_nights, shown_measures
 
     shown = shown_measures(measures, style)
     published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
+    if not published.attempts:
+        nights_of_dataset(published, output, None)
     print_nights(published, scores, style, shown)
 
 
 @click.command(cls=Command)
 @options.output
 @options.dataset
-@click.option("--run", metavar="RUN", help="Only this run.")
-@click.option("--measures", metavar="MEASURE[@CUTOFF],...", help="Measures to follow. [default: the headline]")
-@options.number("--last", "N", _LAST, click.IntRange(min=1), 60)
-@options.number("--floor", "DIFFERENCE", _FLOOR, click.FloatRange(min=0), 0.005)
+@option("--run", "RUN", "Only this run.")
+@option("--measures", "MEASURE[@CUTOFF],...", "Measures to follow. [default: the headline]")
+@number("--last", "N", "Number of nights to show; statistics use all nights.", click.IntRange(min=1), 60)
+@number(
+    "--floor",
+    "DIFFERENCE",
+    "Smallest distance from the median of earlier nights that is reported.",
+    click.FloatRange(min=0),
+    0.005,
+)
 @options.output_format("table", "json", "csv")
 def trend(output: str, style: str, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
@@ -52,11 +172,60 @@ def trend(output: str, style: str, **request: Any) -> None:
 
 @click.command(cls=Command)
 @options.output
-@click.option(
-    "--to", required=True, metavar="TABLES", help="delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA."
+@option("--html", "FILE", "HTML file to write.", type=options.FILE)
+@option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE)
+@options.night
+@options.dataset
+@option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]")
+@option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]")
+@option("--baseline", "RUN", "Run to compare with.")
+@option(
+    "--baseline-date",
+    "YYYY-MM-DD|good",
+    "Night to compare with. [default: as the gate did, else the newest with the same judgments]",
 )
-@click.option("--date", metavar="YYYY-MM-DD", help="Only the nights of this date.")
-@click.option("--since", metavar="YYYY-MM-DD", help="Only the nights of this date and later.")
+@option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night.")
+@option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text and link.", type=options.FILE)
+def report(
+    output: str,
+    html: Path | None,
+    site: Path | None,
+    date: str | None,
+    slices: str | None,
+    labels: Path | None,
+    **arguments: Any,
+) -> None:
+    """Write a night as one HTML page, or all nights as a site.
+
+    A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
+    since when, which queries caused it, why, and what to do. Details follow, folded.
+    """
+    from ndcg_spark.job.about_queries import read_files_of_queries
+    from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.page import write_report, write_site
+    from ndcg_spark.report.progress import shown_steps
+
+    if (html is None) == (site is None) or (site is not None and date is not None):
+        raise ConfigurationError(
+            "arguments: a report is one page or a site; give --html FILE, or --site without --date"
+        )
+    with shown_steps():
+        attributes, _ = read_files_of_queries([slices] if slices else [], [], "auto", None)
+        request = Request(**arguments, attributes=attributes)
+        names = read_labels(labels) if labels else Labels()
+        if html is not None:
+            write_report(output, html, date, request, names)
+        elif site is not None:
+            write_site(output, site, request, names)
+    echo([str(html or site)])
+
+
+@click.command(cls=Command)
+@options.output
+@option("--to", "TABLES", "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.", required=True)
+@date("--date", "Only the nights of this date.")
+@date("--since", "Only the nights of this date and later.")
 def export(output: str, to: str, date: str | None, since: str | None) -> None:
     """Copy nights to tables of Delta, Iceberg or a catalog.
 
@@ -86,3 +255,24 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
     for night in nights:
         add_note(night, text.strip())
     echo(f"noted for {night}" for night in nights)
+
+
+@click.command(cls=Command)
+@options.output
+@option("--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(min=0), required=True)
+@option("--baselines", None, "Also remove baselines of the gate.", is_flag=True)
+@option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True)
+def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
+    """Remove old nights and leftovers of killed evaluations.
+
+    Prints what was removed, superseded evaluations too, and which baselines were kept.
+    """
+    from ndcg_spark.nights.expire import old_nights, remove, waste
+
+    today = datetime.datetime.now(datetime.UTC).date()
+    left = waste(output)
+    old, kept = old_nights(output, keep_days, today, baselines)
+    if dry_run:
+        echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
+        return
+    echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])

@@ -1,47 +1,116 @@
-"""Check both inputs: good rows, rejected rows, counts."""
+"""Both inputs held to the rules: the good rows, the rejected rows, and counts of both."""
 
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Self, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from ndcg_spark import casting, rules, schemas
+from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import aggregates, ambiguity, exclusions, limits, scan
-from ndcg_spark.contract.checked_tables import CheckedTables, Cut
-from ndcg_spark.contract.counts import JudgmentCounts, ResultCounts
-from ndcg_spark.contract.rows import InputRows
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.contract import limits, scan, warnings
+from ndcg_spark.contract.scan import EXCLUDED, Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.inputs.run_batches import WHOLE, Batch
+from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring import gains
-from ndcg_spark.scoring.floors import MANY_A_QUERY, MOST_BROADCAST, floors_of
-from ndcg_spark.scoring.pruning import pruning_of
+from ndcg_spark.scoring.skipping import floors_of, pruning_of
 
+#: With this many results per judged query, most may belong to unjudged queries, which need no floor.
+_MANY_A_QUERY = 1_000
 #: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
+#: The floors of more lists than this are not broadcast, by the kind of engine.
+_MAX_BROADCAST = 2_000_000
+#: A list from which documents are removed needs more results from below the deepest cutoff.
+_Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
 
-def _refuse_unusable(judgments: Source, results: Source, config: EvaluationConfig) -> None:
-    """Refuse tables that cannot be read in their schemas. Nothing is read.
+@dataclasses.dataclass(frozen=True)
+class CheckedTables:
+    """Both tables without the rows that break a rule, and their counts."""
 
-    Raises
-    ------
-    InputError
-        A column is missing or has the wrong type.
-    ConfigurationError
-        The configuration names a dataset, and the tables have a column with their datasets.
-    """
-    typed_judgments = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
-    typed_results = casting.conform(results.table, RESULTS, f"results ({results.place})")
-    rules.require_columns(typed_judgments.columns, typed_results.columns, config.convention, results.place)
-    if "dataset" in typed_judgments.columns and "dataset" in config.model_fields_set:
-        raise ConfigurationError(
-            f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
-            "map the column away"
-        )
+    #: Good rows only, in the schemas JUDGMENTS and RESULTS.
+    judgments: DataFrame
+    results: DataFrame
+    #: Of all rows, good and bad.
+    judgment_counts: JudgmentCounts
+    result_counts: ResultCounts
+    #: The rejected rows, in tables as `rejected_rows` returns them.
+    rejected: tuple[DataFrame, ...] = ()
+    #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None if all may matter.
+    cut: Callable[[DataFrame], DataFrame] | None = None
+    #: The runs that are scored together.
+    batches: tuple[Batch, ...] = WHOLE
+
+    @property
+    def needed_results(self) -> DataFrame:
+        """The results without those that are proved to lie below the deepest cutoff."""
+        return self.results if self.cut is None else self.cut(self.results)
+
+    @property
+    def published_judgments(self) -> DataFrame:
+        """The judgments of datasets that have results."""
+        named = [name for name in self.datasets if name is not None]
+        return self.judgments.where(F.col("dataset").isin(named)) if named else self.judgments
+
+    @property
+    def unjudged_rows(self) -> int:
+        """How many good results are of unjudged queries."""
+        return sum(run.unjudged_rows for run in self.result_counts.runs)
+
+    @property
+    def breaches(self) -> list[Breach]:
+        """The breaches of the judgments, then those of the results."""
+        return [*self.judgment_counts.breaches, *self.result_counts.breaches]
+
+    @property
+    def datasets(self) -> list[str | None]:
+        """The datasets of the runs, sorted; only None if the tables name no datasets."""
+        return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
+
+    @property
+    def datasets_without_results(self) -> list[str]:
+        """The datasets that are judged but have no results, sorted."""
+        return sorted(name for name in {*self.judgment_counts.queries}.difference(self.datasets) if name is not None)
+
+    @property
+    def parts(self) -> list[Self]:
+        """The tables once for each batch, with its results and the counts of its runs only; usually there is one."""
+        return [self] if self.batches == WHOLE else [self._of(batch) for batch in self.batches]
+
+    def _of(self, batch: Batch) -> Self:
+        runs = [run for run in self.result_counts.runs if batch.has(run.run)]
+        counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
+        return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
+
+    def counts(self, cutoffs: int) -> dict[str, int]:
+        """How many rows and queries were read, and how many scores there must be, by name.
+
+        A run has a score for every judged query of its dataset, at each of the cutoffs.
+        """
+        judged, runs = self.judgment_counts, self.result_counts.runs
+        pairs = sum(judged.queries.get(run.dataset, 0) for run in runs)
+        return {
+            "judgments": judged.rows,
+            "judged_queries": sum(judged.queries.values()),
+            "results": self.result_counts.rows,
+            "runs": len(runs),
+            "unjudged_queries": sum(run.unjudged_queries for run in runs),
+            "results_of_unjudged_queries": self.unjudged_rows,
+            "excluded_results": self.result_counts.excluded,
+            "missing_queries": pairs - sum(run.judged_queries for run in runs),
+            "datasets_without_results": len(self.datasets_without_results),
+            "rejected_judgments": sum(breach.rows for breach in judged.breaches),
+            "rejected_results": sum(breach.rows for breach in self.result_counts.breaches),
+            "query_scores": pairs * cutoffs,
+            "dataset_scores": len(runs) * cutoffs,
+        }
 
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
@@ -50,80 +119,94 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
     Raises
     ------
     InputError
-        A table has more rejected rows than `max_rejected_fraction` allows, or no good row; no query of the results is
-        judged; or a run lacks more queries than allowed.
+        A table cannot be read in its schema, has more rejected rows than `max_rejected_fraction` allows, or no good
+        row; no query of the results is judged; a run lacks more queries than allowed; or ranks show that runs are
+        merged, or that scores are distances.
+    ConfigurationError
+        The configuration names a dataset, and the tables have a column with their datasets.
     """
-    _refuse_unusable(judgments, results, config)
-    judgment_rows, judgment_counts = check_judgments(judgments, config)
-    good_judgments = judgment_rows.good(judgment_counts)
-    judged_queries = good_judgments.select(*schemas.query_key(good_judgments.columns)).distinct()
-    result_rows, good_results, result_counts, cut = _checked_results(
-        results, judged_queries, sum(judgment_counts.queries.values()), config
+    judged = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})").columns
+    returned = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
+    rules.require_columns(judged, returned, config.convention, results.place)
+    if "dataset" in judged and "dataset" in config.model_fields_set:
+        raise ConfigurationError(
+            f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
+            "map the column away"
+        )
+    good_judgments, judgment_counts, rejected = check_judgments(judgments, config)
+    good_results, result_counts, rejected_results, cut = _check_results(
+        results, good_judgments, judgment_counts.queries, config
     )
-    tables = CheckedTables(
+    limits.refuse_unrelated(result_counts, results)
+    limits.refuse_gaps(judgment_counts, result_counts, config.max_missing_fraction, config.max_unjudged_fraction)
+    return CheckedTables(
         good_judgments,
         good_results,
         judgment_counts,
-        scan.with_empty_runs(result_counts, results.runs),
-        (*judgment_rows.rejected(judgment_counts), *result_rows.rejected(result_counts)),
+        result_counts,
+        (*rejected, *rejected_results),
         cut,
         results.batches,
     )
-    if results.without:
-        limits.refuse_unrelated(tables.result_counts, results.place)
-        tables = exclusions.without_excluded(tables, results.without)
-    limits.refuse_coverage(tables, config, results.place)
-    return tables
 
 
-def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[InputRows, JudgmentCounts]:
-    """The rows of the judgments and their counts, by one scan. InputError as `check_tables`."""
-    casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})")
-    rows = InputRows(judgments, JUDGMENTS, _reason_of_judgment(judgments.table, config.convention))
-    counts = rows.with_breaches(scan.count_judgments(rows.all, rows.reason))
-    limits.refuse_lost_rows(judgments, counts.rows)
-    limits.refuse_breaches("judgments", counts.breaches, counts.rows, judgments.place, config.max_rejected_fraction)
-    return rows, counts
+def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
+    """The good rows of the judgments, their counts by one scan, and the rejected rows. Raises as `check_tables`."""
+    table, convention = judgments.table, config.convention
+    casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
+    types = dict(table.dtypes)
+    relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
+    reason = rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
+    counts = _within_limits(judgments, table, reason, scan.count_judgments(table, reason), config)
+    good, rejected = _split(table, reason, counts, JUDGMENTS, judgments.name)
+    return good, counts, rejected
 
 
-def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, Cut | None]:
-    """Results that are compared without judgments: the good rows, the counts, and how too deep rows are left out.
+def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
+    """Results that are compared without judgments: the good rows, the counts, and the good rows that are not too deep.
 
     Raises as `check_tables` does for results.
     """
-    typed = casting.conform(results.table, RESULTS, f"results ({results.place})")
-    rules.require_columns(typed.columns, typed.columns, config.convention, results.place)
-    _, good, counts, cut = _checked_results(results, None, 0, config)
-    if results.without:
-        exclusions.refuse_bad_rows(results.without)
-        good = exclusions.remove_excluded(good, results.without)
-    return good, counts, cut
+    columns = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
+    rules.require_columns(columns, columns, config.convention, results.place)
+    good, counts, _, cut = _check_results(results, None, {}, config)
+    return good, counts, cut(good) if cut else good
 
 
-def _checked_results(
-    results: Source, judged_queries: DataFrame | None, queries: int, config: EvaluationConfig
-) -> tuple[InputRows, DataFrame, ResultCounts, Cut | None]:
-    """The rows of the results, the good ones, their counts, and how those that are too deep are left out.
+def _check_results(
+    results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
+) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
+    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out.
 
-    `queries` is how many are judged; 0 where `judged_queries` is None, as every query counts.
+    `judged` is how many queries of each dataset are judged; every query counts where there are no `judgments`.
     """
-    rows = InputRows(results, RESULTS, _reason_of_result(results.table, config.convention))
-    counts, cut = _count_results(rows, judged_queries, queries, config)
-    limits.refuse_lost_rows(results, counts.rows)
-    limits.refuse_breaches("results", counts.breaches, counts.rows, results.place, config.max_rejected_fraction)
-    ambiguity.refuse_values_as_runs(counts, results, config.results)
-    ambiguity.refuse_merged_runs(results, counts, config)
-    ambiguity.refuse_two_readings(rows, counts, config)
-    good = rows.good(counts)
-    ambiguity.refuse_categories_as_runs(good, counts, results, config.results)
-    return rows, good, counts, cut
+    table, convention = results.table, config.convention
+    if results.without:
+        table = _with_excluded(table, results.without)
+    reason = rules.reason_of(rules.broken_results(dict(table.dtypes), convention))
+    judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
+    counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
+    counts = dataclasses.replace(counts, runs=_every_run(counts.runs, judged, results.runs))
+    counts = _within_limits(results, table, reason, counts, config)
+    warnings.refuse_merged_runs(results, counts, config)
+    warnings.refuse_opposite_ranks(counts, config)
+    good, rejected = _split(table, reason, counts, RESULTS, results.name)
+    return good, counts, rejected, cut
 
 
 def _count_results(
-    rows: InputRows, judged_queries: DataFrame | None, queries: int, config: EvaluationConfig
-) -> tuple[ResultCounts, Cut | None]:
-    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
-    results, columns, convention = rows.source, rows.all.columns, config.convention
+    results: Source,
+    table: DataFrame,
+    reason: Column,
+    judged_queries: DataFrame | None,
+    queries: int,
+    config: EvaluationConfig,
+) -> tuple[ResultCounts, Callable[[DataFrame], DataFrame] | None]:
+    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors.
+
+    `queries` is how many are judged.
+    """
+    convention, columns = config.convention, table.columns
     # A list from which documents are removed needs more results from below the deepest cutoff.
     needs_all = results.without is not None
     pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
@@ -131,37 +214,96 @@ def _count_results(
     floors = None
     if materialize is not None and not needs_all:
         floors = floors_of(convention, config.cutoffs, columns, expected, queries)
-    if floors and judged_queries is not None and expected >= MANY_A_QUERY * queries:
-        floors = floors if _are_mostly_judged(rows.all, judged_queries) else None
-    if floors is None or materialize is None:
-        has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
-        further = [aggregates.ranks_beside_scores(rows.all, rows.reason, len(results.files))] if has_both else []
-        counts = scan.count_results(rows.all, rows.reason, judged_queries, pruning, further, results.batches)
-        cut = None if pruning is None or counts.untrusted is None else partial(pruning.kept, untrusted=counts.untrusted)
-        return rows.with_breaches(counts), cut
-    counts, of_lists = scan.count_results_and_floors(
-        rows.all, rows.reason, judged_queries, floors, materialize, results.batches
+    if floors and judged_queries is not None and expected >= _MANY_A_QUERY * queries:
+        floors = floors if _are_mostly_judged(table, judged_queries) else None
+    has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
+    files = max(1, len(results.files)) if has_both else 0
+    counts, lists = scan.count_results(
+        table,
+        reason,
+        judged_queries,
+        results.batches,
+        pruning=pruning,
+        floors=floors,
+        materialize=materialize,
+        files=files,
     )
-    lists = sum(run.lists for run in counts.runs)
+    if pruning:
+        untrusted = {run.run for run in counts.runs if run.untrusted}
+        is_all = untrusted.issuperset(run.run for run in counts.runs)
+        return counts, None if is_all else partial(pruning.kept, untrusted=sorted(untrusted))
+    number = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
-    is_worthwhile = floors.is_worthwhile(counts.rows, lists) and 2 * unjudged <= counts.rows
-    hinted = F.broadcast(of_lists) if lists <= MOST_BROADCAST else of_lists
-    return rows.with_breaches(counts), partial(floors.kept, lists=hinted) if is_worthwhile else None
+    if floors is None or lists is None or not floors.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
+        return counts, None
+    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= _MAX_BROADCAST else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
     """Whether at least half of a sample of the results are of judged queries. Runs a Spark job."""
-    key = schemas.query_key(results.columns)
+    key = query_key(results.columns)
     sample = results.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
     return 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
-def _reason_of_judgment(table: DataFrame, convention: Convention) -> Column:
-    types = dict(table.dtypes)
-    relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
-    return rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
+def _every_run(
+    runs: Sequence[RunCounts], judged: Mapping[str | None, int], named: Iterable[tuple[str | None, str]]
+) -> list[RunCounts]:
+    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all.
+
+    A run whose rows are all rejected or excluded, or that arrived empty, lacks every query. A file's run without a
+    dataset, among results that have datasets, is one of each.
+    """
+    kept = [run for run in runs if run.rows or run.dataset in judged]
+    present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
+    datasets = list(dict.fromkeys(run.dataset for run in kept))
+    for dataset, name in named:
+        if (name not in names) if dataset is None else ((dataset, name) not in present):
+            kept += [RunCounts(each, name) for each in (datasets if dataset is None else [dataset])]
+    return kept
 
 
-def _reason_of_result(table: DataFrame, convention: Convention) -> Column:
-    return rules.reason_of(rules.broken_results(dict(table.dtypes), convention))
+def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
+    """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
+    excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
+    reason = rules.reason_of(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
+    ((rows, bad),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
+    breaches = scan.breaches_of("exclude", exclude.table, reason) if bad else []
+    limits.refuse_breaches(exclude, Counts(rows=rows, bad=bad, breaches=breaches))
+    key = [name for name in excluded.columns if name in table.columns]
+    marks = excluded.select(*key).distinct().withColumn(EXCLUDED, F.lit(True))
+    # Ids may have been read as numbers.
+    texts = {name: F.col(name).cast("string") for name in key}
+    return table.withColumns(texts).join(marks, on=key, how="left")
+
+
+def _within_limits(
+    source: Source, table: DataFrame, reason: Column, counts: _Counts, config: EvaluationConfig
+) -> _Counts:
+    """The counts with the rules that bad rows break; InputError if these are too many. Runs a job if there are any."""
+    if counts.bad:
+        counts = dataclasses.replace(counts, breaches=scan.breaches_of(source.name, table, reason))
+    limits.refuse_breaches(source, counts, config.max_rejected_fraction)
+    return counts
+
+
+def _split(
+    table: DataFrame, reason: Column, counts: Counts, schema: pa.Schema, name: str
+) -> tuple[DataFrame, list[DataFrame]]:
+    """The good rows in the schema, and the rejected rows if there are any. If all are good, no row is tested again."""
+    good = table.where(reason.isNull()) if counts.bad else table
+    good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
+    return casting.conform(good, schema, name), [rejected_rows(table, reason, name)] if counts.bad else []
+
+
+def rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
+    """The rows that have a `reason`, with their values as text; no key, in no order.
+
+    The columns of REJECTED_ROWS without dataset, evaluated_on and evaluation_id, which depend on the night.
+    """
+    described = {"table": F.lit(name), "reason": reason}
+    sources = {"dataset_read": "dataset", "line": LINE}
+    values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]
+    described |= {field: scan.shown_as(table, sources.get(field, field)) for field in values}
+    return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

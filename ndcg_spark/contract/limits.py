@@ -4,25 +4,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import plausibility
-from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts
+from ndcg_spark.contract import warnings
+from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES
 
 
-def refuse_breaches(table: str, breaches: Sequence[Breach], rows: int, place: str, allowed: float = 0.0) -> None:
-    """InputError if the table is empty, has no good row, or a larger fraction than `allowed` of its rows is bad."""
+def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> None:
+    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is bad."""
+    table, rows, place = source.name, counts.rows, source.place
+    if source.expected_rows not in (None, rows):
+        raise InputError(
+            f"{table}: the engine read {rows:,} rows of {place}, which has {source.expected_rows:,}; "
+            "rename or write the files again, or read them on another engine"
+        )
     if rows == 0:
         raise InputError(f"{table}: no rows in {place}; the table is empty, check the job that writes it")
-    broken = sum(breach.rows for breach in breaches)
-    if _is_more(broken, allowed, rows) or broken == rows:
-        budget = f"{broken} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        question = plausibility.question_about(table, breaches, rows)
-        raise InputError(f"{table}: {budget}{summary(breaches)}; correct them in {place}{question}")
+    if _is_more(counts.bad, allowed, rows) or counts.bad == rows:
+        budget = f"{counts.bad} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
+        question = warnings.question_about(table, counts)
+        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {place}{question}")
 
 
 def summary(breaches: Iterable[Breach]) -> str:
@@ -30,29 +33,22 @@ def summary(breaches: Iterable[Breach]) -> str:
     return "; ".join(f"{breach.rows} {RULES[breach.reason].words}, e.g. {breach.example}" for breach in breaches)
 
 
-def refuse_lost_rows(source: Source, rows: int) -> None:
-    """InputError if the number of `rows` that the engine read differs from that in the files."""
-    if source.expected_rows not in (None, rows):
-        raise InputError(
-            f"{source.name}: the engine read {rows:,} rows of {source.place}, which has {source.expected_rows:,}; "
-            "rename or write the files again, or read them on another engine"
-        )
-
-
-def refuse_coverage(tables: CheckedTables, config: EvaluationConfig, place: str) -> None:
-    """InputError if no query of the results is judged, or a run lacks more queries than the configuration allows."""
-    refuse_unrelated(tables.result_counts, place)
-    refuse_gaps(tables.judgment_counts, tables.result_counts, config.max_missing_fraction, config.max_unjudged_fraction)
-
-
-def refuse_unrelated(counts: ResultCounts, place: str) -> None:
+def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     """InputError if no run has a judged query: the tables write ids differently, or one is the wrong file."""
-    if not any(run.judged_queries for run in counts.runs):
-        queries = sum(run.unjudged_queries for run in counts.runs)
+    if any(run.judged_queries for run in counts.runs):
+        return
+    first = counts.runs[0].run
+    if results.without and any(run.excluded_queries for run in counts.runs):
+        rows = counts.excluded + sum(run.rows for run in counts.runs)
         raise InputError(
-            f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, "
-            f"is judged; check that both tables write query ids (and datasets) alike, in {place}"
+            f"exclude: no result of a judged query is left, {counts.excluded:,} of {rows:,} results are excluded, "
+            f"e.g. of run={first}; check what {results.without.place} contains"
         )
+    queries = sum(run.unjudged_queries for run in counts.runs)
+    raise InputError(
+        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
+        f"is judged; check that both tables write query ids (and datasets) alike, in {results.place}"
+    )
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
@@ -67,18 +63,19 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
             missing.append(f"run={run.run} lacks {expected - run.judged_queries} of {expected}")
         if _is_more(run.unjudged_queries, max_unjudged, answered):
             unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
-    reasons = []
-    if missing:
-        limit = f"max_missing_fraction={max_missing:g}"
-        reasons.append(f"{len(missing)} run(s) lack more of the judged queries than {limit}, e.g. {missing[0]}")
-    if unjudged:
-        limit = f"max_unjudged_fraction={max_unjudged:g}"
-        reasons.append(f"{len(unjudged)} run(s) have more unjudged queries than {limit}, e.g. {unjudged[0]}")
+    reasons = [
+        f"{len(runs)} run(s) {what}={limit:g}, e.g. {runs[0]}"
+        for runs, what, limit in (
+            (missing, "lack more of the judged queries than max_missing_fraction", max_missing),
+            (unjudged, "have more unjudged queries than max_unjudged_fraction", max_unjudged),
+        )
+        if runs
+    ]
     if reasons:
         raise InputError(f"results: {'; '.join(reasons)}; complete the tables, or allow more")
 
 
-def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Iterable[Mapping[str, Any]]) -> None:
+def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run lacks more queries in its scores, rows of DATASET_SCORES, than when its results were counted.
 
     Counting and scoring each read the files, which may have changed in between.

@@ -1,44 +1,134 @@
-"""The counts of both tables, each in one scan: rows, rows that break a rule, queries, and a fingerprint."""
+"""The counts of both tables, each in one scan: rows, rows that break a rule, queries, runs, and a fingerprint."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from ndcg_spark.contract import aggregates
-from ndcg_spark.contract.aggregates import LOW, Aggregates
-from ndcg_spark.contract.counts import Breach, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.casting import as_type, named_by_user
 from ndcg_spark.inputs.run_batches import WHOLE, Batch
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import INTERNAL, LINE, WRITTEN, query_key
-from ndcg_spark.scoring.floors import FLOOR, Floors
-from ndcg_spark.scoring.pruning import Pruning, Untrusted, untrusted_of
+from ndcg_spark.schemas import JUDGMENTS, LINE, OWN, RESULTS, WRITTEN, query_key
+from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
 
+#: The column that marks results which the table `exclude` removes from their lists; null for all others.
+EXCLUDED = f"{OWN}excluded"
 _EXAMPLE_LENGTH = 200
-#: The fields of RunCounts about the scores and ranks of lists.
-_LIST_COUNTS = (
-    *("lists", "tied_lists", "counting_lists", "largest_score"),
-    *("ranked_lists", "reversed_lists", "repeated_lists", "merged_lists", "merged_query"),
-)
+#: The lower half of a hash.
+_LOW = 0xFFFFFFFF
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Breach:
+    """How many rows of a table break one rule. `reason` is the code of the rule, a key of `rules.RULES`."""
+
+    table: str
+    reason: str
+    rows: int
+    example: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Counts of a table."""
+
+    rows: int
+    #: How many rows break a rule, and which.
+    bad: int = 0
+    breaches: Sequence[Breach] = ()
+    #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same rows, whatever their
+    #: order and the format of the files.
+    fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of all rows."""
+        halves = ((int(text[:8], 16), int(text[8:], 16)) for text in self.fingerprints.values())
+        return _hexadecimal(halves)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JudgmentCounts(Counts):
+    """Counts of the judgments."""
+
+    #: How many queries are judged, by dataset; None is the dataset of a table that names none.
+    queries: Mapping[str | None, int]
+    #: The largest grade; None if there is no good row.
+    best_grade: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCounts:
+    """Counts of the good rows of one run, without those that are excluded."""
+
+    dataset: str | None
+    run: str
+    rows: int = 0
+    judged_queries: int = 0
+    unjudged_queries: int = 0
+    #: Rows of unjudged queries.
+    unjudged_rows: int = 0
+    #: Rows that are excluded, and judged queries of which no other row is left.
+    excluded: int = 0
+    excluded_queries: int = 0
+    #: How many queries have at least two results, how many of these have only one score, and how many may have the
+    #: scores 1, 2, 3, ... or 0, 1, 2, ..., like ranks.
+    lists: int = 0
+    tied_lists: int = 0
+    counting_lists: int = 0
+    #: The largest absolute score; None if there is no score.
+    largest_score: float | None = None
+    #: Of the lists whose scores differ, how many have a rank 0 or 1, and in how many of those that rank has the lowest
+    #: score; how many lists have the rank 1 with different scores, and the query of one. 0 unless scores and ranks are
+    #: both read.
+    ranked_lists: int = 0
+    reversed_lists: int = 0
+    merged_lists: int = 0
+    merged_query: str | None = None
+    #: How many lists are not proved to be in the order of their ranks; 0 if that is not looked at.
+    untrusted: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResultCounts(Counts):
+    """Counts of the results."""
+
+    runs: Sequence[RunCounts]
+
+    @property
+    def excluded(self) -> int:
+        """Good rows that the table `exclude` removes from the lists."""
+        return sum(run.excluded for run in self.runs)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Aggregates:
+    """Columns of every row, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
+
+    columns: Mapping[str, Column]
+    by_query: Mapping[str, Column]
+    totals: Mapping[str, Column]
 
 
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
-    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, key), aggregates.best_grade(table, reason)]
-    queries = _by_query(table, key, counted)
-    dataset = [name for name in key if name == "dataset"]
+    grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
+    best = _Aggregates({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
+    counted = [*_rows_and_hash(table, reason, key), best]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
-    rows = [row for row in queries.groupBy(*dataset).agg(*_totals(counted), judged).collect() if row["rows"]]
-    by_dataset = {row["dataset"] if dataset else None: row["queries"] for row in rows if row["queries"]}
+    of_datasets = _by_query(table, key, counted).groupBy(*key[:-1]).agg(*_totals(counted), judged)
+    rows = [row.asDict() for row in of_datasets.collect() if row["rows"]]
     return JudgmentCounts(
-        sum(row["rows"] for row in rows),
-        by_dataset,
+        rows=sum(row["rows"] for row in rows),
         bad=sum(row["bad"] for row in rows),
-        fingerprint=_fingerprint(rows),
-        fingerprints=_fingerprints(rows, dataset),
+        fingerprints=_fingerprints(rows),
+        queries={row.get("dataset"): row["queries"] for row in rows if row["queries"]},
         best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
     )
 
@@ -47,144 +137,60 @@ def count_results(
     table: DataFrame,
     reason: Column,
     judged_queries: DataFrame | None,
+    batches: Sequence[Batch] = WHOLE,
+    *,
     pruning: Pruning | None = None,
-    further: Sequence[Aggregates] = (),
-    batches: Sequence[Batch] = WHOLE,
-) -> ResultCounts:
-    """Counts of the results in one scan of each batch.
+    floors: Floors | None = None,
+    materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
+    files: int = 0,
+) -> tuple[ResultCounts, DataFrame | None]:
+    """Counts of the results in one scan of each batch, and with `floors` also one row per list: its key and FLOOR.
 
-    `judged_queries` has one row per judged query; it is None if all queries count as judged.
-
-    The queries of each run are counted as judged or unjudged, if at least one of their rows is good. With `pruning`,
-    the counts also name the lists whose ranks cannot be trusted. The same scan computes the `further` aggregates.
+    `judged_queries` has one row per judged query; it is None if all queries count as judged. The queries of each run
+    are counted as judged or unjudged, if at least one of their rows is good. Ranks are compared with scores if the
+    table's `files` are not 0. `materialize` keeps the rows of lists where they are read twice.
     """
-    counted = [*_of_results(table, reason), *further]
-    if pruning:
-        counted.append(aggregates.untrusted_lists(pruning, reason, dict(table.dtypes)))
     key = query_key(table.columns)
-    lists = _by_query(table, ["run", *key], counted)
-    return _counts_of([batch.of(lists) for batch in batches], key, counted, judged_queries)
-
-
-def count_results_and_floors(
-    table: DataFrame,
-    reason: Column,
-    judged_queries: DataFrame | None,
-    floors: Floors,
-    materialize: Callable[[Iterable[DataFrame]], DataFrame],
-    batches: Sequence[Batch] = WHOLE,
-) -> tuple[ResultCounts, DataFrame]:
-    """The counts of `count_results`, and one row per list: run, the query's key and FLOOR, in one scan.
-
-    `materialize` writes the batches to a place from which they are read twice.
-    """
-    counted = [*_of_results(table, reason), aggregates.floors_of_lists(floors, table, reason)]
-    key = query_key(table.columns)
-    of_lists = _by_query(table, ["run", *key], counted)
-    lists = materialize(batch.of(of_lists) for batch in batches)
-    return _counts_of([lists], key, counted, judged_queries), lists.select("run", *key, FLOOR)
-
-
-def _of_results(table: DataFrame, reason: Column) -> list[Aggregates]:
-    counted = [aggregates.row_counts(reason), aggregates.fingerprint(table, ["run", *query_key(table.columns)])]
+    counted = _rows_and_hash(table, reason, ["run", *key])
     if "score" in table.columns:
-        counted.append(aggregates.scores_of_lists(table, reason))
-    return counted
-
-
-def _counts_of(
-    lists: Iterable[DataFrame], key: Sequence[str], counted: Sequence[Aggregates], judged_queries: DataFrame | None
-) -> ResultCounts:
-    """The counts of results from `lists`, which has the aggregates by run and query key."""
-    rows = rows_of_runs(lists, key, judged_queries, _totals(counted))
-    has_untrusted = any("untrusted" in each.totals for each in counted)
-    return ResultCounts(
-        sum(row["rows"] for row in rows),
-        counts_of_runs(rows),
+        counted.append(_scores(table, reason))
+    if files:
+        counted.append(_ranks_beside_scores(table, reason, files))
+    if pruning:
+        refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
+        columns = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(dict(table.dtypes)).items()}
+        counted.append(_Aggregates(columns, pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
+    if floors:
+        # The buckets come from the hash of the fingerprint, which is computed anyway.
+        by_hash = floors.columns(dict(table.dtypes), _row_hash(table, ["run", *key]))
+        columns = {name: F.when(reason.isNull(), column) for name, column in by_hash.items()}
+        counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
+    lists = _by_query(table, ["run", *key], counted)
+    parts, of_lists = [batch.of(lists) for batch in batches], None
+    if floors and materialize:
+        parts = [materialize(parts)]
+        of_lists = parts[0].select("run", *key, FLOOR)
+    queries = [_with_judged(part, key, judged_queries) for part in parts]
+    totals = [*_totals(counted), *(column.alias(name) for name, column in _of_runs().items())]
+    rows = [row.asDict() for part in queries for row in part.groupBy("run", *key[:-1]).agg(*totals).collect()]
+    names = {field.name for field in dataclasses.fields(RunCounts)}
+    counts = ResultCounts(
+        rows=sum(row["rows"] for row in rows),
         bad=sum(row["bad"] for row in rows),
-        fingerprint=_fingerprint(rows),
-        fingerprints=_fingerprints(rows, key[:-1]),
-        untrusted=_untrusted(rows) if has_untrusted else None,
+        fingerprints=_fingerprints(rows),
+        runs=[_run_counts(row, names) for row in rows if row["run"] and row.get("dataset", "named")],
     )
+    return counts, of_lists
 
 
 def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
     """One breach per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
-    names = [name for name in table.columns if name not in INTERNAL]
-    example = example_of({name: shown_as(table, name) for name in names}, LINE if LINE in table.columns else None)
+    texts = {column: shown_as(table, column) for column in named_by_user(table.columns)}
+    example = example_of(texts, LINE if LINE in table.columns else None)
     bad = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     rows = bad.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in rows}
     return [breaches[code] for code in RULES if code in breaches]
-
-
-def count_runs(results: DataFrame, judged_queries: DataFrame, batches: Sequence[Batch]) -> list[RunCounts]:
-    """The counts of every run of good results, for another set of judged queries. Runs a Spark job per batch."""
-    key = query_key(results.columns)
-    queries = results.groupBy("run", *key).agg(F.count("*").alias("good"))
-    return counts_of_runs(rows_of_runs([batch.of(queries) for batch in batches], key, judged_queries))
-
-
-def with_empty_runs(counts: ResultCounts, names: Iterable[tuple[str | None, str]]) -> ResultCounts:
-    """The counts with the runs added, by dataset and name, that have no good row; these lack all queries.
-
-    A run without a dataset, among results that have datasets, is added to each of them.
-    """
-    present = {run.run for run in counts.runs}
-    datasets = list(dict.fromkeys(run.dataset for run in counts.runs))
-    absent = [(dataset, run) for dataset, run in names if run not in present]
-    empty = [
-        RunCounts(each, run, 0, 0, 0)
-        for dataset, run in absent
-        for each in (datasets if dataset is None else [dataset])
-    ]
-    return dataclasses.replace(counts, runs=[*counts.runs, *empty]) if empty else counts
-
-
-def of_the_same_runs(before: Iterable[RunCounts], after: Iterable[RunCounts]) -> list[RunCounts]:
-    """The counts of `after` for each run of `before`; a run that has nothing left lacks all queries."""
-    by_name = {(run.dataset, run.run): run for run in after}
-    return [by_name.get((run.dataset, run.run), RunCounts(run.dataset, run.run, 0, 0, 0)) for run in before]
-
-
-def rows_of_runs(
-    batches: Iterable[DataFrame],
-    key: Sequence[str],
-    judged_queries: DataFrame | None,
-    totals: Sequence[Column] = (),
-) -> list[Row]:
-    """One row per run, with these totals and what `counts_of_runs` needs. Runs a Spark job per batch.
-
-    Each of the `batches` has one row per run and query key, with `good`, how many of its rows are good.
-    """
-    is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    of_runs = {
-        "good_rows": F.sum("good"),
-        "judged_queries": F.count_if(is_judged & has_rows),
-        "unjudged_queries": F.count_if(~is_judged & has_rows),
-        "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
-    }
-    runs = [*totals, *(column.alias(name) for name, column in of_runs.items())]
-    with_judged = (_with_judged(queries, key, judged_queries) for queries in batches)
-    return [row for queries in with_judged for row in queries.groupBy("run", *key[:-1]).agg(*runs).collect()]
-
-
-def _with_judged(queries: DataFrame, key: Sequence[str], judged_queries: DataFrame | None) -> DataFrame:
-    """The queries with the column `judged`, null for unjudged ones; all are judged if `judged_queries` is None."""
-    if judged_queries is None:
-        return queries.withColumn("judged", F.lit(True))
-    return queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
-
-
-def counts_of_runs(rows: Iterable[Row]) -> list[RunCounts]:
-    """The counts of every run that has a good row, from rows of `rows_of_runs`."""
-    names = ("run", "good_rows", "judged_queries", "unjudged_queries", "unjudged_rows")
-    runs = []
-    for row in (row.asDict() for row in rows if row["good_rows"]):
-        # Only the first scan reads scores and ranks.
-        of_lists = {name: row[name] for name in _LIST_COUNTS if row.get(name) is not None}
-        runs.append(RunCounts(row.get("dataset"), *(row[name] for name in names), **of_lists))
-    return runs
 
 
 def shown_as(table: DataFrame, name: str) -> Column:
@@ -201,34 +207,134 @@ def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
-def _untrusted(rows: Iterable[Row]) -> Untrusted:
-    """The untrusted lists of the runs that have a good row; others have no name."""
-    return untrusted_of((row["run"], row["untrusted"], row["untrusted_lists"]) for row in rows if row["good_rows"])
+def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> list[_Aggregates]:
+    """How many rows there are, break a rule or are excluded; and a hash of all rows, whatever their order."""
+    columns = {"reason": reason, "row": _row_hash(table, key)}
+    counts = {"rows": F.count("*"), "bad": F.count("reason")}
+    if EXCLUDED in table.columns:
+        columns["excluded"] = F.when(reason.isNull(), F.col(EXCLUDED))
+        counts["excluded"] = F.count("excluded")
+    totals = {name: F.sum(name) for name in counts}
+    if EXCLUDED in table.columns:
+        lost = F.col("judged").isNotNull() & (F.col("good") == 0) & (F.col("excluded") > 0)
+        totals["excluded_queries"] = F.count_if(lost)
+    totals |= {
+        "high": F.sum(F.shiftrightunsigned("hash", 32)),
+        "low": F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))),
+    }
+    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16 million rows.
+    return [_Aggregates(columns, {**counts, "hash": F.sum(F.shiftright("row", 24))}, totals)]
 
 
-def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[Aggregates]) -> DataFrame:
-    """One row per query: its key as text, the aggregates by query, and `good`, how many rows break no rule."""
+def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
+    """A hash of all values of a row except those of the key, which is hashed once per query."""
+    kinds = dict(table.dtypes)
+    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
+    return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
+
+
+def _scores(table: DataFrame, reason: Column) -> _Aggregates:
+    """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
+    score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
+    several = F.col("good") > 1
+    least, most = F.col("least_score"), F.col("most_score")
+    counting = several & least.isin(0.0, 1.0) & (most - least == F.col("good") - 1)
+    return _Aggregates(
+        {"scored": F.when(reason.isNull(), score)},
+        {"least_score": F.min("scored"), "most_score": F.max("scored")},
+        {
+            "lists": F.count_if(several),
+            "tied_lists": F.count_if(several & (least == most)),
+            "counting_lists": F.count_if(counting),
+            "largest_score": F.max(F.greatest(-least, most)),
+        },
+    )
+
+
+def _ranks_beside_scores(table: DataFrame, reason: Column, files: int) -> _Aggregates:
+    """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
+    kinds = dict(table.dtypes)
+    rank = as_type(F.col("rank"), _TYPES["rank"], kinds["rank"])
+    score = as_type(F.col("score"), _TYPES["score"], kinds["score"])
+    ranked = (F.col("good") > 1) & (F.col("least_score") < F.col("most_score")) & F.col("first_score").isNotNull()
+    # One number counts both ranks: 1 in its lower half, 0 in its upper half.
+    ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)
+    # Where all ranks are 1 nobody has given any, unless each result may be the first of a file.
+    merged = (F.col("least_top") < F.col("most_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
+    # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
+    ranked &= ones + zeros < F.col("good")
+    # A list with a rank twice is not counted as reversed.
+    reversed_ = ranked & (F.col("first_score") == F.col("least_score")) & (ones < 2) & (zeros < 2)
+    is_good = reason.isNull()
+    return _Aggregates(
+        {
+            "first_score": F.when(is_good & rank.isin(0, 1), score),
+            "top_score": F.when(is_good & (rank == 1), score),
+            "first_rank": F.when(is_good & rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
+        },
+        {
+            "first_score": F.min("first_score"),
+            "least_top": F.min("top_score"),
+            "most_top": F.max("top_score"),
+            "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0)),
+        },
+        {
+            "ranked_lists": F.count_if(ranked),
+            "reversed_lists": F.count_if(reversed_),
+            "merged_lists": F.count_if(merged),
+            "merged_query": F.min(F.when(merged, F.col("query_id"))),
+        },
+    )
+
+
+def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregates]) -> DataFrame:
+    """One row per query: its key as text, the aggregates by query, and `good`, how many rows are left to be scored."""
     # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
     ids = (F.col(name).cast("string").alias(name) for name in key)
     rows = table.select(*ids, *(column.alias(name) for each in counted for name, column in each.columns.items()))
     by_query = (column.alias(name) for each in counted for name, column in each.by_query.items())
     queries = rows.groupBy(*key).agg(*by_query)
     good = F.col("rows") - F.col("bad")
+    good = good - F.col("excluded") if EXCLUDED in table.columns else good
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 
 
-def _totals(counted: Sequence[Aggregates]) -> list[Column]:
+def _with_judged(queries: DataFrame, key: Sequence[str], judged_queries: DataFrame | None) -> DataFrame:
+    """The queries with the column `judged`, null for unjudged ones; all are judged if `judged_queries` is None."""
+    if judged_queries is None:
+        return queries.withColumn("judged", F.lit(True))
+    return queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
+
+
+def _of_runs() -> dict[str, Column]:
+    """The counts of a run that need no scores and no ranks, from the rows of its queries."""
+    is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
+    return {
+        "good_rows": F.sum("good"),
+        "judged_queries": F.count_if(is_judged & has_rows),
+        "unjudged_queries": F.count_if(~is_judged & has_rows),
+        "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
+    }
+
+
+def _run_counts(row: Mapping[str, Any], names: set[str]) -> RunCounts:
+    # What is null, such as the sum of nothing, keeps its default.
+    values = {name: value for name, value in row.items() if name in names and value is not None}
+    return RunCounts(**{"dataset": None, **values, "rows": row["good_rows"]})
+
+
+def _totals(counted: Sequence[_Aggregates]) -> list[Column]:
     return [column.alias(name) for each in counted for name, column in each.totals.items()]
 
 
-def _fingerprint(rows: Sequence[Row]) -> str:
-    """The sums of both halves of all queries' hashes, each modulo 2^32, as 16 hexadecimal digits."""
-    return "".join(f"{sum(row[half] for row in rows) & LOW:08x}" for half in ("high", "low"))
-
-
-def _fingerprints(rows: Sequence[Row], dataset: Sequence[str]) -> dict[str | None, str]:
-    """The fingerprint of each dataset's rows; `dataset` is empty where the table names none."""
-    of_dataset: dict[str | None, list[Row]] = {}
+def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
+    """The fingerprint of each dataset's rows: the sums of both halves of all queries' hashes."""
+    halves: dict[str | None, list[tuple[int, int]]] = {}
     for row in rows:
-        of_dataset.setdefault(row["dataset"] if dataset else None, []).append(row)
-    return {name: _fingerprint(own) for name, own in of_dataset.items()}
+        halves.setdefault(row.get("dataset"), []).append((row["high"], row["low"]))
+    return {dataset: _hexadecimal(own) for dataset, own in halves.items()}
+
+
+def _hexadecimal(halves: Iterable[tuple[int, int]]) -> str:
+    """The sum of the pairs, each half modulo 2^32, as 16 hexadecimal digits."""
+    return "".join(f"{sum(half) & _LOW:08x}" for half in zip(*halves, strict=True)) or "0" * 16

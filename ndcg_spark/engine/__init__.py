@@ -13,7 +13,7 @@ from ndcg_spark.engine.connect import is_sail
 from ndcg_spark.engine.engine import Engine, Kind
 from ndcg_spark.engine.errors import failures, lost, reason_of
 from ndcg_spark.errors import EngineError, refuse_mixed_sparks
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 __all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of", "running_session"]
 

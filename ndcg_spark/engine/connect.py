@@ -13,7 +13,7 @@ from ndcg_spark.engine import classic
 from ndcg_spark.engine.engine import Engine, join_in_place, keep_partition_names, start_session, suppressing
 from ndcg_spark.engine.errors import failures, reason_of
 from ndcg_spark.errors import EngineError, engine_imports, first_line
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 #: Seconds until a server must have answered its first request; without this limit, more than ten minutes.
 ANSWER_SECONDS = 30.0

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from ndcg_spark.engine.errors import failures, reason_of
 from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError, first_line
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 #: Whose way of writing paths, formats and plans is needed: Sail's, classic Spark's, or that of a Spark Connect server.
 Kind = Literal["embedded", "spark", "connect"]

@@ -34,8 +34,6 @@ _SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
 _INNER = {"docid": "docno"}
 #: The position of a document in Quepid, beside which a rating is a grade and no score.
 _OF_QUEPID = "doc_position"
-#: Names of the run that are also names of other things, such as a category of documents.
-_DOUBTFUL_RUNS = ("tag", "system", "model")
 #: In a table with one of these columns, a score is what a run has given and no grade.
 _OF_RESULTS = ("run", "rank")
 #: The columns of Quepid's basic exports, and those by which its detailed export, which has more, is recognised.
@@ -68,16 +66,6 @@ def resolve(
         if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
             found[name] = candidates[0]
     return found
-
-
-def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str], folders: Iterable[str]) -> str | None:
-    """The column that is read as the run, if its name may mean something else and the user has not said that it is.
-
-    `columns` are what the files call ours, and `mapped` those that the user has named. `folders` are the columns that
-    folders give, which name runs on purpose.
-    """
-    column = columns.get("run", "run")
-    return column if _plain(column) in _DOUBTFUL_RUNS and "run" not in mapped and column not in folders else None
 
 
 def of_attributes(

@@ -22,8 +22,8 @@ from pyarrow import fs
 
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
-from ndcg_spark.masking import masked
 from ndcg_spark.schemas import NULL_FOLDER
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.storage import storage
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 _ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _ENDINGS |= {".parquet": "parquet", ".orc": "orc"}

@@ -22,7 +22,7 @@ from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
-from ndcg_spark.inputs.shapes import Shape, TableContext
+from ndcg_spark.inputs.shapes import TableContext
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
@@ -62,8 +62,6 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
-    #: What names the runs, if it may mean something else; None if it is certain.
-    doubtful_run: str | None = None
     #: Reads some of the files alone, with their number of rows; None where the engine reads the table as a whole.
     part: Callable[[Sequence[File]], tuple[DataFrame, int | None]] | None = None
 
@@ -210,10 +208,9 @@ def _read(
     table, rows = read(files)
     notes = (*notes, *shape.notes(config), *run_notes)
     materialize = engine_files.materializer(engine, name)
-    doubtful = _doubtful_run(shape, context, schema)
     # An engine that spills needs no batches.
-    batches = batches_of(runs, rows or 0) if materialize else WHOLE
-    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, doubtful, read)
+    batches = batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE
+    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, read)
 
 
 def _of_engine(
@@ -228,12 +225,7 @@ def _of_engine(
         file.content or file.path,
         [file] if file.content else [],
         notes=(*notes, *shape.notes(context.config)),
-        doubtful_run=_doubtful_run(shape, context, schema),
     )
-
-
-def _doubtful_run(shape: Shape, table: TableContext, schema: pa.Schema) -> str | None:
-    return column_names.doubtful_run(shape.columns, table.config.columns, table.folders) if schema is RESULTS else None
 
 
 def _without_faults(source: Source) -> DataFrame:

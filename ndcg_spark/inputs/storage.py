@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, StorageError, first_line
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
 _HDFS_USER = re.compile(r"^(hdfs|viewfs)://[^/@:?;&]+@[^?;&]*$")

@@ -6,10 +6,10 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
-from ndcg_spark.contract.duplicates import without_duplicates
+from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read
-from ndcg_spark.job.scores import results_of
+from ndcg_spark.job.scores import results_to_score
 from ndcg_spark.job.setup import context_of, engine_for
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import to_judge
@@ -34,10 +34,11 @@ def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, An
         # Lists without their unjudged documents would have none to find.
         evaluation = context.evaluation.under(config.convention.replace(unjudged="zero"))
         with translated_failures(sources):
+            checked = check_tables(*sources, config)
             # No list is scored here, which would meet a document that is returned twice.
-            checked = without_duplicates(check_tables(*sources, config), *sources, config)
+            refuse_duplicates(checked, *sources, config.convention)
             report_rows_read(sources, checked)
-            table = to_judge(checked.judgments, results_of(checked, evaluation), evaluation)
+            table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
             first = (
                 table.orderBy(F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id").limit(most).collect()
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_tables
-from ndcg_spark.contract.duplicates import without_duplicates
+from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read, warn_of_input
@@ -39,7 +39,8 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         sources, config = context.sources, context.config
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         with translated_failures(sources):
-            checked = without_duplicates(check_tables(*sources, config), *sources, config)
+            checked = check_tables(*sources, config)
+            refuse_duplicates(checked, *sources, config.convention)
         report_rows_read(sources, checked)
         warn_of_input(sources, checked, config)
         with counted_refusals(context, checked, deepest):

@@ -9,8 +9,8 @@ from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import check_lists
-from ndcg_spark.contract.counts import ResultCounts
-from ndcg_spark.contract.duplicates import lists_without_duplicates
+from ndcg_spark.contract.duplicates import refuse_in_lists
+from ndcg_spark.contract.scan import ResultCounts
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
@@ -38,7 +38,7 @@ class _Side:
     config: EvaluationConfig
     #: The good rows, and those of them that are not too deep.
     good: DataFrame
-    cut: DataFrame
+    needed: DataFrame
     counts: ResultCounts
 
 
@@ -68,18 +68,15 @@ def compare_lists(
         names = [{run.run for run in side.counts.runs} for side in sides]
         runs = compared_runs(names[0], names[-1], baseline)
 
-        def compared(tables: list[DataFrame]) -> ListComparison:
-            how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
-            return _comparison(engine, list_changes(tables[0], tables[-1], *how), queries)
-
+        how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
         try:
             with translated_failures(sources):
-                found = compared([side.cut for side in sides])
-        except PlanRefusedError as refusal:
-            if not refusal.is_of_duplicates:
-                raise
-            with translated_failures(sources):
-                found = compared([lists_without_duplicates(s.good, s.counts, s.source, s.config) for s in sides])
+                found = _comparison(engine, list_changes(sides[0].needed, sides[-1].needed, *how), queries)
+        except PlanRefusedError:
+            for side in sides:
+                with translated_failures(sources):
+                    refuse_in_lists(side.source, [side.good], side.config.convention)
+            raise
         for side in sides:
             refuse_changed([side.source])
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
@@ -107,9 +104,9 @@ def _side(engine: Engine, config: EvaluationConfig) -> _Side:
     options = rules.options_without_scores(config.convention, source.table.columns)
     config = config.model_copy(update={"convention": config.convention.replace(**options)})
     with translated_failures([source]):
-        good, counts, cut = check_lists(source, config)
+        good, counts, needed = check_lists(source, config)
     report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
     if counts.breaches:
         rows = sum(breach.rows for breach in counts.breaches)
         report_step("rejected", f"{rows:,} rows of {source.place}: {limits.summary(counts.breaches)}")
-    return _Side(source, config, good, good if cut is None else cut(good), counts)
+    return _Side(source, config, good, needed, counts)

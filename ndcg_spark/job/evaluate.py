@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.check import check_tables
-from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.duplicates import without_duplicates
+from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
@@ -16,7 +14,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
-from ndcg_spark.job.progress import evaluating, reading, report_rows_read, report_rows_rejected, warn_of_input
+from ndcg_spark.job.progress import evaluating, reading, report_rows_read, warn_of_input
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
     MeansOf,
@@ -26,13 +24,12 @@ from ndcg_spark.job.scores import (
     scores_by_part,
     shown_columns,
     sorted_rows,
-    without_duplicates_if_met,
 )
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
-from ndcg_spark.masking import masked_within
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.steps import Clock, report_step
+from ndcg_spark.text import masked_within
 
 
 def evaluate(
@@ -110,14 +107,7 @@ def evaluate_on(
     warn_of_input(sources, checked, config)
     if consumer:
         consumer.check_runs([run.run for run in checked.result_counts.runs])
-
-    def search(checked: CheckedTables) -> CheckedTables:
-        with clock.step("check again", reading(sources)), translated_failures(sources):
-            searched = without_duplicates(checked, *sources, config)
-        report_rows_rejected(sources, searched)
-        return searched
-
-    return without_duplicates_if_met(lambda checked: _outcome(context, checked), checked, search)
+    return _outcome(context, checked)
 
 
 def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
@@ -133,7 +123,7 @@ def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> E
 
 
 def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
-    """The outcome of checked tables. PlanRefusedError if duplicates must be searched for; else raises as `evaluate`."""
+    """The outcome of checked tables. Raises as `evaluate`."""
     output = context.config.dated(context.config.output) if context.config.output else None
     verdicts: list[Verdict] = []
     with counted_refusals(context, checked, context.evaluation):

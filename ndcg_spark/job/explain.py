@@ -7,16 +7,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.check import check_tables
-from ndcg_spark.contract.checked_tables import CheckedTables
-from ndcg_spark.contract.duplicates import without_duplicates
+from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, facts_of
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read
-from ndcg_spark.job.scores import runs_table, without_duplicates_if_met
+from ndcg_spark.job.scores import counted_refusals, runs_table
 from ndcg_spark.job.setup import Sources, context_of, engine_for
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
@@ -58,16 +56,8 @@ def explain_on(
     with translated_failures(sources):
         checked = check_tables(*sources, config)
     report_rows_read(sources, checked)
-
-    def explained(checked: CheckedTables) -> Explained:
-        with translated_failures(sources):
-            return _explained(engine, checked, evaluation, request)
-
-    def search(checked: CheckedTables) -> CheckedTables:
-        with translated_failures(sources):
-            return without_duplicates(checked, *sources, config)
-
-    return without_duplicates_if_met(explained, checked, search)
+    with counted_refusals(context, checked, evaluation):
+        return _explained(engine, checked, evaluation, request)
 
 
 def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, request: ExplainRequest) -> Explained:

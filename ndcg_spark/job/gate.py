@@ -18,7 +18,7 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
-    from ndcg_spark.contract.checked_tables import CheckedTables
+    from ndcg_spark.contract.check import CheckedTables
     from ndcg_spark.job.setup import Context
     from ndcg_spark.nights.publish import Publication
 

@@ -26,11 +26,11 @@ def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
         judgments, results = [], None
         with translated_failures(sources):
             for name, source in zip("AB", sources, strict=True):
-                rows, counts = check_judgments(source, config)
-                judgments.append(rows.good(counts))
+                good, counts, _ = check_judgments(source, config)
+                judgments.append(good)
                 report_step(name, f"{counts.rows:,} judgments of {sum(counts.queries.values()):,} queries")
             if config.results:
-                results = check_tables(*sources_of(engine, config), config).pruned_results
+                results = check_tables(*sources_of(engine, config), config).needed_results
             cutoff, convention = config.cutoffs[-1], config.convention
             # Whoever has chosen that scores decide is not asked about ranks again.
             results = results if results is None or convention.needs_rank else results.drop("rank")

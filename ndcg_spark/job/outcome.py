@@ -9,13 +9,13 @@ from typing import Any
 import pyspark
 
 import ndcg_spark
-from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.setup import Context
-from ndcg_spark.masking import masked_within
+from ndcg_spark.text import masked_within
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
                 "fingerprints": {name or config.dataset: each for name, each in counts.fingerprints.items()},
                 **_files(source),
             }
-            for source, counts in zip(context.sources, checked.both_counts, strict=True)
+            for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True)
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
         "counts": checked.counts(len(context.evaluation.cutoffs)),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import limits, plausibility
-from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract import limits, warnings
+from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.slices import NONE
 from ndcg_spark.steps import report_step
@@ -41,37 +41,32 @@ def report_rows_read(sources: Sequence[Source], checked: CheckedTables) -> None:
     report_step("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
     if results.without:
         report_step("excluded", f"{returned.excluded:,} results, by {results.without.place}")
-    report_rows_rejected(sources, checked)
-
-
-def report_rows_rejected(sources: Sequence[Source], checked: CheckedTables) -> None:
-    """Report how many rows of each table were rejected, and why; nothing if none were."""
-    for source, counts in zip(sources, checked.both_counts, strict=True):
+    for source, counts in ((judgments, judged), (results, returned)):
         if counts.breaches:
-            rows = sum(breach.rows for breach in counts.breaches)
-            report_step("rejected", f"{rows:,} rows of {source.name}: {limits.summary(counts.breaches)}")
+            report_step("rejected", f"{counts.bad:,} rows of {source.name}: {limits.summary(counts.breaches)}")
 
 
 def warn_of_input(sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig) -> None:
     """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
     if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
-        _report("note", plausibility.of_the_default(checked.judgment_counts, config.convention))
-    returned = checked.result_counts
-    for sentence in (
-        plausibility.of_datasets(checked.judgment_counts, checked.datasets_without_results),
-        plausibility.of_unjudged_runs(returned),
-        plausibility.of_ties(returned, config.convention),
-        plausibility.of_ranks(returned, config.convention),
-        plausibility.of_large_scores(returned, sources[1], config.convention),
-        plausibility.of_empty_runs(returned),
+        note = warnings.about_gains(checked.judgment_counts, config.convention)
+        if note:
+            report_step("note", note)
+    for sentence in warnings.about_input(
+        checked.judgment_counts,
+        checked.datasets_without_results,
+        checked.result_counts,
+        sources[1],
+        config.convention,
     ):
-        _report("warning", sentence)
+        report_step("warning", sentence)
 
 
 def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig) -> None:
     """Report which runs returned no judged documents; `rows` have their judged_rate."""
-    _report("warning", plausibility.of_judged_rates(rows, config.cutoffs[-1]))
+    for sentence in warnings.about_judged_rates(rows, config.cutoffs[-1]):
+        report_step("warning", sentence)
 
 
 def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]]) -> None:
@@ -83,8 +78,3 @@ def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]]) -> None:
         if found == {NONE}:
             sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
             report_step("warning", f"query_attributes: {sentence}")
-
-
-def _report(step: str, sentence: str | None) -> None:
-    if sentence:
-        report_step(step, sentence)

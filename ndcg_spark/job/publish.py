@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import slices
-from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.outcome import night_record
@@ -147,7 +147,7 @@ def _write_documents(
     for number, part in enumerate(checked.parts):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
         whole = evaluation.convention.ties == "rank"
-        results = results_to_score(part, part.results if whole else part.pruned_results)
+        results = results_to_score(part, part.results if whole else part.needed_results)
         if queries is not None:
             results = results.join(queries, on=key, how="left_semi")
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)

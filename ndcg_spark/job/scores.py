@@ -1,19 +1,19 @@
-"""The scores of checked tables: computed in the fastest way, without duplicates, refused as a whole, and sorted."""
+"""The scores of checked tables, part by part: computed in the fastest way, refused as a whole, and sorted."""
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
-from ndcg_spark.contract.checked_tables import CheckedTables
+from ndcg_spark.contract.check import CheckedTables
+from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import ConventionError, InputError, NdcgSparkError
+from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.failures import PlanRefusedError, translated_failures
 from ndcg_spark.job.progress import warn_of_unjudged_runs, warn_of_unknown_queries
@@ -25,7 +25,6 @@ from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
 from ndcg_spark.tables.sorting import without_slices
 
-_Result = TypeVar("_Result")
 #: The rows of DATASET_SCORES of all queries, and those of slices.
 MeansOf = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
@@ -48,21 +47,21 @@ def runs_table(engine: Engine, checked: CheckedTables) -> DataFrame:
 def scores_by_part(engine: Engine, checked: CheckedTables, evaluation: Evaluation) -> list[tuple[DataFrame, DataFrame]]:
     """The table QUERY_SCORES of each part of checked tables, and the runs of that part."""
     of_parts = ((part, runs_table(engine, part)) for part in checked.parts)
-    return [(scores_of(part, runs, evaluation), runs) for part, runs in of_parts]
+    return [(_scores(part, runs, evaluation), runs) for part, runs in of_parts]
 
 
-def scores_of(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
-    few = checked.unjudged_rows <= _NOT_WORTH_A_SCAN * checked.result_counts.rows
+    results, rows = checked.needed_results, checked.result_counts.rows
+    # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer rows are
+    # moved if Spark prunes them itself before it moves any.
+    is_moved = evaluation.rank is by_window and checked.cut is not None and 2 * checked.unjudged_rows <= rows
+    if is_moved:
+        results = repartitioned_by_query(results, query_key(checked.judgments.columns))
     # Where results are not repartitioned, leaving some out repartitions them.
-    whole = few and _is_repartitioned(checked, evaluation)
-    results = _pruned(checked, evaluation) if whole else results_of(checked, evaluation)
+    if not is_moved or checked.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
+        results = results_to_score(checked, results)
     return query_scores(checked.judgments, results, runs, evaluation)
-
-
-def results_of(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """The checked results that can matter to a score: of judged queries, without those that the check leaves out."""
-    return results_to_score(checked, _pruned(checked, evaluation))
 
 
 def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
@@ -70,72 +69,32 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
     return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
-def _pruned(checked: CheckedTables, evaluation: Evaluation) -> DataFrame:
-    """Checked results without those that the check leaves out."""
-    results = checked.pruned_results
-    if _is_repartitioned(checked, evaluation):
-        return repartitioned_by_query(results, query_key(checked.judgments.columns))
-    return results
-
-
-def _is_repartitioned(checked: CheckedTables, evaluation: Evaluation) -> bool:
-    """Whether windows rank the results, some are left out, and at least half of them are of judged queries.
-
-    Otherwise fewer rows are moved if Spark prunes them itself before it moves any.
-    """
-    is_cut = checked.cut is not None
-    return evaluation.rank is by_window and is_cut and 2 * checked.unjudged_rows <= checked.result_counts.rows
-
-
-def without_duplicates_if_met(
-    compute: Callable[[CheckedTables], _Result],
-    checked: CheckedTables,
-    search: Callable[[CheckedTables], CheckedTables],
-) -> _Result:
-    """What `compute` returns for checked tables; if it meets a duplicate, what it returns for them after the `search`.
-
-    The search costs a scan of each table, so it waits until a duplicate is known to matter.
-    """
-    try:
-        return compute(checked)
-    except PlanRefusedError as refusal:
-        if not refusal.is_of_duplicates:
-            raise
-    return compute(search(checked))
-
-
 @contextlib.contextmanager
 def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
-    """Run the block, which computes scores; if a query is refused, the error says how many are. Raises as `evaluate`.
-
-    PlanRefusedError only for a duplicate, which has to be searched for.
-    """
+    """Run the block, which computes scores; if a row is refused, the error says how many are. Raises as `evaluate`."""
     try:
         with translated_failures(context.sources):
             yield
     except PlanRefusedError as refusal:
-        if refusal.is_of_duplicates:
-            raise
         with translated_failures(context.sources):
-            raise _counted(refusal, context.engine, checked, evaluation) from refusal
+            if refusal.is_of_duplicates:
+                refuse_duplicates(checked, *context.sources, evaluation.convention)
+            if refusal.code == NOT_FINITE.code:
+                raise ConventionError(str(refusal)) from refusal
+            if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
+                raise
+            rows = _refused_rows(refusal.code, context.engine, checked, evaluation)
+        raise InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1)) from refusal
 
 
-def _counted(
-    refusal: PlanRefusedError, engine: Engine, checked: CheckedTables, evaluation: Evaluation
-) -> NdcgSparkError:
-    """The error to raise for a refusal. If queries are refused, it says how many, for which it runs a job per part."""
-    if refusal.code == NOT_FINITE.code:
-        return ConventionError(str(refusal))
-    if refusal.code not in (MISSING_QUERY.code, NO_RELEVANT.code):
-        return refusal
-    # The refused queries are those that the same convention would leave out, if it refused none.
+def _refused_rows(code: str, engine: Engine, checked: CheckedTables, evaluation: Evaluation) -> int:
+    """How many queries are refused: those that the same convention would leave out, if it refused none. Runs jobs."""
     missing = "zero" if evaluation.convention.missing_query == "zero" else "skip"
     lenient = evaluation.convention.replace(no_relevant="skip", missing_query=missing)
     relaxed = dataclasses.replace(evaluation, convention=lenient, cutoffs=evaluation.cutoffs[-1:])
     is_missing = (F.col("status") == "missing") & (F.lit(missing) == "skip")
-    is_refused = is_missing if refusal.code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
-    rows = sum(scores.where(is_refused).count() for scores, _ in scores_by_part(engine, checked, relaxed))
-    return InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1))
+    is_refused = is_missing if code == MISSING_QUERY.code else F.col("ndcg").isNull() & ~is_missing
+    return sum(scores.where(is_refused).count() for scores, _ in scores_by_part(engine, checked, relaxed))
 
 
 def sorted_rows(rows: Iterable[Row | dict[str, Any]], columns: Sequence[str]) -> MeansOf:
@@ -162,13 +121,12 @@ def refuse_scores(context: Context, checked: CheckedTables, means: MeansOf) -> N
 
 def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
-    config: EvaluationConfig = context.config
-    deepest = config.cutoffs[-1]
+    deepest = context.config.cutoffs[-1]
     several = len({row["dataset"] for row in rows}) > 1
     rates = {
         (f"{row['run']} dataset={row['dataset']}" if several else row["run"]): row["judged_rate"]
         for row in rows
         if row["cutoff"] == deepest
     }
-    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
-    warn_of_unjudged_runs(rows, config)
+    limits.refuse_unjudged(rates, deepest, context.config.min_judged_rate)
+    warn_of_unjudged_runs(rows, context.config)

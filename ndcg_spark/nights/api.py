@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, log_table, read_again_if_replaced
 from ndcg_spark.nights.read import read_nights, read_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import KEPT
-from ndcg_spark.text import did_you_mean
+from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:
     import pandas as pd

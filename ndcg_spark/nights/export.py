@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, committed, log_table
 from ndcg_spark.nights.read import read_batches, read_nights
 from ndcg_spark.nights.select import nights_of_dataset, select_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
+from ndcg_spark.text import masked
 
 #: The tables and their schemas. The log comes last: while it is old, so are its numbers of the date.
 TABLES = {**KEPT, LOG: EVALUATIONS}

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from ndcg_spark.config_values import GOOD
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, Nights, Row
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import masked, unknown_name
 
 #: How many datasets or sentences are shown.
 _SHOWN = 10

@@ -17,7 +17,7 @@ from pyarrow import parquet as pq
 
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.inputs.storage import HDFS, storage
-from ndcg_spark.masking import masked
+from ndcg_spark.text import masked
 
 #: The folder of the log.
 LOG = "evaluations"

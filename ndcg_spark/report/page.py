@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.explanation.facts import ReturnedDocument
-from ndcg_spark.masking import masked
 from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import details, shapes, words
@@ -27,6 +26,7 @@ from ndcg_spark.tables.comparison_notes import in_words
 from ndcg_spark.tables.table import TextTable, sort_key, text_table
 from ndcg_spark.tables.table import name as text_column
 from ndcg_spark.tables.writers import rendered
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from ndcg_spark.job.outcome import EvaluationOutcome

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
-from ndcg_spark.masking import masked
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.scores import paper_table, preset_tables, score_table, slice_table
@@ -15,7 +14,7 @@ from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
-from ndcg_spark.text import message
+from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_presets import PresetScores

@@ -11,9 +11,8 @@ from collections.abc import Container, Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import rules
 from ndcg_spark.casting import named_by_user
-from ndcg_spark.rules import TWICE, Broken
+from ndcg_spark.rules import Broken
 from ndcg_spark.schemas import WRITTEN
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
@@ -29,18 +28,16 @@ class Refusal:
 
 
 JUDGED_TWICE = Refusal(
-    TWICE["judgments"].code,
+    "judged_twice",
     "judgments: a document judged twice",
     "keep one row each, or set judgment_duplicates=max",
 )
 RETURNED_TWICE = Refusal(
-    TWICE["results"].code,
+    "returned_twice",
     "results: a document returned, or judged, twice",
     "keep one row each, or set duplicates=best",
 )
-RANK_TWICE = Refusal(
-    rules.RANK_TWICE.code, "results: a rank with two documents", "number each list from 1, or set order=score"
-)
+RANK_TWICE = Refusal("rank_twice", "results: a rank with two documents", "number each list from 1, or set order=score")
 MERGED = Refusal(
     "two_lists_in_one",
     "results: a list with two results of rank 1 and different scores",

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import doubtful_run, is_known, is_of_quepid, of_attributes, resolve
+from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -106,25 +106,8 @@ def test_only_exports_of_quepid_have_rows_for_what_is_not_there():
 
 
 def test_a_snapshot_names_its_run_beyond_doubt():
-    assert doubtful_run(found(RESULTS, SNAPSHOT), {}, []) is None
     with pytest.raises(InputError, match="2 columns may be the run, Snapshot Name and model"):
         found(RESULTS, [*SNAPSHOT, "model"])
-
-
-@pytest.mark.parametrize(
-    ("columns", "given", "folders", "doubtful"),
-    [
-        ({"run": "Tag"}, {}, [], "Tag"),
-        ({"run": "model"}, {"run": "model"}, [], None),
-        ({"run": "system"}, {}, ["system"], None),
-        ({"run": "run_id"}, {}, [], None),
-        ({}, {}, [], None),
-    ],
-)
-def test_a_column_whose_name_also_means_other_things_is_doubted_unless_the_user_names_it(
-    columns, given, folders, doubtful
-):
-    assert doubtful_run(columns, given, folders) == doubtful
 
 
 @pytest.mark.parametrize(

@@ -1,104 +1,292 @@
-"""The files behind a path: which there are, and what format they have."""
+"""The files behind a path: which there are, on which storage, and what format they have; or why they are refused."""
 
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from pathlib import Path
+
+import hdfs_native
 import pytest
-from input_files import file, names
+from input_files import file
+from pyarrow import fs
 
-from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File, files_of, format_of
+from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
+from ndcg_spark.inputs import files
+from ndcg_spark.inputs.engine_files import read_paths
+from ndcg_spark.inputs.files import File, files_of, format_of, without_backups
+from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.inputs.storage import refuse_credentials, storage
+
+ROOT = Path(__file__).parents[2]
+THERE = ("a1.run", "a2.run", "b1.txt", "sub/c.run", "sub/day=1/d.run", "a[1].run", "e*", ".hidden", "_SUCCESS")
 
 
-def test_a_folder_stands_for_the_files_below_it_in_the_order_of_their_names(tmp_path):
-    for name in ("b.run", "a.run", "day=1/c.run"):
-        file(tmp_path / name)
-    assert names(files_of(str(tmp_path), "results")) == ["a.run", "b.run", "c.run"]
+def found(path):
+    return [each.path for each in files_of(str(path), "results")]
 
 
 @pytest.mark.parametrize(
-    ("glob", "expected"),
-    [("*.run", ["a1.run", "a2.run"]), ("a?.run", ["a1.run", "a2.run"]), ("a[2-9].*", ["a2.run"]), ("s*/*", ["c.run"])],
+    ("given", "expected"),
+    [
+        ("", ["a1.run", "a2.run", "a[1].run", "b1.txt", "e*", "sub/c.run", "sub/day=1/d.run"]),
+        ("a?.run", ["a1.run", "a2.run"]),
+        ("a[2-9].*", ["a2.run"]),
+        ("s*", ["sub/c.run", "sub/day=1/d.run"]),
+        ("*/*.run", ["sub/c.run"]),
+        ("a[1].run", ["a[1].run"]),
+        ("e*", ["e*"]),
+    ],
 )
-def test_a_glob_stands_for_what_it_matches(tmp_path, glob, expected):
-    for name in ("a1.run", "a2.run", "b1.txt", "sub/c.run"):
+@pytest.mark.parametrize("is_far", [False, True])
+def test_a_path_stands_for_a_file_a_folder_or_what_a_glob_matches(monkeypatch, tmp_path, given, expected, is_far):
+    if is_far:
+        stored(monkeypatch, "bucket", *(f"bucket/{name}" for name in THERE))
+    for name in () if is_far else THERE:
         file(tmp_path / name)
-    assert names(files_of(f"{tmp_path}/{glob}", "results")) == expected
-
-
-@pytest.mark.parametrize("hidden", ["_SUCCESS", ".a.run.crc", "_staging/b.run", ".git/b.run"])
-@pytest.mark.parametrize("glob", ["", "/*"])
-def test_hidden_files_and_folders_are_left_out(tmp_path, hidden, glob):
-    file(tmp_path / "a.run")
-    file(tmp_path / hidden)
-    assert names(files_of(f"{tmp_path}{glob}", "results")) == ["a.run"]
-
-
-@pytest.mark.parametrize("name", ["a[1].run", "a*.run", "a?.run"])
-def test_a_name_with_wildcards_that_exists_is_that_file_alone(tmp_path, name):
-    for each in (name, "a1.run", "ab.run"):
-        file(tmp_path / each)
-    assert names(files_of(str(tmp_path / name), "results")) == [name]
+    root = "s3://bucket" if is_far else str(tmp_path)
+    assert found(f"{root}/{given}") == [f"{root}/{name}" for name in expected]
 
 
 def test_a_relative_path_and_a_file_uri_are_local(tmp_path, monkeypatch):
-    expected = [file(tmp_path / "a.run")]
+    expected = file(tmp_path / "h ?.run").path
     monkeypatch.chdir(tmp_path)
-    assert files_of("a.run", "results") == files_of(f"file:{tmp_path}/a.run", "results") == expected
-    assert files_of(f"file://{tmp_path}/a.run", "results") == expected
+    for given in ("h ?.run", f"file:{expected}", f"file://{expected}"):
+        assert found(given) == [expected]
 
 
-@pytest.mark.parametrize("name", ["2026-11-20", "*.run", "absent/*.run"])
-def test_a_missing_path_is_refused_by_name(tmp_path, name):
-    with pytest.raises(InputError, match=r"judgments: no such path, .*check the spelling") as refused:
-        files_of(f"{tmp_path}/{name}", "judgments")
-    assert f"{tmp_path}/{name}" in str(refused.value)
-
-
-def test_a_folder_without_files_is_refused_as_empty(tmp_path):
+@pytest.mark.parametrize("name", ["2026-11-20", "*.run", "absent/*.run", "night"])
+def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     file(tmp_path / "night" / "_SUCCESS")
-    with pytest.raises(InputError, match=r"results: no files in .*/night, an empty folder"):
-        files_of(f"{tmp_path}/night", "results")
-
-
-def known(name):
-    return File(name, 1, found=(None, name))
+    with pytest.raises(MissingInputError, match=rf"judgments: no .*{re.escape(str(tmp_path / name))}"):
+        files_of(f"{tmp_path}/{name}", "judgments")
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("a.parquet", "parquet"),
-        ("a.orc", "orc"),
-        ("a.CSV", "csv"),
-        ("a.tsv.gz", "tsv"),
-        ("a.jsonl", "jsonl"),
-        ("a.ndjson.gz", "jsonl"),
-        ("a.run", "trec"),
-        ("qrels.gz", "trec"),
-        ("night.csv/part-0", "trec"),
+        *(("a.parquet", "parquet"), ("a.orc", "orc"), ("a.CSV", "csv"), ("a.tsv.gz", "tsv"), ("a.jsonl", "jsonl")),
+        *(("a.ndjson.gz", "jsonl"), ("a.run", "trec"), ("qrels.gz", "trec"), ("night.csv/part-0", "trec")),
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert format_of([known(name)], None, "results") == expected
+    assert format_of([File(name, 1, found=(None, name))], None, "results") == expected
 
 
 def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
     assert [format_of([File(name, 0)], None, "results") for name in ("part-0", "a.orc")] == ["parquet", "orc"]
+    with pytest.raises(InputError, match=r"a\.csv is csv, which this process reads, and it cannot open the storage"):
+        format_of([File("a.csv", 0)], None, "results")
 
 
-def test_files_of_two_formats_are_refused_with_one_of_each():
-    with pytest.raises(InputError, match=r"results: 2 formats in one place, csv \(a\.csv\), trec \(b\.run\); name one"):
-        format_of(map(known, ("a.csv", "b.run", "c.csv")), None, "results")
+BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
+NONE = ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"]
 
 
-def test_a_glob_passes_over_a_file_where_it_wants_a_folder(tmp_path):
-    (tmp_path / "README").write_text("x", encoding="utf-8")
-    (tmp_path / "day").mkdir()
-    (tmp_path / "day" / "a.run").write_text("x", encoding="utf-8")
-    assert [file.path for file in files_of(str(tmp_path / "*" / "a.run"), "results")] == [
-        str(tmp_path / "day" / "a.run")
-    ]
+def test_backups_and_notes_beside_runs_are_left_out_and_told_unless_they_are_named():
+    beside = [File(f"/runs/{name}", 1, root="/runs") for name in [*NONE, *BACKUPS]]
+    kept, said = without_backups(beside, ["/runs"], "results")
+    assert (kept, said) == (beside[: len(NONE)], [f"{len(BACKUPS)} backup(s) left out, e.g. /runs/b.run~"])
+    for name in BACKUPS:
+        named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
+        assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])
 
 
-@pytest.mark.parametrize("name", ["h[12].csv", "h ?.csv"])
-def test_a_file_uri_names_a_file_as_it_is(tmp_path, name):
-    (tmp_path / name).write_text("x", encoding="utf-8")
-    assert [file.path for file in files_of(f"file://{tmp_path}/{name}", "results")] == [str(tmp_path / name)]
+@pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
+def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypatch, given):
+    for name in ("real/deep/a.run", "real/r.run", "here/r.run"):
+        file(tmp_path / name)
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "real" / "deep")
+    monkeypatch.chdir(tmp_path / "here")
+    assert str(tmp_path / "real" / "r.run") in found(given)
+    assert storage(given.replace("*", "r"), "output")[1].startswith(str(tmp_path / "real"))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.symlink_to("nowhere"), r"No such file or directory: '.*b\.run'"),
+        (lambda path: path.symlink_to("b.run"), r"Too many levels of symbolic links: '.*b\.run'"),
+        (os.mkfifo, r".*/runs/b\.run is not a regular file"),
+    ],
+    ids=["a link to nothing", "a link to itself", "a pipe"],
+)
+def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make, words):
+    file(tmp_path / "runs" / "a.run")
+    make(tmp_path / "runs" / "b.run")
+    for given in ("", "*", "*.run", "b.run"):
+        with pytest.raises(InputError, match=rf"^results: .* cannot be read, .*{words}; check its rights$"):
+            files_of(f"{tmp_path}/runs/{given}", "results")
+
+
+def test_folders_linked_in_a_circle_are_refused(tmp_path):
+    file(tmp_path / "runs" / "a.run")
+    (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+    with pytest.raises(InputError, match=r"results: .* cannot be read, .*Too many levels of symbolic links"):
+        files_of(str(tmp_path), "results")
+
+
+def test_a_name_that_is_not_utf_8_is_refused_where_it_is_input(tmp_path):
+    (tmp_path / "runs").mkdir()
+    Path(os.fsdecode(bytes(tmp_path / "runs") + b"/caf\xe9.run")).write_bytes(b"x")
+    for given in ("runs", "runs/*.run", "runs/caf\udce9.run"):
+        with pytest.raises(InputError, match=r"results: the name '.*/runs/caf\\udce9\.run' is not UTF-8; rename it"):
+            files_of(str(tmp_path / given), "results")
+    beside = file(tmp_path / "runs" / "a.run")
+    assert files_of(beside.path, "results") == [beside]
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user who may become another")
+@pytest.mark.parametrize("closed", [".", "runs", "runs/a.run", "runs/sub"])
+def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
+    for name in ("a.run", "sub/b.run"):
+        file(tmp_path / "runs" / name)
+    for above in (tmp_path, *tmp_path.parents):
+        if above != Path(tempfile.gettempdir()) and above.is_relative_to(tempfile.gettempdir()):
+            above.chmod(0o755)
+    (tmp_path / closed).chmod(0)
+    program = """if True:
+        import sys
+        from ndcg_spark.engine import Engine
+        from ndcg_spark.errors import InputError
+        from ndcg_spark.inputs.files import find
+        try:
+            find(Engine(None, "embedded", "none", True), sys.argv[1], "results")
+        except InputError as error:
+            print(error)"""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*nobody, sys.executable, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"{sys.executable} is of a Python that another user may not run")
+    command = [*nobody, sys.executable, "-c", program, str(tmp_path / "runs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (tmp_path / closed).chmod(0o755)
+    for part in ("results: ", str(tmp_path / closed), "Permission denied", "; check its rights\n"):
+        assert part in done.stdout, done.stderr
+
+
+def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
+    """A storage with these files, whose top pyarrow calls `root`, behind every URI."""
+    system = fs._MockFileSystem()
+    for place in places:
+        system.create_dir(place.rpartition("/")[0])
+        with system.open_output_stream(place) as stream:
+            stream.write(b"PAR1")
+    monkeypatch.setattr(files, "storage", lambda path, _: (system, root))
+    return system
+
+
+@pytest.mark.parametrize(
+    ("root", "address"),
+    [("bucket", "s3://bucket"), ("in/", "abfss://in@account.dfs.core.windows.net"), ("", "hdfs://anna@host:9000")],
+)
+@pytest.mark.parametrize("name", ["run=a/x.run", "run=a/x 1%2Fb.parquet", "run=a/a[1]#?.run"])
+def test_a_file_of_a_far_storage_is_named_literally_below_its_address(monkeypatch, root, address, name):
+    system = stored(monkeypatch, root, f"{root.rstrip('/')}/runs/{name}")
+    (file,) = files_of(f"{address}/runs", "results")
+    assert (file.path, file.root) == (f"{address}/runs/{name}", f"{address}/runs")
+    assert file.partition == (("run", "a"),)
+    assert file.location("results") == (system, f"{root.rstrip('/')}/runs/{name}")
+    assert found(f"{address}/runs/{name}") == [file.path]
+
+
+def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch, tmp_path):
+    (near,) = files_of(file(tmp_path / "a.run").path, "results")
+    system = stored(monkeypatch, "bucket", "bucket/b.run")
+    (far,) = files_of("s3://bucket/b.run", "results")
+    source = Source(None, "results", "trec", [near, far])
+    refuse_changed([source])
+    system.delete_file("bucket/b.run")
+    with pytest.raises(InputError, match=r"1 file\(s\) changed during the evaluation, e\.g\. s3://bucket/b\.run"):
+        refuse_changed([source])
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://KEY:SECRET@bucket/x", "s3://bucket/x?endpoint_override=h:1&scheme=http", "hdfs://anna:SECRET@host/x"]
+)
+def test_a_uri_with_keys_or_parameters_is_refused_without_telling_them(path):
+    with pytest.raises(InputError, match=r"\*\*\*.* has keys or parameters in it") as refused:
+        refuse_credentials(path, "results")
+    assert not re.search(r"KEY:|:SECRET|h:1", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/a?.run", "hdfs://anna@host:9000/x", "abfss://in@a.dfs.core.windows.net/x", "/a;b=c/d@e"]
+)
+def test_a_uri_without_secrets_is_taken(path):
+    refuse_credentials(path, "results")
+
+
+def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
+    with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
+        storage("nope://x", "output", StorageError)
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    with pytest.raises(InputError, match=r"no storage for hdfs:///x, .*; check HADOOP_CONF_DIR"):
+        storage("hdfs:///x", "results", InputError)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"no storage for hdfs:///x, .*; pip install 'ndcg-spark\[hdfs\]'"):
+        storage("hdfs:///x", "results", InputError)
+
+
+@pytest.mark.slow
+def test_a_storage_that_does_not_answer_is_given_up_soon_and_worth_a_retry(monkeypatch):
+    environment = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+    for name, value in {**environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+        monkeypatch.setenv(name, value)
+    began = time.monotonic()
+    for path in ("s3://bucket/runs", "hdfs://localhost:1/runs"):
+        with pytest.raises(StorageError, match=rf"results: {path} cannot be read, .* its storage answers"):
+            files_of(path, "results")
+    # Between the tries of HDFS are 1 + 2 + 4 s; this client's default is three minutes.
+    assert time.monotonic() - began < 40
+
+
+def test_hdfs_is_not_asked_below_a_file_and_speaks_without_the_lines_of_java(monkeypatch):
+    def status(_: object, path: str) -> types.SimpleNamespace:
+        """What a NameNode answers to users who are not its superuser, with the file /in/qrels."""
+        if path.startswith("/in/qrels/"):
+            said = '/in/qrels (is not a directory of \\"alice\\")\\n\\tat org.apache.hadoop'
+            raise RuntimeError(f'RPCError("org.apache.hadoop.security.AccessControlException", "{said}")')
+        if not "/in/qrels".startswith(path):
+            raise FileNotFoundError(path)
+        names = ("permission", "owner", "group", "modification_time", "access_time")
+        return types.SimpleNamespace(path=path, length=4, isdir=path != "/in/qrels", **dict.fromkeys(names, 0))
+
+    monkeypatch.setattr(hdfs_native.Client, "get_file_info", status)
+    monkeypatch.setattr(hdfs_native.Client, "list_status", lambda *_: ())
+    assert found("hdfs://host:9000/in/qrels") == ["hdfs://host:9000/in/qrels"]
+    said = 'results: hdfs://host:9000/in/qrels/x cannot be read, /in/qrels (is not a directory of "alice"); check'
+    with pytest.raises(StorageError, match=f"^{re.escape(said)} that its storage answers, and its rights$"):
+        files_of("hdfs://host:9000/in/qrels/x", "results")
+
+
+def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():
+    # As pyspark starts Java: what is done before it forks, and again in the child.
+    program = (
+        "import subprocess; from ndcg_spark.inputs.storage import storage; storage('hdfs://127.0.0.1:1/x', 'results');"
+        "subprocess.run(['true'], preexec_fn=lambda: None, check=True)"
+    )
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
+
+
+def test_the_user_of_hdfs_is_that_of_spark_in_a_container_that_belongs_to_another(monkeypatch):
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    monkeypatch.setenv("SPARK_USER", "alice")
+    for user in ("alice", "bob"):
+        storage("hdfs://host:9000/x", "output")
+        assert os.environ["HADOOP_USER_NAME"] == user
+        monkeypatch.setenv("HADOOP_USER_NAME", "bob")
+
+
+@pytest.mark.classic
+def test_what_spark_cannot_read_is_told_with_its_path_and_the_client_that_is_missing(engine, tmp_path):
+    with pytest.raises(EngineError, match=r"s3a://bucket/x cannot be read by Spark.*S3AFileSystem not found; .*hadoop"):
+        read_paths(engine, "parquet", ["s3a://bucket/x"], "results")
+    (tmp_path / "there").touch()
+    paths = [f"{tmp_path}/there", f"{tmp_path}/absent"]
+    with pytest.raises(MissingInputError, match=rf"^results: no such path, (file:)?{tmp_path}/absent; check"):
+        read_paths(engine, "binaryFile", paths, "results")

@@ -1,6 +1,8 @@
 """Tables of Delta and Iceberg: exactly the rows of a version are read, or it is said which version there is not."""
 
+import dataclasses
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,10 +11,14 @@ import log_tables
 import pyarrow as pa
 import pytest
 from commands import command_line
+from input_files import returned
+from input_files import rows as rows_of
 from kept_nights import only_night
 from log_tables import rows
-from programs import forked
 from pyarrow import parquet
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.read import refuse_changed
 
 pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -87,18 +93,6 @@ def ice(folder: Path) -> str:
 def first_snapshot(folder: Path, catalog: str = "lake") -> dict:
     table = iceberg(folder, catalog)
     return {"path": log_tables.folder_of(table), "as_of": table.snapshots()[0].snapshot_id}
-
-
-def with_positions(folder: Path) -> str:
-    table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
-    log_tables.delete_by_position(table, [0, 2])
-    return log_tables.folder_of(table)
-
-
-def with_values(folder: Path) -> str:
-    table = log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"))
-    log_tables.delete_by_position(table, [0, 2], "EQUALITY_DELETES")
-    return log_tables.folder_of(table)
 
 
 def ice_after_delete(folder: Path) -> str:
@@ -191,8 +185,6 @@ CASES = {
     ),
     "Iceberg": (ice, {"a": 3, "b": 1}),
     "Iceberg, rows that were deleted": (ice_after_delete, {"a": 2, "b": 1}),
-    "Iceberg, deleted by their positions": (with_positions, {"a": 1}),
-    "Iceberg, deleted by their values": (with_values, "PyIceberg does not yet support equality deletes"),
     "Iceberg, a snapshot": (first_snapshot, {"a": 3}),
     "Iceberg, a time before the first": (
         lambda folder: {"path": ice(folder), "as_of": "2001-09-09"},
@@ -253,11 +245,6 @@ def test_exactly_the_rows_of_a_version_are_read(embedded, name):
             raise AssertionError(found.get("error", found))
 
 
-def said(done) -> object:
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def scores(folder: Path, judgments: str, results: str, exclude: str, *more: str) -> tuple[list[dict], dict]:
     """The dataset scores of an evaluation, and the inputs in its record."""
     paths = ("--judgments", judgments, "--results", results, "--exclude", exclude)
@@ -303,14 +290,12 @@ def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_the
         assert inputs[name]["fingerprint"] == plain_inputs[name]["fingerprint"]
 
 
-def test_what_happens_to_a_table_after_it_was_read_changes_nothing(tmp_path):
-    settings = settings_of("the last version", tmp_path)
-    table = settings["results"]["path"]
-    done = forked(
-        log_tables.evaluated_while_changed, {**settings, "cutoffs": [1], "engine": "embedded"}, table, cwd=tmp_path
-    )
-    # Of two queries one is missing.
-    assert {row["run"]: row["ndcg"] for row in said(done)} == {"a": 0.5, "b": 0.5}
+def test_what_happens_to_a_table_after_it_was_read_changes_nothing(engine, tmp_path):
+    table = two_days(tmp_path)
+    source = returned(engine, table)
+    shutil.rmtree(table)
+    assert rows_of(source, "run", "doc_id") == [("a", "x"), ("a", "y"), ("b", "x")]
+    refuse_changed([source])
 
 
 def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(tmp_path):
@@ -330,20 +315,23 @@ def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(t
 @pytest.mark.parametrize(
     ("library", "extra", "write"), [("deltalake", "delta", two_days), ("pyiceberg", "iceberg", ice)]
 )
-def test_a_table_whose_library_is_not_installed_is_refused_with_what_installs_it(tmp_path, library, extra, write):
-    (tmp_path / "web.qrels").write_text("q1 0 x 1\n", encoding="utf-8")
-    settings = {"judgments": {"path": str(tmp_path / "web.qrels")}, "results": {"path": write(tmp_path)}}
-    found = said(forked(log_tables.checked_without, library, settings, cwd=tmp_path))
-    assert found["code"] == 3
-    assert f"is a table of {extra.capitalize()}" in found["error"]
-    assert f"pip install 'ndcg-spark[{extra}]'" in found["error"]
+def test_a_table_whose_library_is_not_installed_is_refused_with_what_installs_it(
+    no_engine, tmp_path, monkeypatch, library, extra, write
+):
+    table = write(tmp_path)
+    monkeypatch.setitem(sys.modules, library, None)
+    words = rf"is a table of {extra.capitalize()}, .*pip install 'ndcg-spark\[{extra}\]'"
+    with pytest.raises(InputError, match=words):
+        returned(no_engine, table)
 
 
-def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_does_not_change(tmp_path):
+@pytest.mark.embedded
+def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_does_not_change(engine, tmp_path):
     table = CASES["rows that were deleted"][0](tmp_path)
-    settings = {"judgments": {"path": log_tables.delta(tmp_path / "judged", GRADES)}, "results": {"path": table}}
-    asked = [settings, *({**settings, "results": {"path": table, "as_of": version}} for version in (0, 9))]
-    last, first, none = said(forked(log_tables.checked_far, asked, cwd=tmp_path))
+    far = dataclasses.replace(engine, kind="connect", sees_local_files=False)
+    judged = {"path": log_tables.delta(tmp_path / "judged", GRADES)}
+    asked = ({"path": table, "as_of": version} if version is not None else {"path": table} for version in (None, 0, 9))
+    last, first, none = (checked.check(far, {"judgments": judged, "results": results}) for results in asked)
     assert (last, first) == ({"a": 2, "b": 1}, {"a": 3})
     assert none["code"] == 3
     assert "the engine cannot read it as of 9" in none["error"]
@@ -362,18 +350,3 @@ def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engin
         settings["results"] = {"path": "table:plain", "as_of": as_of}
         found = checked.check(engine, settings)
         assert f"no catalog table plain as of {as_of}" in found["error"]
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("resluts=1", "(did you mean 'results'?); write TABLE=VERSION or TABLE=TIME"),
-        ("12", "does not name a version of a table; write TABLE=VERSION"),
-        ("results=yesterday", "results.as_of: "),
-        ("results=-1", "results.as_of: "),
-    ],
-)
-def test_a_version_that_is_none_is_refused_before_anything_starts(tmp_path, given, words):
-    done = command_line("evaluate", "a", "b", "--as-of", given, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr

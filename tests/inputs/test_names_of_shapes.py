@@ -1,4 +1,4 @@
-"""What files call their runs, what fields lines without a header have, and which files are backups."""
+"""What files call their runs, and what fields lines without a header have."""
 
 import pytest
 from input_files import file
@@ -6,7 +6,7 @@ from input_files import file
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.files import File, without_backups
+from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_names import named_by_file
 from ndcg_spark.inputs.shapes import TableContext
@@ -128,20 +128,3 @@ def test_judgments_with_times_are_not_read_beside_those_of_trec(tmp_path):
     context = TableContext("judgments", "a", JudgmentsConfig(path=["a"]), JUDGMENTS.names)
     with pytest.raises(InputError, match="b has lines of query document grade time, and other files have query 0 doc"):
         of_text(files, "trec", context)
-
-
-BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
-NONE = ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"]
-
-
-def test_backups_and_notes_beside_runs_are_left_out_and_told_by_their_names():
-    files = [File(f"/runs/{name}", 1, root="/runs") for name in [*NONE, *BACKUPS]]
-    kept, said = without_backups(files, ["/runs"], "results")
-    assert kept == files[: len(NONE)]
-    assert said == [f"{len(BACKUPS)} backup(s) left out, e.g. /runs/b.run~"]
-
-
-@pytest.mark.parametrize("name", BACKUPS)
-def test_a_backup_that_the_user_names_is_read(name):
-    named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
-    assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])

@@ -8,8 +8,7 @@ from shape_cases import JUDGED, JUDGMENTS_READ, REFUSED, RESULTS_READ, rows_of
 VARIED = {
     *("three fields", "JSON", "files of one tag", "part files without a run"),
     *("lists with scores, Parquet", "lists of unequal length, Parquet"),
-    *("TREC, a run's name of words", "TREC, a blank in a document's id", "rank and score swapped"),
-    *("distances beside ranks", "a category in a column tag"),
+    *("TREC, a run's name of words", "TREC, a blank in a document's id", "distances beside ranks"),
 }
 
 

@@ -167,7 +167,7 @@ def test_documents_without_an_output_are_refused(tmp_path):
         (["--query", "s7-00", "--cutoff", "3"], "3 is not one"),
         (
             ["--query", "s7-00", "--convention", "sklearn"],
-            "--convention is for judgments and results, and only standard",
+            "--convention is for judgments and results",
         ),
         (["--query", "s7-00", "--date", "2026-11-19"], "there is no night of 2026-11-19; the newest is of 2026-11-20"),
     ],

@@ -23,7 +23,8 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
     counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
     checked = SimpleNamespace(
-        both_counts=(counted, counted),
+        judgment_counts=counted,
+        result_counts=counted,
         breaches=[],
         counts=lambda _: {"results": 1},
         datasets=[None],
@@ -32,7 +33,7 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
     clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
-    context = Context(engine, config, sources, evaluation, {}, clock)
+    context = Context(engine, config, sources, evaluation, clock)
     record = night_record(context, checked)
     assert "SECRET" not in json.dumps(record)
     assert record["configuration"]["output"] == "s3://***@bucket/scores"

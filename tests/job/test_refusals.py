@@ -48,15 +48,6 @@ def test_a_query_without_relevant_documents_and_without_results_is_counted_too(c
         evaluated(configured(convention={"no_relevant": "error", "ideal": ideal}))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_is_refused_after_duplicates_were_set_aside_is_counted_and_of_its_own_kind(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
-        evaluated(configured(convention={"missing_query": "error"}, max_rejected_fraction=0.6))
-    with pytest.raises(ConventionError, match=r"a DCG that is not a finite number"):
-        evaluated(configured(convention={"discount": INFINITE}, max_rejected_fraction=0.6))
-
-
 def changed(path, change, step):
     """What somebody does to a file when the input has been read."""
     if step == "read":

@@ -19,7 +19,7 @@ from ndcg_spark.job import check, evaluate
 from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.scoring import floors
+from ndcg_spark.scoring import skipping
 
 #: In the order of their bytes.
 RUNS = ("B", "a.b", "é")
@@ -83,13 +83,13 @@ def settings_of(folder, **settings):
 
 def within(most_rows, function, *arguments):
     """What a function returns, and how often query scores were written, with batches of so many rows."""
-    staged, before = [], (run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.write)
-    run_batches.MOST_ROWS, floors.LEAST_ROWS = most_rows, 0
+    staged, before = [], (run_batches.MOST_ROWS, skipping.MIN_ROWS, Publication.write)
+    run_batches.MOST_ROWS, skipping.MIN_ROWS = most_rows, 0
     Publication.write = lambda self, name, table: staged.append(name) or before[2](self, name, table)
     try:
         return function(*arguments), staged.count("query_scores")
     finally:
-        run_batches.MOST_ROWS, floors.LEAST_ROWS, Publication.write = before
+        run_batches.MOST_ROWS, skipping.MIN_ROWS, Publication.write = before
 
 
 def in_batches(function, *arguments):
@@ -127,23 +127,21 @@ def with_duplicates(run, rows):
 
 
 CASES = {
-    "with ranks": (True, {}, {}),
-    "without ranks": (False, {}, {}),
-    "duplicates": (False, {}, {"change": with_duplicates}),
-    "excluded documents": (True, {"exclude": {"path": "excluded.csv"}}, {}),
-    "documents": (True, {"documents": "all"}, {}),
+    "with ranks": (True, {}),
+    "without ranks": (False, {}),
+    "excluded documents": (True, {"exclude": {"path": "excluded.csv"}}),
+    "documents": (True, {"documents": "all"}),
 }
 
 
-@pytest.mark.parametrize(("ranks", "settings", "rows"), CASES.values(), ids=CASES)
-def test_a_night_is_the_same_in_batches_and_at_once(tmp_path, monkeypatch, ranks, settings, rows):
+@pytest.mark.parametrize(("ranks", "settings"), CASES.values(), ids=CASES)
+def test_a_night_is_the_same_in_batches_and_at_once(tmp_path, monkeypatch, ranks, settings):
     monkeypatch.chdir(tmp_path)
     Path("excluded.csv").write_text("query_id,doc_id\nq1,d1\nq2,d2\n", encoding="utf-8")
-    folder = written(tmp_path, ranks, **rows)
+    folder = written(tmp_path, ranks)
     (parted, batches), (whole, one) = (each(night, folder, settings) for each in (in_batches, at_once))
     assert parted == whole
-    # A duplicate is met in the second batch, and all are scored again.
-    assert (batches, one) == ((5, 2) if rows else (3, 1))
+    assert (batches, one) == (3, 1)
     assert len(parted[3]["query_scores"]) == 2 * len(RUNS) * (QUERIES - 1)
 
 
@@ -175,7 +173,7 @@ def checked(wanted):
 
 
 def test_a_check_finds_the_same_in_batches_and_at_once(tmp_path):
-    wanted = settings_of(written(tmp_path, change=with_duplicates), max_rejected_fraction=0.1)
+    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
     assert in_batches(checked, wanted) == at_once(checked, wanted)
 
 
@@ -187,7 +185,7 @@ def without_q5(run, rows):
     ("change", "settings", "message"),
     [
         (lambda _, rows: rows, {}, "2 score(s) that are not finite numbers, e.g. run=é"),
-        (with_duplicates, {"max_rejected_fraction": 0.002}, "8 of 1083 rows rejected"),
+        (with_duplicates, {"max_rejected_fraction": 0.1}, "3 document(s) returned twice for one query, e.g. run=a.b"),
         (without_q5, {"convention": {"missing_query": "error"}, "max_rejected_fraction": 0.1}, "1 of them, e.g. run=é"),
     ],
     ids=["a broken row", "a duplicate", "a missing query"],

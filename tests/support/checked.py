@@ -1,10 +1,19 @@
-"""An input held to the contract: what was read of each, or the words in which it was refused."""
+"""Inputs held to the contract: what was read of files, or the words of the refusal; and tables of rows."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import tables
+from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import config
-from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import read
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.run_names import Runs
 
 
 def check(engine: Engine, settings: dict) -> dict:
@@ -16,3 +25,29 @@ def check(engine: Engine, settings: dict) -> dict:
         return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}
+
+
+def settings(**given: Any) -> config.EvaluationConfig:
+    """The configuration of an evaluation that accepts bad rows."""
+    paths = {"judgments": {"path": "judgments"}, "results": {"path": "results"}}
+    return config.validate({**paths, "max_rejected_fraction": 1, **given}, "test")
+
+
+def tables_of(
+    session: SparkSession,
+    judged: Iterable[tables.Row] | DataFrame,
+    returned: Iterable[tables.Row] | DataFrame,
+    *,
+    files: list[File] | None = None,
+    runs: Runs | None = None,
+    without: Source | None = None,
+    **given: Any,
+) -> CheckedTables:
+    """What the check makes of rows, whose values are text, or of tables."""
+    made = [
+        rows if isinstance(rows, DataFrame) else tables.table(session, rows, columns)
+        for rows, columns in ((judged, tables.JUDGMENTS_READ), (returned, tables.RESULTS_READ))
+    ]
+    judgments = Source(made[0], "judgments", "parquet", [])
+    results = Source(made[1], "results", "parquet", files or [], without=without, runs=runs or {})
+    return check_tables(judgments, results, settings(**given))

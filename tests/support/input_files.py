@@ -61,22 +61,9 @@ def file(path: Path, content: bytes | str = b"x") -> File:
     return File(str(path), path.stat().st_size)
 
 
-def parquet(path: Path, **columns: list) -> File:
-    pq.write_table(pa.table(columns), path)
-    return File(str(path), path.stat().st_size)
-
-
-def content(whole: File) -> bytes:
-    return Path(whole.path).read_bytes()
-
-
 def gzipped(text: bytes) -> bytes:
     # mtime=0: workers of pytest-xdist must collect the same tests in whatever second they do.
     return gzip.compress(text, mtime=0)
-
-
-def names(found: list[File]) -> list[str]:
-    return [Path(each.path).name for each in found]
 
 
 def written(file, text):

@@ -1,16 +1,11 @@
 """Tables of Delta and Iceberg, written by the libraries of these formats; what these cannot write, written by hand."""
 
-import dataclasses
 import json
 import os
-import shutil
 import struct
-import sys
-import uuid
 from pathlib import Path
 from typing import Any
 
-import logged
 import pyarrow as pa
 
 
@@ -103,92 +98,3 @@ def iceberg(folder: Path, *tables: pa.Table, name: str = "db.runs") -> Any:
 def folder_of(table: Any) -> str:
     """The folder of a table of Iceberg."""
     return table.location().removeprefix("file://")
-
-
-def delete_by_position(table: Any, positions: list[int], content: str = "POSITION_DELETES") -> None:
-    """One more version of metadata in the folder of a table of Iceberg with one file, which takes out these rows.
-
-    As other writers do it, with a file of positions; pyiceberg rewrites files in place. The file may claim other
-    `content`, such as EQUALITY_DELETES.
-    """
-    from pyarrow import parquet
-    from pyiceberg import manifest as m
-
-    (task,) = table.scan().plan_files()
-    folder, io, snapshot = folder_of(table), table.io, table.current_snapshot()
-    new, number = snapshot.snapshot_id + 1, snapshot.sequence_number + 1
-    fields = [pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483546"})]
-    fields.append(pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": "2147483545"}))
-    gone = pa.table([[task.file.file_path] * len(positions), positions], schema=pa.schema(fields))
-    place = f"{folder}/data/{uuid.uuid4()}-deletes.parquet"
-    parquet.write_table(gone, place)
-
-    class Deletes(m.ManifestWriterV2):
-        def content(self) -> m.ManifestContent:
-            return m.ManifestContent.DELETES
-
-        @property
-        def _meta(self) -> dict[str, str]:
-            return {**super()._meta, "content": "deletes"}
-
-    output = io.new_output(f"{folder}/metadata/{uuid.uuid4()}-m0.avro")
-    with Deletes(table.spec(), table.schema(), output, new, "deflate") as writer:
-        file = m.DataFile.from_args(
-            content=m.DataFileContent[content],
-            file_path=f"file://{place}",
-            file_format=m.FileFormat.PARQUET,
-            partition=m.Record(),
-            record_count=len(positions),
-            file_size_in_bytes=Path(place).stat().st_size,
-        )
-        file.spec_id = table.spec().spec_id
-        writer.add(m.ManifestEntry.from_args(status=m.ManifestEntryStatus.ADDED, snapshot_id=new, data_file=file))
-    listing = f"file://{folder}/metadata/snap-{new}.avro"
-    with m.write_manifest_list(2, io.new_output(listing), new, snapshot.snapshot_id, number, "deflate") as written:
-        written.add_manifests([*snapshot.manifests(io), writer.to_manifest_file()])
-    metadata = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text(encoding="utf-8"))
-    added = {**metadata["snapshots"][-1], "snapshot-id": new, "parent-snapshot-id": snapshot.snapshot_id}
-    added |= {"sequence-number": number, "manifest-list": listing, "summary": {"operation": "delete"}}
-    metadata["snapshots"].append(added)
-    metadata["snapshot-log"].append({"snapshot-id": new, "timestamp-ms": added["timestamp-ms"]})
-    metadata |= {"current-snapshot-id": new, "last-sequence-number": number}
-    metadata["refs"]["main"]["snapshot-id"] = new
-    Path(folder, "metadata", f"00099-{uuid.uuid4()}.metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
-
-
-def evaluated_while_changed(settings: dict[str, Any], table: str) -> None:
-    """Print the dataset scores of an evaluation; once the tables are checked, that of the results is removed whole."""
-
-    from ndcg_spark import config
-    from ndcg_spark.job import evaluate as job
-
-    def remove(step: str) -> None:
-        if step == "read" and Path(table).exists():
-            shutil.rmtree(table)
-
-    with logged.logged_steps(remove):
-        outcome = job.evaluate(config.validate(settings, "test"))
-    assert not Path(table).exists()
-    print(json.dumps(outcome.dataset_scores, default=str))  # noqa: T201
-
-
-def checked_without(library: str, settings: dict[str, Any]) -> None:
-    """Print what is read where a library is not installed."""
-    import checked
-
-    from ndcg_spark.engine import open_engine
-
-    sys.modules[library] = None
-    with open_engine("embedded") as engine:
-        print(json.dumps(checked.check(engine, settings)))  # noqa: T201
-
-
-def checked_far(settings: list[dict[str, Any]]) -> None:
-    """Print what is read of each, where only the engine sees the files, and reads tables of Delta by itself."""
-    import checked
-
-    from ndcg_spark.engine import open_engine
-
-    with open_engine("embedded") as engine:
-        far = dataclasses.replace(engine, kind="connect", sees_local_files=False)
-        print(json.dumps([checked.check(far, each) for each in settings]))  # noqa: T201

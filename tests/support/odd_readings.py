@@ -42,7 +42,10 @@ def read(folder: Path, judgments: Table, results: Table) -> list[Reading]:
                 _kept(table, rejected),
             )
             for table, rows, counts in zip(
-                (judgments, results), (checked.judgments, checked.results), checked.both_counts, strict=True
+                (judgments, results),
+                (checked.judgments, checked.results),
+                (checked.judgment_counts, checked.result_counts),
+                strict=True,
             )
         ]
 

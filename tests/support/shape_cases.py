@@ -196,23 +196,9 @@ REFUSED = {
         "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in "
         "a document's id?",
     ),
-    "rank and score swapped": (
-        text("r.run", "11 Q0 a 9.5 1 r", "11 Q0 b 8.5 2 r", "12 Q0 a 7 1 r"),
-        "the scores of run=r count 1, 2, 3, ... in each of its 1 lists, and its ranks do not, e.g. 9.5; are rank and "
-        "score swapped?",
-    ),
     "distances beside ranks": (
         text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
-        "score and rank contradict each other in each of 2 lists, e.g. in 2 of run=r",
-    ),
-    "JSON of ranks": (
-        text("r.json", '{"11": {"a": 1, "b": 2}, "12": {"a": 3, "b": 1, "c": 2}, "13": {"a": 7}}'),
-        "1 run(s) whose values count 1, 2, 3, ... in every list, e.g. 2 of run=r, so they may be ranks or scores; say "
-        "which, --column results.query_id=1 --column results.doc_id=2 --column results.rank=3, or results.score=3",
-    ),
-    "a category in a column tag": (
-        text("r.csv", "qid,docno,score,tag", "11,a,3,shoe", "11,b,2,hat", "12,b,1,shoe"),
-        "tag gives 2 runs, e.g. hat and shoe, no two of which return the same document for a query",
+        "score and rank contradict each other in all lists of 1 run(s), e.g. in 1 of run=r",
     ),
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),

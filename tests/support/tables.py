@@ -25,6 +25,8 @@ def result(
 
 JUDGMENTS = "query_id string, doc_id string, relevance double"
 RESULTS = "run string, query_id string, doc_id string, score double"
+#: As text is read.
+JUDGMENTS_READ, RESULTS_READ = JUDGMENTS.replace("double", "string"), RESULTS.replace("double", "string")
 
 
 def judgments(session: SparkSession, rows: Iterable[Row]) -> DataFrame:

@@ -1,0 +1,140 @@
+"""Results below the deepest cutoff of their list are skipped before it is ranked, where a scan proves that they are.
+
+With ranks: in a run of which every list is in the order of its ranks. A list is if enough of its rows have a rank down
+to the depth, and the worst of these is better than the best of the others; no list is sorted to see that. Measured with
+9.6 million results on the embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
+
+Without ranks: where a list's floor is known, a score that at least `depth` of its results reach. The results of a list
+are distributed over more than `depth` buckets, and the best score of each is kept. The best `depth` of these scores
+belong to different results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's
+100 results reach it. Measured with 96 million results: on the embedded engine 50 s of processor time instead of 73 s,
+2.3 GB instead of 4.2 GB; on classic Spark 88 s instead of 114 s.
+"""
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, IntegerType
+
+from ndcg_spark.casting import as_type
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.scoring import ranking
+
+#: The column with a list's floor.
+FLOOR = "floor"
+#: More buckets than this cost more in the scan than floors save.
+MAX_BUCKETS = 32
+#: With fewer rows than this, ranking whole lists is as fast.
+MIN_ROWS = 1_000_000
+#: Lists shorter than this many times the depth have too few results below their floors.
+MIN_DEPTHS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Pruning:
+    """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in the order of their ranks."""
+
+    depth: int
+    convention: Convention
+
+    def columns(self, types: Mapping[str, str]) -> dict[str, Column]:
+        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`.
+
+        The other column is null. `types` are those of the table as it was read. A row without a rank is far.
+        """
+        rank = as_type(F.col("rank"), IntegerType(), types["rank"])
+        is_near = F.coalesce(rank <= self.depth, F.lit(False))
+        key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
+        return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
+
+    def aggregates(self) -> dict[str, Column]:
+        """What `refuted` needs of each list, as aggregates of its `columns`."""
+        return {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")}
+
+    def refuted(self, good: Column) -> Column:
+        """Whether a list may not be in the order of its ranks, by its `aggregates` and its number of good rows."""
+        too_few = F.col("near_rows") < F.least(good, F.lit(self.depth))
+        # Rows with equal scores are in the order of their ranks only if ranks break ties.
+        by_rank = self.convention.order == "score" and self.convention.ties == "rank"
+        mixed = F.col("worst_near") < F.col("best_far") if by_rank else F.col("worst_near") <= F.col("best_far")
+        return too_few | F.coalesce(mixed, F.lit(False))
+
+    def kept(self, results: DataFrame, untrusted: Collection[str]) -> DataFrame:
+        """The results with a rank down to the depth, and all results of the runs that are not trusted."""
+        near = F.col("rank") <= self.depth
+        return results.where(near | F.col("run").isin(*untrusted) if untrusted else near)
+
+
+@dataclasses.dataclass(frozen=True)
+class Floors:
+    """Finds the floors of lists, and skips the results below them."""
+
+    depth: int
+    convention: Convention
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets: a power of two that is at least 1.5 times the depth."""
+        return 1 << (math.ceil(1.5 * self.depth) - 1).bit_length()
+
+    def is_worthwhile(self, rows: int, lists: int) -> bool:
+        """Whether floors skip enough of these rows, in so many lists, to be worth their scan."""
+        return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
+
+    def columns(self, types: Mapping[str, str], row: Column) -> dict[str, Column]:
+        """The value that a row is ranked by, and its bucket. `row` is its hash; `types` are those of the table read."""
+        return {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
+
+    def aggregate(self) -> Column:
+        """The floor of a list, by its `columns`: minus infinity if fewer than `depth` buckets have a result."""
+        best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
+        lowest = F.lit(float("-inf"))
+        descending = F.sort_array(F.array(*(F.coalesce(score, lowest) for score in best)), asc=False)
+        return F.get(descending, F.lit(self.depth - 1))
+
+    def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
+        """The results that reach the FLOOR of their list; `lists` has one row per run and query.
+
+        Results of other lists are kept.
+        """
+        key = [name for name in lists.columns if name != FLOOR]
+        reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
+        marked = results.join(lists, on=key, how="left")
+        return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
+
+
+def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str]) -> Pruning | None:
+    """How results with these columns can be pruned; None if they have no ranks or every result may matter."""
+    depth = _deepest_that_matters(convention, cutoffs)
+    return None if depth is None or "rank" not in columns else Pruning(depth, convention)
+
+
+def floors_of(
+    convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str], rows: int, queries: int
+) -> Floors | None:
+    """The floors for results with these columns; None if every result may matter, or if floors cost too much.
+
+    `rows` is the number of results, and `queries` that of judged queries, which a run has as many lists as.
+    """
+    depth = _deepest_that_matters(convention, cutoffs)
+    if depth is None or convention.order != "score" or "rank" in columns or "score" not in columns:
+        return None
+    floors = Floors(depth, convention)
+    return floors if floors.buckets <= MAX_BUCKETS and floors.is_worthwhile(rows, queries) else None
+
+
+def _deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
+    """The rank below which no result of a list can matter; None if every result may.
+
+    Every result may matter if the convention needs the whole list, or removes documents from it, so that deeper ones
+    move up.
+    """
+    whole = convention.ideal == "retrieved" or ranking.removes_documents(convention)
+    return None if whole else cutoffs[-1]
+
+
+def _score(types: Mapping[str, str], convention: Convention) -> Column:
+    return ranking.at_precision(as_type(F.col("score"), DoubleType(), types["score"]), convention)

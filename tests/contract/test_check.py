@@ -1,0 +1,352 @@
+"""Rows that break a rule, the counts of the others, and what is refused or warned of as a probable mistake."""
+
+from types import SimpleNamespace
+
+import hypothesis
+import pyarrow as pa
+import pytest
+from checked import settings, tables_of
+from hypothesis import given
+from hypothesis import strategies as st
+from tables import assert_rows, judgment, result, results, table
+
+from ndcg_spark import Convention
+from ndcg_spark.contract import warnings
+from ndcg_spark.contract.duplicates import refuse_duplicates
+from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.schemas import FAULT, LINE
+
+
+def breaches(checked):
+    return [(breach.reason, breach.rows, breach.example) for breach in checked.breaches]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        ([judgment(query_id=None)], {}, [("no_query_id", 1, "query_id=null doc_id=d1 relevance=1.0")]),
+        ([judgment(None, "high", query_id="")], {}, [("no_query_id", 1, "query_id= doc_id=null relevance=high")]),
+        ([judgment("")] * 2, {}, [("no_doc_id", 2, "query_id=q1 doc_id= relevance=1.0")]),
+        (
+            [judgment(relevance=text) for text in ("high", "NaN", "Infinity", "-inf", None)],
+            {},
+            [("relevance_is_no_number", 5, "query_id=q1 doc_id=d1 relevance=-inf")],
+        ),
+        (
+            [judgment(relevance="300"), judgment(relevance="1024"), judgment(relevance="-2000")],
+            {},
+            [("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=1024")],
+        ),
+        (
+            [judgment(relevance="-4"), judgment(relevance="5")],
+            {"negative": "keep", "gain": {"-4": -1, "1": 1}},
+            [("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=5")],
+        ),
+        (
+            [judgment(relevance="-1"), judgment(relevance="0")],
+            {"negative": "error"},
+            [("relevance_negative", 1, "query_id=q1 doc_id=d1 relevance=-1")],
+        ),
+        ([judgment("d" * 500, "x")], {}, [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]),
+    ],
+)
+def test_rejected_judgments(session, rows, options, expected):
+    checked = tables_of(session, [judgment("good"), *rows], [result()], convention=options)
+    assert breaches(checked) == expected
+    bad = sum(rows for _, rows, _ in expected)
+    assert (checked.judgment_counts.rows, checked.judgment_counts.bad) == (1 + len(rows), bad)
+    assert checked.judgments.count() == 1 + len(rows) - bad
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        ([result(run=None), result(run="")], {}, [("no_run", 2, "run= query_id=q1 doc_id=d1 score=1.0 rank=null")]),
+        ([result(query_id="")], {}, [("no_query_id", 1, "run=r query_id= doc_id=d1 score=1.0 rank=null")]),
+        ([result(None)], {}, [("no_doc_id", 1, "run=r query_id=q1 doc_id=null score=1.0 rank=null")]),
+        (
+            [result(score="best"), result(score=None), result(score="nan")],
+            {},
+            [("score_is_no_number", 3, "run=r query_id=q1 doc_id=d1 score=best rank=null")],
+        ),
+        (
+            [result(score="best", rank=rank) for rank in (0, -1, None, 2**31 - 1)],
+            {"order": "rank"},
+            [("rank_is_no_rank", 3, "run=r query_id=q1 doc_id=d1 score=best rank=-1")],
+        ),
+    ],
+)
+def test_rejected_results(session, rows, options, expected):
+    rows = [{"rank": None, **row} for row in [result("good", rank=1), *rows]]
+    checked = tables_of(session, [judgment()], rows, convention=options)
+    assert breaches(checked) == expected
+    assert checked.results.count() == len(rows) - expected[0][1]
+
+
+def test_rejected_rows_keep_their_text(session):
+    lines = [(None, None), (None, None), ("broken_line", "q1 Q0")]
+    rows = [result("d1"), result("d2", "best"), result(None, None, "")]
+    rows = [{**row, FAULT: fault, LINE: line} for row, (fault, line) in zip(rows, lines, strict=True)]
+    read = table(
+        session, rows, f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string"
+    )
+    checked = tables_of(session, [judgment()], read)
+    assert breaches(checked) == [
+        ("broken_line", 1, "q1 Q0"),
+        ("score_is_no_number", 1, "run=r query_id=q1 doc_id=d2 score=best"),
+    ]
+    (rejected,) = checked.rejected
+    assert_rows(
+        rejected.select("table", "reason", "run", "query_id", "doc_id", "score", "line", "relevance", "rank"),
+        ("results", "score_is_no_number", "r", "q1", "d2", "best", None, None, None),
+        ("results", "broken_line", "r", "", None, None, "q1 Q0", None, None),
+    )
+
+
+def runs_of(checked):
+    return {
+        (run.dataset, run.run): (run.rows, run.judged_queries, run.unjudged_queries, run.unjudged_rows)
+        for run in checked.result_counts.runs
+    }
+
+
+def test_queries_are_counted_by_dataset_and_run(session):
+    judged = [judgment(dataset="web"), judgment(query_id="q2", dataset="web"), judgment(dataset="shop")]
+    returned = [
+        *(result(doc, dataset="web") for doc in ("d1", "d2")),
+        result(query_id="q9", dataset="web"),
+        result(dataset="shop", query_id="q2"),
+        # Of these runs no row is good, and nobody judged the dataset of one.
+        result(score="x", dataset="shop", run="s"),
+        result(score="x", dataset="none", run="s"),
+    ]
+    checked = tables_of(session, judged, returned)
+    assert checked.judgment_counts.queries == {"web": 2, "shop": 1}
+    assert runs_of(checked) == {
+        ("web", "r"): (3, 1, 1, 1),
+        ("shop", "r"): (1, 0, 1, 1),
+        ("shop", "s"): (0, 0, 0, 0),
+    }
+    assert checked.counts(2)["missing_queries"] == 1 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("named", "added"),
+    [
+        ([(None, "a")], []),
+        ([(None, "b")], [("web", "b"), ("shop", "b")]),
+        ([("web", "a"), ("shop", "a")], [("shop", "a")]),
+        ([("web", "c")], [("web", "c")]),
+    ],
+)
+def test_runs_of_files_without_rows_are_runs(session, named, added):
+    judged = [judgment(dataset=name) for name in ("web", "shop")]
+    returned = [result(dataset="web", run="a"), result(dataset="shop", run="z")]
+    checked = tables_of(session, judged, returned, runs=dict.fromkeys(named, 0))
+    assert sorted(runs_of(checked)) == sorted([("web", "a"), ("shop", "z"), *added])
+
+
+def test_excluded_results_are_counted(session):
+    rows = [result("d1"), result("d2"), result("d3", "x"), result("d1", query_id="q2")]
+    judged = [judgment(query_id=query) for query in ("q1", "q2")]
+
+    def excluding(*pairs):
+        exclude = session.createDataFrame([*pairs], "query_id string, doc_id string")
+        source = Source(exclude, "exclude", "csv", [])
+        return tables_of(session, judged, rows, without=source)
+
+    checked = excluding(("q1", "d1"), ("q2", "d1"), ("q2", "d1"), ("q1", "d3"))
+    assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
+    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.bad) == (2, 4, 1)
+    assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
+    with pytest.raises(InputError, match=r"^exclude: no result of a judged query is left, 3 of 3 "):
+        excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))
+    with pytest.raises(InputError, match=r"^exclude: 1 row"):
+        excluding(("q1", ""))
+
+
+def test_ids_that_are_numbers_count_as_their_text(session):
+    judged = session.createDataFrame(pa.table({"query_id": ["7"], "doc_id": ["1"], "relevance": [1]}))
+    numbers, texts = (
+        session.createDataFrame(pa.table({"run": ["a"], "query_id": [query], "doc_id": ["1"], "score": [1.0]}))
+        for query in (7, "7")
+    )
+    one, other = (tables_of(session, judged, rows).result_counts for rows in (numbers, texts))
+    assert one == other
+    assert one.runs[0].judged_queries == 1
+
+
+DOCUMENTS = st.lists(st.tuples(st.sampled_from(["d1", "d2", ""]), st.sampled_from(["1", "1.0", "2", "x"])), max_size=4)
+
+
+@pytest.mark.slow
+@given(DOCUMENTS, DOCUMENTS, st.randoms())
+@hypothesis.settings(max_examples=30, deadline=None)
+def test_fingerprints_are_of_the_rows(session, one, other, chance):
+    def fingerprint(rows):
+        made = [judgment("good"), *(judgment(*row) for row in rows)]
+        chance.shuffle(made)
+        return tables_of(session, made, [result()]).judgment_counts.fingerprint
+
+    same = [sorted((doc, grade.removesuffix(".0")) for doc, grade in rows) for rows in (one, other)]
+    is_text = any(grade == "x" for _, grade in [*one, *other])
+    assert is_text or (fingerprint(one) == fingerprint(other)) == (same[0] == same[1])
+
+
+@pytest.mark.parametrize(
+    ("judged", "returned", "options", "message"),
+    [
+        (
+            [judgment()] * 2,
+            [result()],
+            {},
+            "judgments: 1 document(s) judged twice for one query, e.g. query_id=q1 doc_id=d1",
+        ),
+        ([judgment()] * 2, [result()], {"judgment_duplicates": "max"}, None),
+        (
+            [judgment()],
+            [result()] * 2,
+            {},
+            "results: 1 document(s) returned twice for one query, e.g. run=r query_id=q1",
+        ),
+        ([judgment()], [result()] * 2, {"duplicates": "best"}, None),
+        ([judgment()], [result(), result(run="s"), result(query_id="q2")], {}, None),
+        ([judgment()], [result(rank=1), result("d2", rank=1)], {}, None),
+        (
+            [judgment()],
+            [result(rank=1), result("d2", rank=1), result("d3", rank=2)],
+            {"order": "rank"},
+            "results: 1 rank(s) with two documents, e.g. run=r query_id=q1 rank=1",
+        ),
+        ([judgment()], [result(rank=1)] * 2, {"order": "rank", "duplicates": "best"}, None),
+    ],
+)
+def test_duplicates(session, judged, returned, options, message):
+    asked = settings(convention=options)
+    checked = tables_of(session, judged, returned, convention=options)
+    sources = [Source(getattr(checked, name), name, "csv", []) for name in ("judgments", "results")]
+    if message is None:
+        refuse_duplicates(checked, *sources, asked.convention)
+        return
+    with pytest.raises(DuplicatesError) as refused:
+        refuse_duplicates(checked, *sources, asked.convention)
+    assert str(refused.value).startswith(message)
+
+
+def ranked(*pairs, query="q1"):
+    return [result(f"d{at}", score, query, rank=rank) for at, (rank, score) in enumerate(pairs)]
+
+
+FALLING, RISING = [(1, 9.0), (2, 8.0), (3, 7.0)], [(1, 7.0), (2, 8.0), (3, 9.0)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "files", "words"),
+    [
+        (FALLING, 1, None),
+        (RISING, 1, "contradict"),
+        ([(0, 0.1), (1, 0.2), (2, 0.3)], 1, "contradict"),
+        ([(0, 9.0), (1, 8.0), (2, 7.0)], 1, None),
+        # Two results with the ranks 0 and 1 prove nothing, nor do equal scores.
+        ([(0, 8.0), (1, 9.0)], 1, None),
+        ([(1, 5.0), (2, 5.0)], 1, None),
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], 1, "rank 1"),
+        ([(0, 9.0), (1, 8.0), (0, 7.0), (1, 6.0)], 2, "rank 1"),
+        ([(1, 9.0), (2, 8.0), (1, 9.0)], 2, None),
+        ([(1, 9.0), (2, 8.0), (2, 7.0)], 2, None),
+        # Ranks that nobody has given, or the first results of two files.
+        ([(1, 9.0), (1, 8.0)], 1, None),
+        ([(1, 9.0), (1, 8.0)], 2, "rank 1"),
+    ],
+)
+def test_ranks_that_contradict_scores(session, pairs, files, words):
+    paths = [File(f"{number}.run", 1) for number in range(files)]
+
+    def check(**options):
+        return tables_of(session, [judgment()], results(session, ranked(*pairs)), files=paths, **options)
+
+    if words is None:
+        check()
+        return
+    with pytest.raises(InputError, match=words):
+        check()
+    check(convention={"order": "score"})
+    if words == "contradict":
+        assert check(convention="trec_eval").result_counts.runs[0].reversed_lists == 1
+
+
+def test_one_list_in_order_settles_all_of_a_run(session):
+    rows = results(session, [*ranked(*RISING), *ranked(*FALLING, query="q2")])
+    (run,) = tables_of(session, [judgment()], rows).result_counts.runs
+    assert (run.ranked_lists, run.reversed_lists) == (2, 1)
+
+
+def about(options=None, kind="string", shape="parquet", **counts):
+    """The warnings about a run with these counts."""
+    runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
+    source = Source(SimpleNamespace(dtypes=[("score", kind)]), "results", shape, [])
+    counted = JudgmentCounts(rows=1, queries={None: 1}), [], ResultCounts(rows=18, runs=runs)
+    return [
+        sentence.split(", e.g. run=r")[0]
+        for sentence in warnings.about_input(*counted, source, Convention(**options or {}))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "beginning"),
+    [
+        ({}, None),
+        ({"judged_queries": 0, "unjudged_queries": 2}, "1 run(s) answered no judged query"),
+        ({"rows": 0, "judged_queries": 0}, "1 run(s) have no results"),
+        ({"lists": 2, "tied_lists": 1}, None),
+        ({"lists": 2, "tied_lists": 2}, "1 run(s) give all results of a query the same score"),
+        ({"lists": 2, "tied_lists": 2, "options": {"order": "rank"}}, None),
+        ({"lists": 2, "counting_lists": 2, "shape": "json"}, "1 run(s) have values that count"),
+        ({"lists": 2, "counting_lists": 2}, None),
+        ({"ranked_lists": 2, "reversed_lists": 2}, "1 run(s) contradict their ranks"),
+        ({"ranked_lists": 2, "reversed_lists": 1}, None),
+        ({"largest_score": 2.0**53}, "1 run(s) have scores of 2^53"),
+        ({"largest_score": 2.0**53, "kind": "double"}, None),
+    ],
+)
+def test_warnings_about_a_run(counts, beginning):
+    assert [sentence.startswith(beginning or "-") for sentence in about(**counts)] == [True] * (beginning is not None)
+
+
+def test_warnings_about_many_runs_of_one_result():
+    counted = JudgmentCounts(rows=1, queries={"web": 3, "shop": 1})
+    runs = [RunCounts("web", f"r{number}", 1, 1) for number in range(101)]
+    source = Source(SimpleNamespace(dtypes=[]), "results", "trec", [])
+    returned = ResultCounts(rows=101, runs=runs)
+    sentences = list(warnings.about_input(counted, ["shop"], returned, source, Convention(order="rank")))
+    assert [sentence.split(", e.g. ")[0] for sentence in sentences] == [
+        "1 dataset(s) judged but without results",
+        "101 run(s) have 1.0 results each",
+    ]
+
+
+def test_trec_eval_has_another_gain():
+    assert warnings.about_gains(JudgmentCounts(rows=1, queries={}, best_grade=1.0), Convention()) is None
+    graded = JudgmentCounts(rows=1, queries={}, best_grade=3.0)
+    assert "--convention trec_eval_9" in warnings.about_gains(graded, Convention())
+    assert warnings.about_gains(graded, Convention(gain="linear")) is None
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "rows", "words"),
+    [
+        ("judgments", "q1 Q0 d1 1 3.5 bm25", 10, "is this the results file?"),
+        ("results", "q1 0 d1 2", 10, "is this the judgments file?"),
+        ("results", "q1 Q0 a d1 1 3.5 bm25", 3, "is there a blank"),
+        ("judgments", "q1 Q0 d1 1 3.5 bm25", 9, ""),
+        ("judgments", "a b c d e f", 10, ""),
+    ],
+)
+def test_a_question_about_broken_lines(table, line, rows, words):
+    counts = Counts(rows=10, bad=rows, breaches=[Breach(table, "broken_line", rows, line)])
+    question = warnings.question_about(table, counts)
+    assert words in question
+    assert bool(words) == bool(question)

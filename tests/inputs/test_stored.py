@@ -1,0 +1,375 @@
+"""Files and folders as people have them, on both engines: read whole and alike, or refused alike and by their names."""
+
+import dataclasses
+import decimal
+import gzip
+import json
+import resource
+
+import checked
+import pyarrow as pa
+import pytest
+from input_files import gzipped, judged, returned
+from programs import forked
+from pyarrow import orc
+from pyarrow import parquet as pq
+
+from ndcg_spark.casting import conform
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.memory import is_readable
+from ndcg_spark.schemas import JUDGMENTS
+
+ID = "0a1b2c3d-0000-1111-2222-333344445555"
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def text(run, *documents):
+    return "".join(f"q1 Q0 {name} {at} {9 - at} {run}\n" for at, name in enumerate(documents or ("d1", "d2"), start=1))
+
+
+def columns(run=None, documents=("d1", "d2"), **more):
+    """The columns of results, without those that are None."""
+    rows = len(documents)
+    table = {"run": [run] * rows if run else None, "query_id": ["q1"] * rows, "doc_id": list(documents)}
+    table |= {"score": [float(-at) for at in range(rows)], **more}
+    return {name: values for name, values in table.items() if values is not None}
+
+
+def as_kind(table, kind):
+    """The same columns as a file of this kind."""
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    if kind == "csv":
+        return "\n".join([",".join(table), *(",".join(map(str, row.values())) for row in rows)])
+    return "".join(f"{json.dumps(row)}\n" for row in rows) if kind == "jsonl" else table
+
+
+def write(file, content):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, str | bytes):
+        stored = content.encode() if isinstance(content, str) else content
+        is_packed = file.suffix == ".gz" and isinstance(content, str)
+        file.write_bytes(gzipped(stored) if is_packed else stored)
+    else:
+        (orc.write_table if ".orc" in file.name else pq.write_table)(pa.table(content), file)
+
+
+STRANGE = {"a%2Fb": "a/b", "007": "007", "é [1]{x}*": "é [1]{x}*", "%25": "%", "a'b": "a'b"}
+LOGS = {"delta": "t/_delta_log/0.json", "iceberg": "t/metadata/v1.metadata.json", "hudi": "t/.hoodie/hoodie.properties"}
+TWO = {"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
+HALF = pa.array([1.0, 2.0], pa.float16())
+
+#: By name: the files, what is given for the results (below the folder), and what comes of it: rows by run, or words.
+CASES = {
+    "gzipped or not, and hidden": (
+        {**{name: text("r", name) for name in ("a.run", "b.run.gz", "more/c.run")}, "_SUCCESS": "", ".d.run": "x"},
+        "",
+        {"r": 3},
+    ),
+    **{
+        f"a file called {name}": ({name: text("r") if "run" in name else as_kind(columns("r"), "csv")}, name, {"r": 2})
+        for name in ("[1]*.run", "a b%20#,.run", "{x}?.csv", "a:b.run")
+    },
+    "a glob": ({"a1.run": text("a"), "b1.run": text("b")}, "a?.run", {"a": 2}),
+    "= in a parquet name": ({"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")}, "", {"a": 2, "b": 2}),
+    "= in a name below a folder of a run": (
+        {"run=a/k=1.parquet": columns(), "run=c/p.parquet": columns()},
+        "",
+        {"a": 2, "c": 2},
+    ),
+    **{
+        f"strange folders of {kind}": (
+            {f"run={name}/a.{kind}": as_kind(columns(), kind) for name in STRANGE},
+            "",
+            dict.fromkeys(STRANGE.values(), 2),
+        )
+        for kind in ("parquet", "csv", "jsonl")
+    },
+    "folders of orc": ({f"run={run}/p.orc": columns() for run in "ab"}, "", {"a": 2, "b": 2}),
+    "a null folder of trec": ({f"run={NULL}/a.run": text("x")}, "", "no_run|without a run"),
+    "a null folder of parquet": (
+        {f"run={run}/a.parquet": columns() for run in (NULL, "b")},
+        "",
+        "no_run|without a run",
+    ),
+    "folders of different columns": (
+        {"query_id=q1/a.run": text("r"), "b.run": text("r")},
+        "",
+        "folders that give different columns",
+    ),
+    "folders alike but for their case": ({"RUN=a/run=b/c.run": text("r")}, "", "RUN and run"),
+    "a folder below another of its name": ({"run=a/run=b/c.run": text("r")}, "", "run and run"),
+    "parts of one write": (
+        {f"part-0000{n}-{ID}-c000.parquet": columns("t", (f"d{n}",)) for n in (1, 2)},
+        "",
+        {"t": 2},
+    ),
+    "parts without a run": (
+        {f"t/part-0000{n}.parquet": columns(None, (f"d{n}",)) for n in (1, 2)},
+        "t",
+        {"t": 2},
+    ),
+    "parts of a folder that names the run": (
+        {f"run=t/part-0000{n}.csv": as_kind(columns(None, (f"d{n}",)), "csv") for n in (1, 2)},
+        "run=t",
+        {"t": 2},
+    ),
+    "numbered files without a run": (
+        {f"data_{n}.csv": as_kind(columns(), "csv") for n in (1, 2)},
+        "",
+        {"data_1": 2, "data_2": 2},
+    ),
+    **{
+        kind: ({log: "{}", "t/a.parquet": columns("a")}, "t", f"table of {kind.capitalize()}")
+        for kind, log in LOGS.items()
+    },
+    **{
+        name: ({LOGS["delta"]: "{}", f"t/{file}": columns("a")}, given, "t is a table of Delta")
+        for name, file, given in (
+            ("a folder above delta", "a.parquet", ""),
+            ("a glob into delta", "day=1/a.parquet", "t/day=*/*.parquet"),
+            ("a glob over delta", "a.parquet", "*/*.parquet"),
+        )
+    },
+    "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
+    "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
+    "text with the first letters of orc": ({"a.run": text("a").replace("q1", "ORC1")}, "", "none of 1 queries"),
+    "text with the first letters of parquet": ({"a.run": text("a").replace("q1", "PAR1")}, "", "none of 1 queries"),
+    "parquet called run": ({"a.run": columns("a"), "b.run": text("b")}, "", r"2 formats .*parquet \(.*a\.run\)"),
+    "gzip without an extension": ({"a.run": gzip.compress(text("a").encode())}, "", {"a": 2}),
+    "gzip of several parts": ({"a.run.gz": b"".join(gzipped(text("a", name).encode()) for name in "xy")}, "", {"a": 2}),
+    "no file with a byte": ({"a.run": "", "b.run.gz": ""}, "", r"2 empty file\(s\), e\.g\. .*a\.run; an empty table"),
+    **{
+        f"a file without a byte, {kind}": ({f"a.{kind}": "", f"b.{kind}": content}, "", {"r": 2})
+        for kind, content in (
+            *(("run", text("r")), ("csv.gz", as_kind(columns("r"), "csv"))),
+            ("jsonl.gz", as_kind(columns("r"), "jsonl")),
+        )
+    },
+    **{
+        f"a damaged file, {name}": (
+            {"a.run.gz": text("a"), "b.run.gz": stored},
+            "",
+            r"results: .*/b\.run\.gz cannot be read",
+        )
+        for name, stored in (("cut", gzipped(text("b").encode())[:-9]), ("text", text("b").encode()))
+    },
+    "an unused column of two types": (
+        {"a.parquet": columns("a", note=["x", "y"]), "b.parquet": columns("b", note=[1, 2])},
+        "",
+        {"a": 2, "b": 2},
+    ),
+    "a rank without a value": ({"a.parquet": columns("a", rank=pa.nulls(2))}, "", {"a": 2}),
+    "a rank without a value in one file": (
+        {"a.parquet": columns("a", rank=pa.nulls(2)), "b.parquet": columns("b", rank=[1, 2])},
+        "",
+        {"a": 2, "b": 2},
+    ),
+    "scores of two types": (
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])},
+        "",
+        r"score is double in .*a\.parquet and int64 in .*b\.parquet; write them alike",
+    ),
+    "a column in one file only": (
+        {"a.parquet": columns("a"), "b.parquet": columns("b", rank=[1, 2])},
+        "",
+        r"rank is absent in .*a\.parquet and int64 in .*b\.parquet",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    settings = {}
+    for number, (name, (files, given, _)) in enumerate(CASES.items()):
+        folder = tmp_path_factory.mktemp(f"case{number}")
+        for file, content in files.items():
+            write(folder / "results" / file, content)
+        write(folder / "web.qrels", "q1 0 d1 1\n")
+        settings[name] = {
+            "judgments": {"path": f"{folder}/web.qrels"},
+            "results": {"path": f"{folder}/results/{given}"},
+        }
+    return settings
+
+
+def is_as_told(found, expected):
+    if isinstance(expected, dict):
+        assert found == expected
+    else:
+        assert found.get("code") == 3, found
+        with pytest.raises(AssertionError, match=expected):
+            raise AssertionError(found["error"])
+
+
+#: What Spark reads by names that it could take for others, or only a look into the files can tell.
+ON_SPARK = {
+    *("= in a name below a folder of a run", "strange folders of parquet", "scores of two types"),
+    *("parquet without an extension", "orc without an extension", "a rank without a value in one file"),
+}
+#: Those of whose files, folders and globs Spark alone can tell the names.
+FAR = {
+    *("= in a name below a folder of a run", "strange folders of parquet", "parts of one write", "folders of orc"),
+    *("an unused column of two types", *LOGS),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_folder_is_read_whole_or_refused(engine, settings, name, thorough):
+    if engine.kind == "spark" and not thorough and name not in ON_SPARK:
+        pytest.skip("is read as another case is, and on the embedded engine; with --thorough")
+    is_as_told(checked.check(engine, settings[name]), CASES[name][2])
+
+
+@pytest.mark.classic
+@pytest.mark.parametrize("name", sorted(FAR))
+def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings, name):
+    far = dataclasses.replace(engine, sees_local_files=False)
+    is_as_told(checked.check(far, settings[name]), CASES[name][2])
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind", "other"),
+    [
+        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "json", "parquet")),
+        *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
+        ("score=2", "parquet", "1.0"),
+    ],
+)
+def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, folder, kind, other):
+    content = {
+        "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 1 1 b\n",
+        "json": '{"a": {"q1": {"d1": 2}}, "b": {"q1": {"d2": 1}}}',
+    }.get(kind, as_kind(TWO, kind))
+    write(tmp_path / folder / f"p.{kind}", content)
+    with pytest.raises(InputError, match=rf"p\.{kind} has rows with .*{other}, and its folder is {folder}; correct"):
+        returned(engine, tmp_path)
+    for path, named in ((tmp_path / folder, {}), (tmp_path, {"run": "mine"} if folder == "run=a" else {})):
+        if path != tmp_path or named:
+            assert returned(engine, path, **named).table.count() == 2
+
+
+@pytest.mark.parametrize("values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, values):
+    query = values["query_id"][0]
+    table = {name: column for name, column in {**TWO, **values}.items() if name != "score" or name in values}
+    write(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
+    rows = returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
+    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
+
+
+def checked_with_few_files(given):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+    with open_engine("embedded") as engine:
+        print(json.dumps(checked.check(engine, given)))  # noqa: T201
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["{}.run", "run=r{}/a.csv"])
+def test_many_files_and_folders_are_read_where_few_may_be_open(tmp_path, name):
+    for number in range(300):
+        is_text = name.endswith(".run")
+        content = text(f"r{number}") if is_text else as_kind(columns(), "csv")
+        write(tmp_path / "results" / name.format(number), content)
+    write(tmp_path / "web.qrels", "q1 0 d1 1\n")
+    given = {
+        name: {"path": f"{tmp_path}/{path}"} for name, path in (("judgments", "web.qrels"), ("results", "results"))
+    }
+    done = forked(checked_with_few_files, given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == {f"r{number}": 2 for number in range(300)}
+
+
+#: Types that some engine cannot read, in columns that nobody wants.
+UNREAD = {
+    "pandas' dates": pa.array([1], pa.timestamp("ns", "UTC")),
+    "dates within a list": pa.array([[1]], pa.list_(pa.timestamp("ns"))),
+    "times of day in nanoseconds": pa.array([1], pa.time64("ns")),
+    "times of day": pa.array([1], pa.time32("ms")),
+    "small floats within a struct": pa.StructArray.from_arrays([pa.array([1.0], pa.float16())], ["x"]),
+    "categories within a struct": pa.StructArray.from_arrays([pa.array(["a"]).dictionary_encode()], ["x"]),
+    "wide decimals": pa.array([decimal.Decimal(1)], pa.decimal256(60, 18)),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "by": UNREAD[name]})
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d")]
+    assert not is_readable(UNREAD[name].type)
+
+
+WIDE = "1234567890123456789012.000000000000000001"
+
+
+@pytest.mark.parametrize(
+    ("kind", "grades", "expected"),
+    [
+        *((kind, [1.5, 2.0], 1.5) for kind in ("parquet", "orc")),
+        *(("parquet", grades, 1.0) for grades in (HALF, pa.array([1, 2], pa.uint64()))),
+        ("parquet", pa.array([decimal.Decimal(WIDE), None], pa.decimal256(60, 18)), float(WIDE)),
+    ],
+)
+def test_values_are_those_that_were_stored_in_whatever_type(engine, tmp_path, kind, grades, expected):
+    ids = {"query_id": pa.array([7, 7]), "doc_id": pa.array(["007", None])}
+    if kind == "parquet":
+        ids = {name: column.dictionary_encode() for name, column in ids.items()}
+    write(tmp_path / f"a.{kind}", {**ids, "relevance": grades, "by": ["x", "y"]})
+    source = judged(engine, tmp_path / f"a.{kind}")
+    assert (source.format, source.expected_rows) == (kind, 2)
+    first = conform(source.table, JUDGMENTS, "j").where("doc_id is not null").collect()
+    assert first == [("7", "007", expected)]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms"), pa.duration("s")])
+def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": pa.array([1], kind)})
+    with pytest.raises(InputError, match=r"a\.parquet: 1 column\(s\) of the wrong type, doc_id is "):
+        judged(engine, tmp_path / "a.parquet")
+
+
+def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("ndcg_spark.inputs.stored.is_readable", lambda _: True)
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "by": UNREAD["pandas' dates"]})
+    with pytest.raises(InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet") as told:
+        judged(engine, tmp_path / "a.parquet")
+    assert "ndcg-spark-" not in str(told.value)
+
+
+@pytest.mark.parametrize("kept", [0, 3, 0.5, -1])
+def test_a_truncated_parquet_file_is_refused_by_name(engine, tmp_path, kept):
+    for name in ("1.parquet", "2.parquet"):
+        write(tmp_path / name, columns("r", ["d"] * 99))
+    whole = (tmp_path / "2.parquet").read_bytes()
+    # Without its last bytes it may still be Parquet by its name.
+    write(tmp_path / "2.parquet", whole[: int(len(whole) * kept) if isinstance(kept, float) else kept])
+    with pytest.raises(InputError, match=r"results: .*/2\.parquet is not a complete Parquet file"):
+        returned(engine, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "scores"), [("a.orc", [1.0] * 1000), ("a.parquet", HALF.take(pa.array([0] * 1000)))])
+def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(no_engine, tmp_path, name, scores):
+    table = {"run": [f"r{at}" for at in range(1000)], "query_id": ["q"] * 1000, "doc_id": ["d"] * 1000}
+    write(tmp_path / name, {**table, "score": scores})
+    stored = (tmp_path / name).read_bytes()
+    write(tmp_path / name, stored[:8] + b"\xff" * 500 + stored[508:])
+    with pytest.raises(InputError, match=rf"^results: {tmp_path}/{name} cannot be read, .*; write it again$"):
+        returned(no_engine, tmp_path / name)
+
+
+@pytest.mark.parametrize(("most", "repeated"), [(1 << 26, 9), (10, 9), (1 << 16, 100_000)])
+def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_plan(
+    session, tmp_path, monkeypatch, most, repeated
+):
+    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MOST_SENT", most)
+    write(tmp_path / "a.run", text("r", *(["d"] * repeated)))
+    far = Engine(session, "connect", "a server", sees_local_files=False)
+    try:
+        if most == 1 << 26:
+            assert returned(far, tmp_path / "a.run").table.count() == repeated
+            return
+        with pytest.raises(InputError, match=r"a server does not read; .* ndcg-spark convert IN OUT"):
+            returned(far, tmp_path / "a.run")
+    finally:
+        far.scratch.remove()

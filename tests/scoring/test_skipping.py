@@ -1,0 +1,203 @@
+"""Results that cannot matter are left out, by ranks or by floors, and nothing changes."""
+
+import random
+
+import pytest
+from chispa import assert_approx_df_equality
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import functions as F
+from tables import judgment, judgments, random_rows, result, results
+
+from ndcg_spark import Convention, evaluate
+from ndcg_spark.contract.scan import count_results
+from ndcg_spark.rules import broken_results, reason_of
+from ndcg_spark.scoring import skipping
+from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, floors_of, pruning_of
+
+DEPTH = 2
+GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
+LOWEST = float("-inf")
+
+
+def counted(session, rows, convention, **how):
+    """The good results of rows, and what a scan of them counts; queries whose name begins with q are judged."""
+    table = results(session, rows)
+    reason = reason_of(broken_results(dict(table.dtypes), convention))
+    names = sorted({row["query_id"] for row in rows if row["query_id"].startswith("q")})
+    judged = session.createDataFrame([(name,) for name in names], "query_id string")
+    return table.where(reason.isNull()), *count_results(table, reason, judged, **how)
+
+
+def listed(ranks, scores=None, query="q"):
+    scores = scores or [-float(rank) for rank in ranks]
+    return [
+        result(f"d{at}", score, query, rank=rank) for at, (rank, score) in enumerate(zip(ranks, scores, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "trusted"),
+    [
+        ({}, listed([1, 2, 3]), True),
+        ({}, listed([3, 1, 2]), True),
+        ({}, listed([1]), True),
+        ({}, listed([1, 1, 9]), True),
+        # Too few ranks.
+        ({}, listed([1, 3]), False),
+        ({}, listed([2, 3, 4]), False),
+        ({"order": "rank"}, listed([0, 7, 8]), False),
+        # Another order, and a tie across the depth.
+        ({}, listed([1, 2, 3], [3.0, 1.0, 2.0]), False),
+        ({"order": "rank"}, listed([1, 2, 3], [3.0, 1.0, 2.0]), True),
+        ({}, listed([1, 2, 3], [3.0, 2.0, 2.0]), False),
+        ({"ties": "rank"}, listed([1, 2, 3], [3.0, 2.0, 2.0]), True),
+        ({}, listed([1, 2, 3], [2.0, -0.0, 0.0]), False),
+        ({}, listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), True),
+        ({"score_precision": "float32"}, listed([1, 2, 3], [3.0, 2.0 + 1e-9, 2.0]), False),
+        # A row without a rank lies below, and a bad row nowhere.
+        ({}, listed([1, 2, None], [3.0, 2.0, 1.0]), True),
+        ({}, listed([1, 2, None], [3.0, 2.0, 4.0]), False),
+        ({}, listed([1, 2, 3], [3.0, 2.0, float("nan")]), True),
+        ({}, listed([1, 2, 3], [3.0, None, 1.0]), False),
+        ({}, [*listed([1, 2, 3]), *listed([5, 6], query="unjudged")], True),
+    ],
+)
+def test_ranks_that_are_the_order(session, options, rows, trusted):
+    convention = Convention(**options)
+    pruning = pruning_of(convention, [1, DEPTH], ["rank", "score"])
+    _, counts, _ = counted(session, rows, convention, pruning=pruning)
+    assert [run.untrusted for run in counts.runs] == [int(not trusted)]
+
+
+def test_a_run_with_one_list_out_of_order_is_kept_whole(session):
+    rows = [row | {"run": run} for run in ("good", "bad") for row in listed([1, 2, 3])]
+    rows += [row | {"run": "bad"} for row in listed([1, 2, 3], [1.0, 2.0, 3.0], "q2")]
+    pruning = pruning_of(Convention(), [DEPTH], ["rank", "score"])
+    table, counts, _ = counted(session, rows, Convention(), pruning=pruning)
+    untrusted = [run.run for run in counts.runs if run.untrusted]
+    kept = pruning.kept(table, untrusted).groupBy("run").count().collect()
+    assert (untrusted, {row["run"]: row["count"] for row in kept}) == (["bad"], {"good": DEPTH, "bad": 6})
+
+
+@pytest.mark.parametrize(("depth", "buckets"), [(1, 2), (2, 4), (3, 8), (5, 8), (10, 16), (11, 32), (21, 32), (22, 64)])
+def test_half_as_many_buckets_again_as_documents_that_matter(depth, buckets):
+    assert Floors(depth, Convention()).buckets == buckets
+
+
+@pytest.mark.parametrize(
+    ("options", "cutoffs", "columns", "rows", "queries", "pruned", "floored"),
+    [
+        ({}, [1, 10], ["score"], MIN_ROWS, MIN_ROWS // 30, False, True),
+        ({}, [10], ["score"], MIN_ROWS - 1, 1, False, False),
+        ({}, [10], ["score"], MIN_ROWS, MIN_ROWS // 30 + 1, False, False),
+        ({}, [MAX_BUCKETS * 2 // 3 + 1], ["score"], MIN_ROWS, 1, False, False),
+        ({}, [10], ["score", "rank"], MIN_ROWS, 1, True, False),
+        ({"order": "rank"}, [10], ["rank"], MIN_ROWS, 1, True, False),
+        *(
+            (options, cutoffs, columns, MIN_ROWS, 1, False, False)
+            for columns in (["score"], ["score", "rank"])
+            for options, cutoffs in (
+                ({}, [10, None]),
+                ({"ideal": "retrieved"}, [10]),
+                ({"unjudged": "drop"}, [10]),
+                ({"duplicates": "best"}, [10]),
+            )
+        ),
+    ],
+)
+def test_when_results_are_skipped(options, cutoffs, columns, rows, queries, pruned, floored):
+    convention = Convention(**options)
+    assert (pruning_of(convention, cutoffs, columns) is not None) == pruned
+    assert (floors_of(convention, cutoffs, columns, rows, queries) is not None) == floored
+
+
+def floors(session, depth, lists, **options):
+    """By list, its floor and the documents that reach it; each list is a query with the scores of its documents."""
+    rows = [result(doc, score, query) for query, scores in lists.items() for doc, score in scores.items()]
+    convention = Convention(**options)
+    table, counts, of_lists = counted(
+        session, rows, convention, floors=Floors(depth, convention), materialize=lambda parts: next(iter(parts))
+    )
+    assert counts == counted(session, rows, convention)[1]
+    kept = {query: set() for query in lists}
+    for row in Floors(depth, convention).kept(table, of_lists).collect():
+        kept[row["query_id"]].add(row["doc_id"])
+    return {row["query_id"]: (row["floor"], kept[row["query_id"]]) for row in of_lists.collect()}
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(1, 10),
+    st.lists(st.lists(st.sampled_from([-1.0, -0.0, 0.0, 2.0, 2.5, 7.0]) | st.floats(-9, 9), min_size=1), min_size=1),
+)
+def test_the_best_documents_reach_the_floor(session, depth, drawn):
+    lists = {f"q{at}": {f"d{n}": score for n, score in enumerate(scores)} for at, scores in enumerate(drawn)}
+    for name, (floor, kept) in floors(session, depth, lists).items():
+        scores = sorted(lists[name].values(), reverse=True)
+        assert len(scores) > depth or floor in (LOWEST, scores[-1])
+        assert floor <= scores[min(depth, len(scores)) - 1]
+        assert kept == {doc for doc, score in lists[name].items() if score >= floor}
+
+
+def test_few_others_reach_the_floor(session):
+    chance = random.Random(7)  # noqa: S311  # it makes test data
+    lists = {f"q{at}": {f"d{n}": chance.gauss(0, 1) for n in range(200)} for at in range(10)}
+    found = floors(session, 10, lists).values()
+    assert min(floor for floor, _ in found) > LOWEST
+    assert sum(len(kept) for _, kept in found) / len(found) <= 40
+
+
+def test_scores_tie_with_the_floor_as_they_are_compared(session):
+    near = {"q": {f"d{at}": 2.0 + at * 1e-9 for at in range(80)} | {"low": 1.0}}
+    assert len(floors(session, 2, near)["q"][1]) < 80
+    assert len(floors(session, 2, near, score_precision="float32")["q"][1]) == 80
+
+
+def test_a_bad_row_raises_no_floor(session):
+    bad = {f"n{at}": float("nan") for at in range(50)}
+    floor, kept = floors(session, 2, {"q": bad | {f"d{at}": float(at) for at in range(30)}})["q"]
+    assert floor <= 28.0
+    assert {"d28", "d29"} <= kept
+
+
+OPTIONS = [
+    {},
+    {"ties": "rank"},
+    {"ties": "average"},
+    {"score_precision": "float32"},
+    {"order": "rank"},
+    {"order": "rank", "ties": "best"},
+    {"ideal": "judged_capped"},
+]
+QUERIES = 60
+
+
+@pytest.mark.parametrize("with_ranks", [True, False])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, options, with_ranks):
+    if not with_ranks and "rank" in options.values():
+        return
+    # Where ranks are the order, each is given once.
+    rows, convention = [*random_rows(QUERIES, ranks_repeat="order" not in options)], Convention(**options)
+    rows += [row | {"run": "s"} for row in listed([1, 2, 3])]
+    rows = rows if with_ranks else [{name: row[name] for name in row if name != "rank"} for row in rows]
+    judged = judgments(session, [judgment(d, grade, f"q{n}") for n in range(QUERIES) for d, grade in GRADES.items()])
+    monkeypatch.setattr(skipping, "MIN_ROWS", 0)
+    monkeypatch.setattr(skipping, "MIN_DEPTHS", 0)
+    if with_ranks:
+        pruning = pruning_of(convention, [1, DEPTH], ["score", "rank"])
+        whole, counts, _ = counted(session, rows, convention, pruning=pruning)
+        kept = pruning.kept(whole, [run.run for run in counts.runs if run.untrusted])
+    else:
+        way = floors_of(convention, [1, DEPTH], ["score"], 1, 1)
+        whole, _, lists = counted(session, rows, convention, floors=way, materialize=lambda parts: next(iter(parts)))
+        kept = way.kept(whole, F.broadcast(lists))
+    assert 0 < kept.count() < whole.count()
+    columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
+    some, all_ = (
+        evaluate(judged, table, [1, DEPTH], convention).query_scores.select(columns) for table in (kept, whole)
+    )
+    assert all_.count() == 2 * 2 * QUERIES
+    assert_approx_df_equality(some, all_, 1e-12, ignore_nullable=True, ignore_row_order=True)
