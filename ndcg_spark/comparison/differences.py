@@ -173,6 +173,8 @@ def _doubts_of_weights(weights: Numbers) -> list[str]:
 def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOptions) -> None:
     """Give rows their p value of random signs, the adjusted ones, and the one that decides."""
     tested = [each for each in samples if each.is_tested and each.weights is None and each.row["p_value"] is not None]
+    if options.only_losses:
+        tested = [each for each in tested if each.mean < 0 and each.row["p_value"] < options.alpha]
     for precise in (options.precise, True):
         for sample in tested:
             row, near = sample.row, (options.alpha / 2, 2 * options.alpha)

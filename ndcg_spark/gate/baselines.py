@@ -110,11 +110,12 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     if not found:
         absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
-    different = {night: different_options(tonight.record["options"], night.record["options"]) for night in found}
-    same = [night for night in found if not different[night]]
+    own = tonight.record["options"]
+    same = [night for night in found if (other := night.record["options"]) == own or not different_options(own, other)]
     if not same:
-        other = f"{found[-1].evaluated_on} has another convention, {', '.join(different[found[-1]])}"
-        return Baseline(name, found[-1:], ("other_convention", other))
+        different = ", ".join(different_options(own, found[-1].record["options"]))
+        sentence = f"{found[-1].evaluated_on} has another convention, {different}"
+        return Baseline(name, found[-1:], ("other_convention", sentence))
     judgments = fingerprint(tonight.record, "judgments", dataset)
     known = [night for night in same if judgments and fingerprint(night.record, "judgments", dataset) == judgments]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])

@@ -17,7 +17,7 @@ from ndcg_spark.errors import DONE
 from ndcg_spark.gate.baselines import Baseline, Refusal, Row
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
-from ndcg_spark.nights.log import Night, Nights, is_baseline
+from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import earlier
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
@@ -69,17 +69,18 @@ def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     adjusted: dict[tuple[Any, ...], float] = {}
     for severity in ("fail", "warn"):
         own = [case for case in cases if case.check.severity == severity]
-        family = {_hypothesis(case): p for case in own if (p := _p_value(case)) is not None}
+        family = {_hypothesis(case): p for case in own if (p := _p_value(case, gate.alpha)) is not None}
         adjusted |= zip(family, holm(list(family.values())).tolist(), strict=True)
     return [_result(gate, case, adjusted.get(_hypothesis(case))) for case in cases]
 
 
-def _p_value(case: Case) -> float | None:
-    """The larger p value of both tests; None if nothing was tested, or nothing changed."""
+def _p_value(case: Case, alpha: float) -> float | None:
+    """The larger p value of both tests, or that of t where nothing can fail by it; None if nothing changed."""
     if case.row is None or case.refused or "unchanged" in case.row["flags"]:
         return None
-    known = [p for p in (case.row["p_value"], case.row["p_randomization"]) if p is not None]
-    return float(np.max(known)) if known else None
+    p, signs, difference = (case.row[name] for name in ("p_value", "p_randomization", "difference"))
+    is_loss = difference is not None and difference < 0 and p is not None and p < alpha
+    return float(np.maximum(p, signs)) if is_loss and signs is not None else p
 
 
 def _hypothesis(case: Case) -> tuple[Any, ...]:
@@ -245,5 +246,5 @@ def _warnings(
         if side.rejudged and not side.refused:
             share = f"{same:,} of {side.queries:,} queries ({same / side.queries:.1%})"
             yield f"{share} were compared with {side.baseline.in_words}, as the judgments of the others have changed"
-    if verdict.verdict == PASS and not is_baseline(verdict.as_json(), verdict.accepted):
+    if verdict.verdict == PASS and not verdict.is_baseline:
         yield "this night is no baseline for later ones, because not every check measured something and passed"

@@ -17,7 +17,7 @@ from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, missing, r
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.decide import Case, Compared, key_of, results_of, verdict_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result, Verdict
-from ndcg_spark.nights.log import Night, Nights, is_baseline
+from ndcg_spark.nights.log import Night, Nights
 
 #: Where the signs of the differences cancel to less than this share of their sizes, no slice has a share of the change.
 _CANCELLED = 0.1
@@ -45,13 +45,17 @@ def judge(
     weights: Weights | None = None,
     accepted: str | None = None,
     most_changed: int = 0,
+    only_losses: bool = False,
 ) -> Judged:
     """The verdict on a night, which is one of `nights`.
 
     `attributes` are those of a night that has kept none. `most_changed` is how many of the queries that changed most
-    are named for each run. Raises StorageError where the scores of the night itself cannot be read.
+    are named for each run. With `only_losses`, rows by which nothing can fail go without the p value of random signs.
+    Raises StorageError where the scores of the night itself cannot be read.
     """
-    judging = _Judging(gate, tonight, scores, kept_attributes([tonight]) or attributes, weights, most_changed)
+    judging = _Judging(
+        gate, tonight, scores, kept_attributes([tonight]) or attributes, weights, most_changed, only_losses
+    )
     baselines = [resolve(gate, name, tonight, nights) for name in gate.baseline]
     # Two baselines that stand for the same nights share their rows.
     by_nights = {(each.run, each.refused, *each.nights): each for each in reversed(baselines)}
@@ -83,10 +87,10 @@ def rehearse(
     scores.read(nights)
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
-            verdict = judge(gate, night, known, scores, attributes, weights, night.row["accepted"]).verdict
+            accepted = night.row["accepted"]
+            verdict, *_ = judge(gate, night, known, scores, attributes, weights, accepted, only_losses=True)
             begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
-            record = {**night.record, "is_baseline": begins or is_baseline(verdict.as_json(), verdict.accepted)}
-            known[number] = night.with_record(record)
+            known[number] = night.with_record({**night.record, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 
 
@@ -97,6 +101,7 @@ class _Judging(NamedTuple):
     attributes: Attributes | None
     weights: Weights | None
     most_changed: int
+    only_losses: bool
 
     def compare(self, baseline: Baseline) -> Compared:
         """The night beside a baseline, or why it cannot be compared."""
@@ -144,7 +149,7 @@ class _Judging(NamedTuple):
         pairs = [(run, baseline.run or run) for run in runs if (baseline.run or run) in theirs.runs]
         sides = Sides(own, theirs, place, key, pairs, only)
         # A check says itself how many queries it needs.
-        options = ComparisonOptions(alpha=self.gate.alpha, min_queries=2)
+        options = ComparisonOptions(alpha=self.gate.alpha, min_queries=2, only_losses=self.only_losses)
         for row in rows_of(sides, options, self.attributes, self.weights):
             compared.rows[key_of(row)] = row
             if row["attribute"] is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.nights.log import is_baseline
 from ndcg_spark.tables.verdicts import in_words
 
 PASS, FAIL = "pass", "fail"
@@ -86,6 +87,11 @@ class Verdict:
     def in_words(self) -> str:
         """The verdict in one or two words."""
         return in_words({"verdict": self.verdict, "accepted": self.accepted})
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether later nights may be compared with this one."""
+        return is_baseline({"results": [vars(each) for each in self.results]}, self.accepted)
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""

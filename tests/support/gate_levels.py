@@ -1,0 +1,73 @@
+"""How often a gate fails or has no verdict although the system does not change: simulated nights, decided by the code.
+
+python tests/support/gate_levels.py [NIGHTS] [SEED] prints the table of conf/README.md, in some minutes.
+"""
+
+import datetime
+import sys
+from collections import Counter, deque
+
+import numpy as np
+from gates import gate
+from paired import matrix
+
+from ndcg_spark.comparison.differences import Sides, rows_of
+from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.gate.baselines import Baseline
+from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.decide import Case, results_of
+
+#: How a query's score moves in a night, with a mean of 0.
+SHAPES = {
+    "normal, sd 0.05": lambda chance, n: chance.normal(0, 0.05, n),
+    "normal, sd 0.1": lambda chance, n: chance.normal(0, 0.1, n),
+    "80 % do not move": lambda chance, n: chance.normal(0, 0.2, n) * (chance.random(n) < 0.2),
+    "exponential losses": lambda chance, n: 0.1 - chance.exponential(0.1, n),
+    "5 % lose 0.4": lambda chance, n: np.where(chance.random(n) < 0.05, -0.38, 0.02),
+}
+
+
+def result(config: GateConfig, own: np.ndarray, baseline: np.ndarray) -> str:
+    """The result of the only check of a gate on these scores per query."""
+    key = {"dataset": "web", "evaluated_on": datetime.date(2026, 11, 20), "evaluation_id": "e"}
+    key |= {"baseline_night": None, "baseline_nights": None}
+    ours = matrix({"r": own})
+    sides = Sides(ours, matrix({"r": baseline}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
+    (row,) = rows_of(sides, ComparisonOptions(alpha=config.alpha, only_losses=True))
+    (found,) = results_of(config, [Case("gate.check.0", config.check[0], "r", Baseline("good"), row)])
+    return found.result
+
+
+def shares(shape: str, n: int, of: int, nights: int, seed: int) -> Counter:
+    """How many nights of an unchanged system fail and are undecided, beside the mean of its last `of` good nights.
+
+    Without any (0), the differences themselves have the shape, as between two systems.
+    """
+    config, move = gate({"max_drop": 0.01}, min_queries=2), SHAPES[shape]
+    chance = np.random.default_rng([seed, n, of])
+    good = deque([move(chance, n) for _ in range(max(of, 1))], maxlen=max(of, 1))
+    found: Counter = Counter()
+    for _ in range(nights):
+        own = 0.5 + move(chance, n)
+        outcome = result(config, own, 0.5 + np.mean(good, axis=0) if of else np.full(n, 0.5))
+        found[outcome] += 1
+        if outcome != "fail":
+            good.append(own - 0.5)
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    nights, seed = (int(text) for text in [*sys.argv[1:], "2000", "0"][:2])
+    sides = {0: "a fixed night", 1: "the last good night", 7: "the mean of seven"}
+    sys.stdout.write("| differences | against | n = 30 | n = 50 | n = 200 |\n|---|---|---|---|---|\n")
+    for shape in SHAPES:
+        for of, name in sides.items():
+            cells = [shares(shape, n, of, nights, seed) for n in (30, 50, 200)]
+            shown = (f"{100 * cell['fail'] / nights:.1f} / {100 * cell['undecided'] / nights:.0f}" for cell in cells)
+            sys.stdout.write(f"| {shape} | {name} | {' | '.join(shown)} |\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
