@@ -1,6 +1,6 @@
 """The folded parts of a page: queries, runs and measures, slices, checks of the gate, judgments, origins."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -11,8 +11,7 @@ from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night_data import NightData, QueryScore
 from ndcg_spark.report.words import command
 from ndcg_spark.tables import verdicts
-from ndcg_spark.tables.comparison_notes import in_words
-from ndcg_spark.tables.comparisons import interval, p_value, won_tied_lost
+from ndcg_spark.tables.comparisons import compared_columns
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
 from ndcg_spark.text import message
 
@@ -61,20 +60,6 @@ def _queries(data: NightData, labels: Labels) -> TextTable:
     return text_table(columns, shown, notes, sentences=[sentence])
 
 
-def _compared(heading: str = "") -> list[TextColumn]:
-    """The columns of a comparison."""
-
-    def tested(cell: Callable[[Row], str]) -> Callable[[Row], str]:
-        return lambda row: "" if "unchanged" in row["flags"] else cell(row)
-
-    return [
-        *(number(heading or "mean", "mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
-        number("95 % interval", tested(interval), str),
-        number("p", lambda row: None if "unchanged" in row["flags"] else row["p_decides"], p_value),
-        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
-    ]
-
-
 def _runs(data: NightData) -> TextTable:
     """A row per run: how it compares, its other measures, and what its scores are a mean of."""
     cutoff = data.place[1]
@@ -99,7 +84,7 @@ def _runs(data: NightData) -> TextTable:
     others = [place for place in dict.fromkeys(places) if place != data.place][:_MEASURES]
     shown = [name("run", lambda run: run)]
     if data.compared:
-        shown += [compared(column) for column in _compared(data.measure)]
+        shown += [compared(column) for column in compared_columns(data.measure, "p_decides")]
     else:
         shown.append(score(*data.place))
     shown += [score(*place) for place in others]
@@ -109,7 +94,10 @@ def _runs(data: NightData) -> TextTable:
 
 
 def _measures(data: NightData) -> TextTable:
-    columns = [name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"), *_compared()]
+    columns = [
+        name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"),
+        *compared_columns(p="p_decides"),
+    ]
     title = f"{data.run[:200]} by every measure"
     return text_table([*columns, number("queries", form=counted)], data.measures, title=title)
 
@@ -121,7 +109,7 @@ def _slices(data: NightData) -> TextTable:
         return shares.get((row["attribute"], row["value"]))
 
     columns = [name("slice", lambda row: f"{row['attribute']} = {row['value']}"), number("queries", form=counted)]
-    columns += _compared()
+    columns += compared_columns(p="p_decides")
     if shares:
         columns.append(number("share of the change", share, lambda value: "" if value is None else f"{value:.0%}"))
     notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []

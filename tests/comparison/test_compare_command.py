@@ -369,7 +369,6 @@ def test_significance_is_marked_and_explained():
     table = comparison_table(found, "bh", 0.01)
     assert [stars(each) for each in found] == ["**", "**"]
     assert table.notes[1].endswith("adjusted for 2 comparisons (Benjamini-Hochberg)")
-    assert comparison_notes(found, "bh", 0.01)[1].endswith("; * below 0.05, ** below 0.01, *** below 0.001")
     assert table.notes[2].startswith("interval: 99 %")
     assert table.notes[3] == f"few_changed: {FLAGS['few_changed']}"
     assert "adjusted" not in comparison_table([row()], "none", 0.05).notes[1]

@@ -8,7 +8,7 @@ from kept_nights import committed_night, damage, date, night, publish, record, w
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import print_nights
-from ndcg_spark.report.scores import print_check, print_documents
+from ndcg_spark.report.printed import print_check, print_documents
 
 
 def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
