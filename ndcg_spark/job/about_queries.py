@@ -62,7 +62,7 @@ def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: s
             for name, config in others.items():
                 read = read_attributes if name == "query_attributes" else read_weights
                 tables[name] = read(opened, config.path, config).toArrow()
-    return _checked(tables.get("query_attributes"), tables.get("query_weights"))
+    return _checked(tables["query_attributes"], tables["query_weights"])
 
 
 def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:

@@ -73,7 +73,11 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def _columns(rows: Rows) -> list[TextColumn]:
     several = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
-    return [*_runs(rows), *([name("measure", _measure)] * several), *_slices(rows), *compared_columns()]
+    what = [*([name("measure", _measure)] if several else []), *_slices(rows)]
+    mean, baseline, *rest, counts, conclusion = compared_columns()
+    # With names of up to a dozen letters, a line has a hundred at most.
+    rest = [*([] if what else [baseline]), *rest, *([] if len(what) > 1 else [counts])]
+    return [*_runs(rows), *what, mean, *rest, conclusion]
 
 
 def compared_columns(mean: str = "mean", p: str = "p_adjusted") -> list[TextColumn]:
