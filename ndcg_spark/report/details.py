@@ -10,6 +10,7 @@ from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night_data import NightData, QueryScore
 from ndcg_spark.report.words import command
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables import verdicts
 from ndcg_spark.tables.comparisons import compared_columns
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
@@ -62,35 +63,23 @@ def _queries(data: NightData, labels: Labels) -> TextTable:
 
 def _runs(data: NightData) -> TextTable:
     """A row per run: how it compares, its other measures, and what its scores are a mean of."""
-    cutoff = data.place[1]
+    column, cutoff = data.place
+    untested: dict[str, Any] = {**dict.fromkeys(COMPARISONS.names), "flags": []}
+    own = [{**untested, "run": run, "mean": data.scores[run, cutoff][column]} for run in data.runs]
+    rows = [data.compared.get(row["run"], row) for row in own]
 
-    def compared(column: TextColumn) -> TextColumn:
-        def cell(run: str) -> Any:
-            row = data.compared.get(run)
-            if row is None:
-                is_baseline = column.heading == "conclusion" and data.baseline and run == data.baseline.run
-                return "baseline" if is_baseline else ""
-            return column.cell(row)
+    def score(measure: str, at: int | None) -> TextColumn:
+        heading = next((key for key, known in MEASURES.items() if known.column == measure), measure)
+        return number(f"{heading}@{format_cutoff(at)}", lambda row: data.scores.get((row["run"], at), {}).get(measure))
 
-        return TextColumn(column.heading, cell, str, column.is_number)
-
-    def score(column: str, at: int | None) -> TextColumn:
-        measure = next((key for key, measure in MEASURES.items() if measure.column == column), column)
-        return number(f"{measure}@{format_cutoff(at)}", lambda run: data.scores.get((run, at), {}).get(column))
-
-    own = [row for (run, _), row in data.scores.items() if run == data.run]
-    columns = ["ndcg", *(measure.column for measure in MEASURES.values() if measure.column != "ndcg")]
-    places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
-    others = [place for place in dict.fromkeys(places) if place != data.place][:_MEASURES]
-    shown = [name("run", lambda run: run)]
-    if data.compared:
-        shown += [compared(column) for column in compared_columns(data.measure, "p_decides")]
-    else:
-        shown.append(score(*data.place))
-    shown += [score(*place) for place in others]
-    counts = [number("queries", lambda run: data.scores[run, cutoff]["queries"], counted)]
-    counts.append(number("judged rate", lambda run: data.scores[run, cutoff]["judged_rate"]))
-    return text_table([*shown, *counts], data.runs)
+    there = [row for (run, _), row in data.scores.items() if run == data.run]
+    columns = dict.fromkeys(["ndcg", *(measure.column for measure in MEASURES.values())])
+    places = [(name_, row["cutoff"]) for name_ in columns for row in there if row.get(name_) is not None]
+    others = [score(*place) for place in places if place != data.place][:_MEASURES]
+    compared = compared_columns(data.measure, "p_decides") if data.compared else [number(data.measure, "mean")]
+    counts = [number("queries", lambda row: data.scores[row["run"], cutoff]["queries"], counted)]
+    counts.append(number("judged rate", lambda row: data.scores[row["run"], cutoff]["judged_rate"]))
+    return text_table([name("run"), *compared, *others, *counts], rows)
 
 
 def _measures(data: NightData) -> TextTable:
