@@ -1,17 +1,17 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import pandas as pd
 from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import ArrayType, DataType, NumericType, StructType
+from pyspark.sql.types import ArrayType, NumericType, StructType
 
 from ndcg_spark import reference, rules
 from ndcg_spark.casting import quoted
@@ -19,9 +19,6 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.values import parse_option
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import resolve
-
-#: The columns of a row per query: its documents and their scores, those judged and their grades, those left out.
-_LISTS = ("query", "returned", "scores", "judged", "grades", "excluded")
 
 
 def _text(name: str, description: str) -> "Param[str]":
@@ -84,11 +81,11 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         preset, *options = re.split(r"\s+(?=\w+=)", labels[metric].strip())
         convention = Convention.preset(preset).replace(**dict(map(parse_option, options)))
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
-        (row,) = _averaged(lists, convention, k)
+        (row,) = _averaged(lists, convention, k).collect()
         if row["refused"]:
             # Again in this process, for the reason.
             for query in lists.collect():
-                _score(query, convention, k)
+                _score(query.asDict(), convention, k)
         if row["mean"] is None:
             raise InputError("dataset: no query has a relevant document, so there is no mean; check the grades")
         return float(row["mean"])
@@ -98,29 +95,25 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         rows = self._select(dataset, query="queryCol", item="itemCol", score="scoreCol", grade="gradeCol")
         score, grade = F.col("score").cast("double"), F.col("grade").cast("double")
         is_out = F.coalesce("out", F.lit(False)) if "out" in rows.columns else F.lit(False)
-        is_returned = score.isNotNull() & ~F.isnan(score) & ~is_out
-        item = _id(F.col("item"), rows.schema["item"].dataType)
-        lists = (
-            F.collect_list(F.when(is_returned, item)),
-            F.collect_list(F.when(is_returned, score)),
-            F.collect_list(F.when(grade.isNotNull(), item)),
-            F.collect_list(F.when(grade.isNotNull(), grade)),
-            F.array().cast("array<string>"),
+        is_returned, is_judged = score.isNotNull() & ~F.isnan(score) & ~is_out, grade.isNotNull()
+        return rows.groupBy(F.col("query").cast("string").alias("query")).agg(
+            F.collect_list(F.when(is_returned, F.col("item"))).alias("returned"),
+            F.collect_list(F.when(is_returned, score)).alias("scores"),
+            F.collect_list(F.when(is_judged, F.col("item"))).alias("judged"),
+            F.collect_list(F.when(is_judged, grade)).alias("grades"),
         )
-        named = (column.alias(name) for column, name in zip(lists, _LISTS[1:], strict=True))
-        return rows.groupBy(F.col("query").cast("string").alias("query")).agg(*named)
 
     def _listed(self, dataset: DataFrame) -> DataFrame:
         """The lists of a row per query; a row without labels is no query."""
         rows = self._select(dataset, returned="predictionCol", judged="labelCol")
-        returned, scores, kind = _documents(rows, "returned", "score")
-        judged, grades, other = _documents(rows, "judged", "relevance")
-        if isinstance(kind, NumericType) != isinstance(other, NumericType):
-            kinds = f"{kind.simpleString()} and relevant ones {other.simpleString()}"
-            raise InputError(f"dataset: documents are {kinds}, which differ; cast one")
-        out = _documents(rows, "out", "score")[0] if "out" in rows.columns else F.array().cast("array<string>")
-        lists = zip((F.lit(""), returned, scores, judged, grades, out), _LISTS, strict=True)
-        return rows.where(F.col("judged").isNotNull()).select(*(column.alias(name) for column, name in lists))
+        columns = _lists(rows, "returned", "scores", "score") | _lists(rows, "judged", "grades", "relevance")
+        columns |= {"out": F.col("out")} if "out" in rows.columns else {}
+        lists = rows.where(F.col("judged").isNotNull()).select(*(each.alias(name) for name, each in columns.items()))
+        kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
+        if isinstance(kinds[0], NumericType) != isinstance(kinds[1], NumericType):
+            named = " and relevant ones ".join(kind.simpleString() for kind in kinds)
+            raise InputError(f"dataset: documents are {named}, which differ; cast one")
+        return lists
 
     def _select(self, dataset: DataFrame, **params: str) -> DataFrame:
         params |= {"out": "excludeCol"} if self.isSet("excludeCol") else {}
@@ -131,56 +124,57 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         return dataset.select(*(F.col(quoted(name)).alias(ours) for ours, name in named.items()))
 
 
-def _averaged(lists: DataFrame, convention: Convention, k: int) -> list[Row]:
+def _lists(rows: DataFrame, column: str, numbers: str, wanted: str) -> dict[str, Column]:
+    """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
+    kind = rows.schema[column].dataType
+    if not isinstance(kind, ArrayType):
+        raise InputError(f"dataset: {column} documents are {kind.simpleString()}, not an array; for rows set queryCol")
+    if not isinstance(kind.elementType, StructType):
+        return {column: F.col(column)}
+    where, names = f"dataset: {column} documents", kind.elementType.names
+    found = resolve({}, ["doc_id", wanted], names, where, "drop or rename all but one")
+    if "doc_id" not in found:
+        raise InputError(f"{where} have no field for the document, but {', '.join(names)}")
+    fields = {column: "doc_id", numbers: wanted}
+    return {ours: F.col(f"{column}.{quoted(found[name])}") for ours, name in fields.items() if name in found}
+
+
+def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
     """The mean NDCG, and whether the convention refuses a query."""
+    names = lists.columns
 
     def ndcg(*columns: pd.Series) -> pd.Series:
-        return pd.Series([_ndcg(row, convention, k) for row in zip(*columns, strict=True)], dtype="float64")
+        rows = zip(*columns, strict=True)
+        return pd.Series([_ndcg(dict(zip(names, row, strict=True)), convention, k) for row in rows], dtype="float64")
 
     function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]  # no default kind
-    scores = lists.select(function(*_LISTS).alias("ndcg"))
+    scores = lists.select(function(*names).alias("ndcg"))
     is_refused = F.col("ndcg") == float("inf")
     mean = F.avg(F.when(~is_refused & ~F.isnan("ndcg"), F.col("ndcg")))
-    return scores.agg(mean.alias("mean"), F.max(is_refused).alias("refused")).collect()
+    return scores.agg(mean.alias("mean"), F.max(is_refused).alias("refused"))
 
 
-def _ndcg(row: Sequence[Any], convention: Convention, k: int) -> float:
-    """The NDCG of a row; NaN if it does not count, infinite if it is refused."""
+def _ndcg(lists: Mapping[str, Any], convention: Convention, k: int) -> float:
+    """The NDCG of a query; NaN if it does not count, infinite if it is refused."""
     try:
-        value = _score(row, convention, k)
+        value = _score(lists, convention, k)
     except InputError:
         return float("inf")
     return float("nan") if value is None else value
 
 
-def _score(row: Sequence[Any], convention: Convention, k: int) -> float | None:
-    query, returned, scores, judged, grades, excluded = ([] if each is None else each for each in row)
-    if len(returned) and not len(scores):
+def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | None:
+    returned, judged, out = (_ids(lists.get(name)) for name in ("returned", "judged", "out"))
+    scores, grades = lists.get("scores"), lists.get("grades")
+    if scores is None:
         convention = convention.replace(**rules.options_without_scores(convention, ["rank"]))
         scores = [None] * len(returned)
-    out, ranks = set(excluded), range(1, len(returned) + 1)
-    listed = [each for each in zip(returned, scores, ranks, strict=True) if each[0] not in out]
-    graded = zip(judged, grades if len(grades) else [1.0] * len(judged), strict=True)
-    return reference.score(query, graded, listed, convention, k).ndcg
+    excluded, ranks = set(out), range(1, len(returned) + 1)
+    listed = [each for each in zip(returned, scores, ranks, strict=True) if each[0] not in excluded]
+    graded = zip(judged, [1.0] * len(judged) if grades is None else grades, strict=True)
+    return reference.score(lists.get("query", ""), graded, listed, convention, k).ndcg
 
 
-def _documents(rows: DataFrame, column: str, number: str) -> tuple[Column, Column, DataType]:
-    """The documents of a column of lists as text, their numbers if they have any, and the type of the documents."""
-    kind, numbers = rows.schema[column].dataType, F.array().cast("array<double>")
-    if not isinstance(kind, ArrayType):
-        raise InputError(f"dataset: {column} documents are {kind.simpleString()}, not an array; for rows set queryCol")
-    element, documents = kind.elementType, F.col(column)
-    if isinstance(element, StructType):
-        where = f"dataset: {column} documents"
-        found = resolve({}, ["doc_id", number], element.names, where, "drop or rename all but one")
-        if "doc_id" not in found:
-            raise InputError(f"{where} have no field for the document, but {', '.join(element.names)}")
-        if number in found:
-            numbers = F.col(f"{column}.{quoted(found[number])}").cast("array<double>")
-        documents, element = F.col(f"{column}.{quoted(found['doc_id'])}"), element[found["doc_id"]].dataType
-    return F.transform(documents, lambda document: _id(document, element)), numbers, element
-
-
-def _id(document: Column, kind: DataType) -> Column:
-    """A document as text; whole numbers of every type alike, as MLlib's documents are doubles."""
-    return document.cast("decimal(20,0)").cast("string") if isinstance(kind, NumericType) else document.cast("string")
+def _ids(documents: Sequence[Any] | None) -> list[str]:
+    """Documents as text; MLlib's are doubles, and whole."""
+    return [] if documents is None else [str(int(each) if isinstance(each, float) else each) for each in documents]

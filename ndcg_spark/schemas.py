@@ -136,7 +136,7 @@ AGREEMENTS = _table(
 
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
-#: `line` the text of a line that is not a row.
+#: `line` the text of a line that is not a row, or that has a number which is none.
 REJECTED_ROWS = _table(
     ("dataset", _TEXT),
     ("evaluated_on", _DATE),

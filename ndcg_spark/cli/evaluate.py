@@ -125,8 +125,8 @@ def check(style: str, **arguments: Any) -> None:
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.check import check_inputs
+    from ndcg_spark.report.printed import print_check
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_check
 
     config = load_arguments(arguments)
     with shown_steps(style):
@@ -145,8 +145,8 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
     Judging tools can load the output of --format csv.
     """
+    from ndcg_spark.report.printed import print_documents
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
@@ -177,7 +177,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.config import AgreementConfig
     from ndcg_spark.job.judgments import compare_judgments
-    from ndcg_spark.report.judgments import print_judgments
+    from ndcg_spark.report.printed import print_judgments
     from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
@@ -206,7 +206,7 @@ def compare_lists(
     """
     from ndcg_spark.config import ListsConfig
     from ndcg_spark.job import compare_lists as job
-    from ndcg_spark.report.lists import print_lists
+    from ndcg_spark.report.printed import print_lists
     from ndcg_spark.report.progress import shown_steps
 
     if new is None and baseline is None:

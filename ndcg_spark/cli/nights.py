@@ -22,7 +22,7 @@ from ndcg_spark.report.console import echo
 )
 @option("--baseline-date", "YYYY-MM-DD|good", "Night to compare this one with, run by run.")
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
-@option("--measures", "MEASURE[@CUTOFF],...", "Measures to compare, e.g. ndcg@10,ndcg@all.", default="ndcg")
+@option("--measures", "MEASURE[@CUTOFF],...", "Measures to compare. [default: the headline]")
 @options.slices
 @option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too.")
 @option(
@@ -56,7 +56,8 @@ def compare(
     from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
-    measures = measures_of(arguments.pop("measures"))
+    named = arguments.pop("measures")
+    measures = {} if named is None else measures_of(named)
     names = ("alpha", "correction", "margin", "unchanged_queries")
     chosen = ComparisonOptions(measures, **{name: arguments.pop(name) for name in names})
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None

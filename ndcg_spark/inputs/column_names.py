@@ -7,64 +7,66 @@ import pyarrow as pa
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 
-#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC
-#: and Quepid; of MovieLens, RecTools, RePlay and recommenders; and the plural, for arrays.
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"),
-    "doc_id": (
-        *("doc_id", "docno", "docid", "corpus_id", "pid", "passage_id"),
+#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO,
+#: TREC, MovieLens, RecTools, RePlay and recommenders; and of Quepid, OpenSearch, UBI and RAGAS.
+_ALIASES: Mapping[str, Sequence[str]] = {
+    "query_id": ["queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"],
+    "doc_id": [
+        *("docno", "docid", "corpus_id", "pid", "passage_id"),
         *("item_id", "itemid", "item", "item_idx", "movie_id", "movieid"),
         *("doc_ids", "documents", "item_ids", "items"),
-    ),
-    "relevance": ("relevance", "rel", "label", "grade", "score", "rating"),
-    "score": ("score", "scores", "prediction", "rating"),
-    "rank": ("rank",),
-    "run": ("run", "run_id", "runid", "tag", "system", "model", "snapshot_name"),
-    "attribute": ("attribute", "attribute_name", "slice"),
-    "value": ("value", "attribute_value", "slice_value"),
-    "weight": ("weight", "weights", "query_weight", "frequency", "traffic"),
+    ],
+    "relevance": ["rel", "label", "grade", "rating", "score"],
+    "score": ["scores", "prediction", "rating"],
+    "run": ["run_id", "runid", "tag", "system", "model", "snapshot_name"],
+    "attribute": ["attribute_name", "slice"],
+    "value": ["attribute_value", "slice_value"],
+    "weight": ["weights", "query_weight", "frequency", "traffic"],
 }
-#: The names that count only where a table has none of those above, as they are also names of other things: the texts of
-#: queries in Quepid, OpenSearch and RAGAS, and positions, which are not ranks where there are scores.
-_SECOND_NAMES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query", "query_text", "user_query", "user_input"),
-    "rank": ("position", "doc_position"),
+#: The names that count only where a table has none of those above: the text of a query, which may stand beside its id,
+#: and positions, which are not ranks where there are scores.
+_SECOND: Mapping[str, Sequence[str]] = {
+    "query_id": ["query", "query_text", "user_query", "user_input"],
+    "rank": ["position", "doc_position"],
 }
-#: A name that PyTerrier gives to a number of its own, beside the name of the document.
-_INNER = {"docid": "docno"}
-#: The position of a document in Quepid, beside which a rating is a grade and no score.
-_OF_QUEPID = "doc_position"
-#: In a table with one of these columns, a score is what a run has given and no grade.
-_OF_RESULTS = ("run", "rank")
-#: The columns of Quepid's basic exports, and those by which its detailed export, which has more, is recognised.
-_BASIC_EXPORT = ["query", "docid", "rating"]
-_DETAILED_EXPORT = {"Case ID", "Query Text", "Doc ID", "Rating"}
+#: The names that are another thing beside a certain other: PyTerrier's own number of a document, Quepid's grades.
+#: Scores beside runs or ranks are no grades.
+_NOT_BESIDE: Mapping[tuple[str, str], Collection[str]] = {
+    ("doc_id", "docid"): {"docno"},
+    ("score", "rating"): {"doc_position", "query"},
+    ("relevance", "score"): {"rank", "run", *_ALIASES["run"]},
+}
 
 
 def resolve(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
 ) -> dict[str, str]:
-    """What the files call each of our columns `names`, if they have it.
+    """What a table that `has` these columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias.
 
-    A name that is `mapped` counts before our own, and that before those of other tools. `has` are the files' own
-    columns. InputError if two of them may be the same column of ours; `advice` is what to do then, by default how the
-    command line maps names.
+    InputError if two columns may be the same one of ours; `advice` is what to do then, by default how the command line
+    maps names.
     """
-    columns = list(dict.fromkeys(has))
-    wanted = list(names)
+    columns, wanted = [*dict.fromkeys(has)], [*names]
+    plain = {column: _plain(column) for column in columns}
     found = dict(mapped)
     for name in wanted:
         if name in mapped or name in columns:
             found.setdefault(name, name)
             continue
-        named = _called(name, columns) or _called_second(name, columns, {*wanted, *mapped}, mapped)
-        candidates = [column for column in named if column not in mapped.values()]
-        if len(candidates) > 1:
-            both = " and ".join(candidates)
-            what_to_do = advice or f"say which, --column {name}={candidates[0]}"
-            raise InputError(f"{where}: {len(candidates)} columns may be the {name}, {both}; {what_to_do}")
-        if candidates and not (name == "relevance" and _is_of_results(candidates[0], columns)):
-            found[name] = candidates[0]
+        beside = {
+            alias for (ours, alias), others in _NOT_BESIDE.items() if ours == name and {*plain.values()} & {*others}
+        }
+        tiers: list[Sequence[str]] = [(name, *_ALIASES.get(name, ()))]
+        # The text of a query names it only where documents are listed.
+        if (name != "query_id" or "doc_id" in {*wanted, *mapped}) and (name != "rank" or "score" not in found):
+            tiers.append(_SECOND.get(name, ()))
+        free = [column for column in columns if plain[column] not in beside and column not in mapped.values()]
+        named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
+        if len(named) > 1:
+            what_to_do = advice or f"say which, --column {name}={named[0]}"
+            raise InputError(f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; {what_to_do}")
+        if named:
+            found[name] = named[0]
     return found
 
 
@@ -75,27 +77,15 @@ def of_attributes(
 
     It has the columns attribute and value, under any name, only where it has both.
     """
-    columns = list(has)
-    pair = {name: _called(name, columns) for name in ("attribute", "value")}
-    is_long = all(len(found) == 1 or name in columns for name, found in pair.items())
-    names = ["dataset", "query_id", *(pair if is_long or set(pair) & {*mapped} else ())]
-    return resolve(mapped, names, columns, where, advice)
+    columns = [*has]
+    pair = ("attribute", "value")
+    is_long = all(any(is_known(name, column) for column in columns) for name in pair) or {*pair} & {*mapped}
+    return resolve(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where, advice)
 
 
 def is_known(name: str, column: str) -> bool:
     """Whether a column of this name may be our column `name`."""
-    return column == name or bool(_called(name, [column])) or _plain(column) in _SECOND_NAMES.get(name, ())
-
-
-def is_of_quepid(columns: Iterable[str]) -> bool:
-    """Whether these are the columns of a Quepid export that has rows for missing values.
-
-    In judgments, a row without a rating is an unrated document, or a query without ratings; in results, a row
-    without a document is a query that found nothing. Neither is an error. `columns` are all of the file, in their
-    order and as they are written.
-    """
-    names = list(columns)
-    return names == _BASIC_EXPORT or set(names) >= _DETAILED_EXPORT
+    return column == name or _plain(column) in (name, *_ALIASES.get(name, ()), *_SECOND.get(name, ()))
 
 
 def names_in(
@@ -109,7 +99,7 @@ def names_in(
     from ndcg_spark.casting import missing_columns, named_by_user
 
     known = ", ".join(named_by_user(has))
-    absent = [f"{name} = {source!r}" for name, source in config.columns.items() if source not in has]
+    absent = [f"{name} = {source!r}" for name, source in config.columns.items() if columns.get(name, source) not in has]
     if absent:
         raise InputError(
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
@@ -143,26 +133,3 @@ def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) ->
 
 def _plain(column: str) -> str:
     return column.lower().replace("-", "_").replace(" ", "_")
-
-
-def _called(name: str, columns: list[str]) -> list[str]:
-    plain = {column: _plain(column) for column in columns}
-    named = [column for column in columns if plain[column] in _NAMES.get(name, ())]
-    if name == "score" and (_OF_QUEPID in plain.values() or columns == _BASIC_EXPORT):
-        named = [column for column in named if plain[column] != "rating"]
-    return [column for column in named if _INNER.get(plain[column]) not in plain.values()]
-
-
-def _called_second(name: str, columns: list[str], wanted: Collection[str], mapped: Collection[str]) -> list[str]:
-    """The columns that may be ours if there is no better name; `wanted` are ours that the table may have or maps.
-
-    The text of a query names it only where documents are listed: in other tables it may describe a query with an id.
-    """
-    has_scores = "score" in mapped or "score" in columns or bool(_called("score", columns))
-    if (name == "query_id" and "doc_id" not in wanted) or (name == "rank" and has_scores):
-        return []
-    return [column for column in columns if _plain(column) in _SECOND_NAMES.get(name, ())]
-
-
-def _is_of_results(column: str, columns: list[str]) -> bool:
-    return column.lower() == "score" and any(_called(name, columns) for name in _OF_RESULTS)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.classic import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_of_quepid, of_attributes, resolve
+from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.engine_files import union_all
 from ndcg_spark.inputs.lists import explode, unpack
 from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs, none_of
@@ -77,8 +77,6 @@ def frame(
             f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
         )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
-    if is_of_quepid(has):
-        named = named.where(F.col("relevance" if "relevance" in wanted else "doc_id").isNotNull())
     return explode(named, "rank" in wanted, where)
 
 

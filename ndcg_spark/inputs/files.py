@@ -398,9 +398,4 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         raise InputError(
             f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
         )
-    for names, path in keys.items():
-        # Here, because files are also looked for where there is no engine.
-        from ndcg_spark.casting import refuse_alike
-
-        refuse_alike(names, f"{where}: the folders of {path}")
     return kind

@@ -1,6 +1,8 @@
 """The schema's columns of an engine's table, one row per document; arrays of documents are exploded."""
 
+import operator
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -66,31 +68,26 @@ def explode(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     kinds = dict(table.dtypes)
     if not kinds.get("doc_id", "").startswith("array<"):
         return table
-    beside = [name for name in _OF_DOCUMENTS if kinds.get(name, "").startswith("array<")]
-    lists = ["doc_id", *beside]
-    single = [name for name in ("score", "rank") if name in kinds and name not in beside]
+    lists = [name for name in ("doc_id", *_OF_DOCUMENTS) if kinds.get(name, "").startswith("array<")]
+    single = [name for name in ("score", "rank") if name in kinds and name not in lists]
     if single:
         raise InputError(
             f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"
         )
-    unequal = F.lit(False)
-    for name in beside:
-        # Arrays that are absent have the size -1 on some engines and none on others.
-        unequal |= F.coalesce(F.size("doc_id"), F.lit(-1)) != F.coalesce(F.size(name), F.lit(-1))
+    # Arrays that are absent have the size -1 on some engines and none on others.
+    sizes = {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
+    is_unequal = reduce(operator.or_, (sizes["doc_id"] != size for size in sizes.values()))
     # A document that is null, with null beside it, is what stands for a row without a list.
-    element = [name.removeprefix("array<").removesuffix(">") for name in (kinds[name] for name in lists)]
-    nothing = F.array(
-        F.struct(*(F.lit(None).cast(kind).alias(name) for name, kind in zip(lists, element, strict=True)))
+    nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
+    rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
+    query = F.coalesce(F.col("query_id").cast("string"), F.lit("null")) if "query_id" in kinds else F.lit("none")
+    shown = (F.concat(F.lit(f" {name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
+    line = F.concat(F.lit("query_id="), query, F.lit(","), *shown)
+    flagged = table.withColumns(
+        {FAULT: F.when(is_unequal, F.lit("lists_of_unequal_length")), LINE: F.when(is_unequal, line)}
     )
-    flagged = table.withColumn(FAULT, F.when(unequal, F.lit("lists_of_unequal_length")))
-    rows = F.when(F.col(FAULT).isNotNull() | F.col("doc_id").isNull(), nothing).otherwise(F.arrays_zip(*lists))
     others = [name for name in table.columns if name not in lists]
-    sizes = [F.concat(F.lit(f" {name}: "), F.coalesce(F.size(name), F.lit(0))) for name in lists]
-    shown = F.concat(
-        F.lit("query_id="), F.coalesce(F.col("query_id").cast("string"), F.lit("null")), F.lit(","), *sizes
-    )
-    line = F.when(F.col(FAULT).isNotNull(), shown if "query_id" in table.columns else F.lit("lists"))
-    exploded = flagged.withColumn(LINE, line).select(*others, FAULT, LINE, F.posexplode(rows).alias("position", "row"))
+    exploded = flagged.select(*others, FAULT, LINE, F.posexplode(rows).alias("position", "row"))
     values = [F.col("row").getField(name).alias(name) for name in lists]
     rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
     return exploded.select(*others, *values, *rank, FAULT, LINE)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known
-from ndcg_spark.inputs.strict_json import is_text
+from ndcg_spark.inputs.json_text import is_text
 
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -236,7 +236,7 @@ def _id_of(value: Any, where: str) -> str | None:
         return None
     if isinstance(value, str):
         text = str.__str__(value)
-        if text.isascii() or is_text([text]):
+        if text.isascii() or is_text(text):
             return text
         raise InputError(f"{where}: {value!r} has half of a surrogate pair, which is not a character; correct the id")
     if isinstance(value, int | np.integer) and not isinstance(value, bool):

@@ -1,8 +1,5 @@
 """Attributes and weights of queries from storage, read in this process."""
 
-from collections.abc import Sequence
-from pathlib import PurePosixPath
-
 import pyarrow as pa
 from pyarrow import csv, fs, json
 from pyarrow import dataset as ds
@@ -10,32 +7,39 @@ from pyarrow import dataset as ds
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.storage import storage
+from ndcg_spark.inputs.files import TABLES, TableLogError, files_of, format_of
+from ndcg_spark.inputs.storage import NoStorageError
 from ndcg_spark.text import masked
 
-_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
-_ENDINGS |= {".parquet": "parquet", ".orc": "orc"}
 
-
-def is_read_here(config: TableConfig) -> bool:
-    """Whether these are plain files; an engine reads tables with a log, tables of a catalog, and globs."""
-    engines = any(path.startswith(("table:", "delta:", "iceberg:")) or {*"*?["} & {*path} for path in config.path)
-    return not engines and config.format in (None, *_ENDINGS.values())
-
-
-def read_query_table(config: TableConfig, where: str) -> pa.Table:
+def read_query_table(config: TableConfig, where: str) -> pa.Table | None:
     """The rows of the files, all columns under our names or their own; of text files, every value is text.
+
+    None for what an engine reads: tables with a log, tables of a catalog, and what this process cannot open.
 
     Raises
     ------
     InputError
         A file is missing or damaged, or has an unknown format.
     """
-    tables = [
-        _read(system, path, config.format or _format(path, where), where)
-        for given in config.path
-        for system, path in _files(given, where)
-    ]
+    if config.format in TABLES or any(path.startswith("table:") for path in config.path):
+        return None
+    try:
+        files = [file for path in config.path for file in files_of(path, where)]
+    except (TableLogError, NoStorageError):
+        return None
+    kind = format_of(files, config.format, where)
+    if kind == "trec":
+        raise InputError(
+            f"{where}: {files[0].path} has no ending of a format; it is one of .csv, .tsv, .jsonl, .parquet, .orc"
+        )
+    tables = []
+    for file in files:
+        rows = _read(*file.location(where), kind, where)
+        for key, value in file.partition:
+            if key not in rows.column_names:
+                rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
+        tables.append(rows)
     table = pa.concat_tables(tables, promote_options="permissive")
     has = table.column_names
     if {"attribute", "value"} & {*config.names}:
@@ -49,27 +53,6 @@ def read_query_table(config: TableConfig, where: str) -> pa.Table:
         )
     names = {theirs: name for name, theirs in ours.items()}
     return table.rename_columns([names.get(name, name) for name in has])
-
-
-def _files(path: str, where: str) -> Sequence[tuple[fs.FileSystem, str]]:
-    """The files at a path: itself, or all files of a folder that are not hidden."""
-    system, place = storage(path, where)
-    info = system.get_file_info(place)
-    if info.type == fs.FileType.Directory:
-        found = (each.path for each in system.get_file_info(fs.FileSelector(place, recursive=True)) if each.is_file)
-        files = sorted(each for each in found if not PurePosixPath(each).name.startswith((".", "_")))
-    else:
-        files = [place] if info.is_file else []
-    if not files:
-        raise InputError(f"{where}: no file at {masked(path)}; check the path")
-    return [(system, file) for file in files]
-
-
-def _format(path: str, where: str) -> str:
-    suffix = PurePosixPath(path.lower().removesuffix(".gz")).suffix
-    if suffix not in _ENDINGS:
-        raise InputError(f"{where}: {masked(path)} has no ending of a format; it is one of {', '.join(_ENDINGS)}")
-    return _ENDINGS[suffix]
 
 
 def _read(system: fs.FileSystem, path: str, form: str, where: str) -> pa.Table:

@@ -19,10 +19,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, run_names, stored
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
 from ndcg_spark.inputs.lists import rows_of
-from ndcg_spark.inputs.recognise import of_text
 from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
 from ndcg_spark.inputs.run_names import Runs
-from ndcg_spark.inputs.shapes import TableContext
+from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
@@ -180,6 +179,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
     kind = format_of(files, config.format, name)
+    refuse_alike(folders, f"{name}: the folders of {files[0].path}")
     footers = stored.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))

@@ -1,17 +1,46 @@
-"""How the files of one table are to be read."""
+"""How the text files of a table are to be read: by their format, the number of fields in a line, and their names."""
 
-import dataclasses
+import csv
+import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
-from ndcg_spark.inputs import trec_layouts
-from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.inputs.trec_layouts import Layout
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.column_names import is_known, resolve
+from ndcg_spark.inputs.delimited import Delimited, Reader
+from ndcg_spark.inputs.files import File, of_each
+from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
-_LINES = 200
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
+#: By table and number of fields in a line without a header, the numbers of those that have our columns.
+_FIELDS: Mapping[str, Mapping[int, Mapping[str, str]]] = {
+    "judgments": {
+        4: {"query_id": "1", "doc_id": "3", "relevance": "4"},
+        3: {"query_id": "1", "doc_id": "2", "relevance": "3"},
+        2: {"query_id": "1", "doc_id": "2"},
+    },
+    "results": {
+        6: {"query_id": "1", "doc_id": "3", "rank": "4", "score": "5", "run": "6"},
+        5: {"query_id": "1", "doc_id": "3"},
+        4: {"query_id": "1", "doc_id": "2"},
+        3: {"query_id": "1", "doc_id": "2"},
+    },
+    "exclude": {2: {"query_id": "1", "doc_id": "2"}},
+}
+#: From here on, a whole number is a time in seconds: March 1973.
+_SECONDS = 10**8
+_LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
+_KEY = r'\s*"(?:[^"\\]|\\.)*+"\s*:\s*'
+#: The beginning of one object of all queries, and of one with runs around them; empty objects may come first.
+_OBJECT = rf"\s*\{{(?:{_KEY}\{{\s*\}}\s*,)*{_KEY}\{{"
+_RUNS = rf"{_OBJECT}(?:{_KEY}\{{\s*\}}\s*,)*{_KEY}\{{"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Shape:
     """How the files of one table are to be read."""
 
@@ -19,36 +48,41 @@ class Shape:
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
     columns: Mapping[str, str]
-    #: Where the fields of a line of text without header are, or which key of one JSON object is what; else None.
-    layout: Layout | None = None
     #: Our columns that the files or their folders have, as far as first lines or footers show.
     has: frozenset[str] = frozenset()
-    #: The names of the fields in the files themselves, in their order.
+    #: The names of the fields in the files themselves, in their order; where they have none, ours, or their numbers.
     fields: tuple[str, ...] = ()
-    #: How deep the objects of JSON are nested: 2 for {query: {document: value}}, 3 with the runs around them.
-    depth: int = 0
-    #: The line that all files of CSV and TSV begin with.
-    header: str = ""
+    has_header: bool = False
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
-    #: Whether the files are exports of Quepid, which have rows for what is not rated, or was not found.
-    is_of_quepid: bool = False
 
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
-        sentences = []
-        if self.layout and self.layout.words not in (trec_layouts.QRELS.words, trec_layouts.RUN.words):
-            what = "one JSON object" if self.kind == "json" else "lines without a header"
-            sentences.append(f"{what}, read as: {self.layout.words}")
+        if self.kind in ("trec", "json") and self.fields[1:] not in (("2", "doc_id", "relevance"), _RUN[1:]):
+            return [f"{'one object' if self.kind == 'json' else 'lines'} read as {' '.join(self.fields)}"]
         renamed = [
             f"{n} is {c}" for n, c in self.columns.items() if c != n and n not in config.columns and n in self.has
         ]
-        if renamed:
-            sentences.append(", ".join(renamed))
-        return sentences
+        return [", ".join(renamed)] if renamed else []
+
+    def reader(self, names: Sequence[str]) -> Reader:
+        """What reads those of our columns `names` that the files have."""
+        called = {ours: self.columns.get(ours, ours) for ours in names}
+        present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
+        if self.kind == "json":
+            return JsonObject(sorted(present, key=lambda name: self.fields.index(present[name])))
+        if self.kind == "jsonl":
+            absent = [theirs for ours, theirs in called.items() if ours not in present]
+            is_ranked = self.has_lists and "rank" in names and "rank" not in present
+            return JsonLines(present, absent, self.has_lists, is_ranked)
+        is_open = self.fields[3:] == _RUN[3:]
+        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header, is_open)
 
 
-@dataclasses.dataclass(frozen=True)
+_RUN = ("query_id", "2", "doc_id", "rank", "score", "run")
+
+
+@dataclass(frozen=True)
 class TableContext:
     """What is known of a table whose shape is to be recognised."""
 
@@ -73,10 +107,136 @@ class TableContext:
     @property
     def numbers_of_fields(self) -> dict[str, str]:
         """The columns that are mapped, if they are mapped to numbers of fields."""
-        numbers = all(field.isascii() and field.isdecimal() for field in self.config.columns.values())
-        return dict(self.config.columns) if numbers else {}
+        is_numbered = all(field.isascii() and field.isdecimal() for field in self.config.columns.values())
+        return dict(self.config.columns) if is_numbered else {}
+
+    def numbered(self, kind: str, fields: int, default: Mapping[str, str]) -> Shape:
+        """The shape of files whose fields have no names: which of them, from 1, is which column of ours."""
+        mapped = self.config.columns
+        columns = {name: field for name, field in default.items() if field not in mapped.values()} | dict(mapped)
+        ours = {field: name for name, field in columns.items()}
+        names = tuple(ours.get(f"{at}", f"{at}") for at in range(1, fields + 1))
+        has = {*names, *self.folders}
+        return Shape(kind, {name: name for name in columns if name in names}, frozenset(has), names)
 
 
-def whole_lines(text: str) -> list[str]:
-    """The first lines of a file's head that are not blank."""
-    return [line for line in (line.strip("\ufeff \t\r\f") for line in text.split("\n")) if line][:_LINES]
+def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
+    """The shape of text of the format `kind`, by the first lines of the first file.
+
+    InputError if headers differ, two columns may be the same one of ours, or something must be named.
+    """
+    first, *others = [file for file in files if file.size] or list(files[:1])
+    text = first.head(table.name)
+    table = replace(table, place=f"{table.name}: {first.path}")
+    if kind in ("jsonl", "json"):
+        return _of_json(text, kind, table)
+    lines = _whole_lines(text)
+    if kind in _SEPARATORS and not table.numbers_of_fields:
+        # TSV without a header is common.
+        is_certain = kind == "csv" or table.config.format or table.name not in _FIELDS
+        if is_certain or any(is_known(name, field) for name in table.names for field in (lines or [""])[0].split("\t")):
+            return _with_header(kind, first, others, table)
+        kind = "trec"
+    if table.name not in _FIELDS:
+        raise InputError(
+            f"{table.place} has no ending of a format; end it in .csv, .tsv, .jsonl, .parquet or .orc, with "
+            "the names of the columns in it"
+        )
+    return _without_header(lines, kind, table)
+
+
+def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
+    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[:1])
+    for file, other in zip(others, further, strict=True):
+        if other != header:
+            raise InputError(
+                f"{table.name}: files with different headers, {first.path} has {header[0]!r}, {file.path} has "
+                f"{other[0]!r}; write them alike"
+            )
+    try:
+        names = next(csv.reader(header, delimiter=_SEPARATORS[kind], strict=True), [])
+    except csv.Error as error:
+        raise InputError(f"{table.place}, {header[0][:200]!r} is not a header, {error}; write it again") from error
+    refuse_alike(names, table.place)
+    return replace(table.shape(kind, names), has_header=True)
+
+
+def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
+    """The shape of lines with as many fields as most of the first ones have."""
+    rows = [line.split(_SEPARATORS.get(kind)) for line in lines]
+    usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
+    # More fields than a run has belong to its name.
+    counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)
+    fields = max(counts, key=lambda number: (counts[number], number == usual), default=usual)
+    rows = [row for row in rows if len(row) == fields]
+    default = dict(_FIELDS[table.name].get(fields, {}))
+    numbers = table.numbers_of_fields
+    if table.name == "results" and fields == 3 and not numbers and _count_up([(row[0], row[2]) for row in rows]):
+        default["rank"] = "3"
+    shape = table.numbered(kind, fields, default)
+    needed = {"query_id", "doc_id", *(["relevance"] if "relevance" in table.names else [])}
+    seen = f"{table.place}: {fields} fields in a line, e.g. {lines[0][:200] if lines else ''!r}"
+    if table.name == "results" and default and not {"rank", "score"} & {*shape.has, *numbers}:
+        both = "" if fields == 3 else f" --column results.score={fields}, with ranks --column results.rank={fields - 1}"
+        one = " --column results.rank=3 or --column results.score=3"
+        raise InputError(f"{seen}, of which one may be a rank or a score; say which,{both or one}")
+    if table.name == "judgments" and fields == 4 and not numbers and rows and all(map(_is_timed, rows)):
+        times = "--column judgments.query_id=1 --column judgments.doc_id=2 --column judgments.relevance=3"
+        raise InputError(f"{seen}, of which the last is a time; number the others, {times}")
+    if table.name == "judgments" and fields == 2 and "relevance" in needed:
+        raise InputError(f"{seen}, and no grade; if they are a query and a document, give all one grade, --relevance 1")
+    is_json = any(line.startswith(("{", "[")) for line in lines[:1])
+    if (needed - shape.has or is_json) and not numbers:
+        raise InputError(
+            f"{seen}; number them, --column {table.name}.query_id=1 and so on, or name another format, "
+            "--input-format csv, tsv, jsonl or json"
+        )
+    return shape
+
+
+def _of_json(text: str, kind: str, table: TableContext) -> Shape:
+    lines = _whole_lines(text)
+    objects = [row for row in map(_object_in, lines) if row]
+    keys = [*dict.fromkeys(key for row in objects for key in row)]
+    is_named = any(is_known(name, key) for name in table.names for key in keys)
+    if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
+        names = ["query_id", "doc_id", "relevance" if "relevance" in table.names else "score"]
+        names = ["run", *names] if "run" in table.names and re.match(_RUNS, text) else names
+        return table.numbered("json", len(names), {name: f"{at}" for at, name in enumerate(names, 1)})
+    shape = table.shape("jsonl", keys)
+    if not shape.has - {*table.folders}:
+        expected = ", ".join(table.config.columns.get(name, name) for name in table.names if name != "dataset")
+        raise InputError(
+            f"{table.place} begins with {lines[0][:200] if lines else ''!r}, which is not JSON lines; write one "
+            f"object a line, with the keys {expected}, or {{query: {{document: number}}}}"
+        )
+    documents = shape.columns.get("doc_id", "doc_id")
+    rows = (row[documents] for row in objects if row.get(documents) is not None)
+    return replace(shape, has_lists=isinstance(next(rows, None), list))
+
+
+def _count_up(rows: Sequence[tuple[str, str]]) -> bool:
+    """Whether the lines of each query are numbered 1, 2, 3, one after the other."""
+    last: Counter[str] = Counter()
+    for query, rank in rows:
+        last[query] += 1
+        if rank != f"{last[query]}":
+            return False
+    return bool(rows)
+
+
+def _is_timed(row: Sequence[str]) -> bool:
+    return row[3].isascii() and row[3].isdecimal() and int(row[3]) >= _SECONDS
+
+
+def _whole_lines(text: str) -> list[str]:
+    """The first lines that are not blank."""
+    return [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
+
+
+def _object_in(line: str) -> dict[str, object] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None

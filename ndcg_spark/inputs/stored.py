@@ -13,6 +13,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
+from ndcg_spark.inputs.delimited import NUMBERS, constant
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
 from ndcg_spark.inputs.lists import rows_of
@@ -20,8 +21,7 @@ from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local
-from ndcg_spark.inputs.values import constant
-from ndcg_spark.schemas import FAULT, WRITTEN
+from ndcg_spark.schemas import FAULT
 
 
 class Footer(NamedTuple):
@@ -211,7 +211,7 @@ def with_folders(table: pa.Table, columns: Mapping[str, str], file: File, where:
     folders = dict(file.partition)
     for ours, theirs in columns.items():
         value, at, column = folders[theirs], table.column_names.index(ours), table.column(ours)
-        given, kind = constant(value, column.type, len(table)), column.type if ours in WRITTEN else pa.string()
+        given, kind = constant(value, column.type, len(table)), column.type if ours in NUMBERS else pa.string()
         own = column.cast(kind)
         other = own.filter(compute.not_equal(own, given.cast(kind)))
         if len(other):
@@ -237,7 +237,7 @@ def refuse_others(
             value, stored = dict(file.partition)[theirs], of_file[file.path].get(theirs)
             if value is None or stored is None or not file.found:
                 continue
-            is_number = ours in WRITTEN
+            is_number = ours in NUMBERS
             plain = pa.float64() if is_number else pa.string()
             own = compute.field(theirs) if stored == plain else compute.field(theirs).cast(plain)
             system, place = file.found

@@ -47,13 +47,11 @@ def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine:
 def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: str, remote: str | None) -> Tables:
     """The tables; an engine starts only for those that this process cannot read."""
     # Here, because commands without such tables need no reader.
-    from ndcg_spark.inputs.query_tables import is_read_here, read_query_table
+    from ndcg_spark.inputs.query_tables import read_query_table
 
     configs = {"query_attributes": attributes, "query_weights": weights}
-    tables = {
-        name: read_query_table(config, name) for name, config in configs.items() if config and is_read_here(config)
-    }
-    others = {name: config for name, config in configs.items() if config and name not in tables}
+    tables = {name: config and read_query_table(config, name) for name, config in configs.items()}
+    others = {name: config for name, config in configs.items() if config and tables[name] is None}
     if others:
         from ndcg_spark.engine import open_engine
         from ndcg_spark.inputs.read import read_attributes, read_weights
@@ -64,7 +62,7 @@ def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: s
             for name, config in others.items():
                 read = read_attributes if name == "query_attributes" else read_weights
                 tables[name] = read(opened, config.path, config).toArrow()
-    return _checked(tables.get("query_attributes"), tables.get("query_weights"))
+    return _checked(tables["query_attributes"], tables["query_weights"])
 
 
 def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:

@@ -10,6 +10,8 @@ from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.config_values import GOOD
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
+from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
@@ -77,7 +79,7 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
     tonight = select_nights(nights, request.output, date, request.dataset)
     baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
     _refuse_unknown_runs(request, tonight, baselines)
-    measures = _evaluated_measures(request.options.measures, tonight)
+    measures = _evaluated_measures(request.options.measures or _headline(tonight[0]), tonight)
     request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
     every = [*tonight, *baselines.values()]
     with unreplaced(every):
@@ -149,6 +151,13 @@ def _refuse_unknown_runs(request: ComparisonRequest, tonight: Sequence[Night], b
         for run in runs:
             if run not in known:
                 raise unknown_name(option, "run", run, known)
+
+
+def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
+    """The measure and the cutoff that people look at first."""
+    cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
+    measure, cutoff = measure_set_in(night.record.get("configuration") or {}).headline(cutoffs)
+    return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}
 
 
 def _evaluated_measures(

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import committed, read_again_if_replaced
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.read import Where, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.tables.sorting import DECIMALS
 from ndcg_spark.text import unknown_name
@@ -29,14 +29,12 @@ def unjudged_documents(
         nights = select_nights(committed(output), output, date, dataset)
         if not any(night.kept_rows("ranked_documents") for night in nights):
             raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
-        columns = ["dataset", "run", "query_id", "doc_id", "rank", "relevance", "discount"]
-        rows = read_rows(nights, "ranked_documents", columns)
-        rows = rows.filter(pc.is_valid(rows["run"]))
-        runs = rows["run"].unique().to_pylist()
+        columns = ["dataset", "run", "query_id", "doc_id", "rank", "discount"]
+        runs = {row["run"] for of_night in read_dataset_scores(nights) for row in of_night}
         if run is not None and run not in runs:
             raise unknown_name("run", "run", run, runs)
-        unjudged = pc.is_null(rows["relevance"])
-        rows = rows.filter(unjudged if run is None else pc.and_(unjudged, pc.equal(rows["run"], run)))
+        where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
+        rows = read_rows(nights, "ranked_documents", columns, where)
         found = rows.group_by(["dataset", "query_id", "doc_id"]).aggregate(
             [("run", "count"), ("rank", "min"), ("discount", "sum")]
         )

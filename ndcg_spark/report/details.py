@@ -1,6 +1,6 @@
 """The folded parts of a page: queries, runs and measures, slices, checks of the gate, judgments, origins."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -10,9 +10,9 @@ from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night_data import NightData, QueryScore
 from ndcg_spark.report.words import command
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables import verdicts
-from ndcg_spark.tables.comparison_notes import in_words
-from ndcg_spark.tables.comparisons import interval, p_value, won_tied_lost
+from ndcg_spark.tables.comparisons import compared_columns
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, signed, text_table
 from ndcg_spark.text import message
 
@@ -61,55 +61,32 @@ def _queries(data: NightData, labels: Labels) -> TextTable:
     return text_table(columns, shown, notes, sentences=[sentence])
 
 
-def _compared(heading: str = "") -> list[TextColumn]:
-    """The columns of a comparison."""
-
-    def tested(cell: Callable[[Row], str]) -> Callable[[Row], str]:
-        return lambda row: "" if "unchanged" in row["flags"] else cell(row)
-
-    return [
-        *(number(heading or "mean", "mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
-        number("95 % interval", tested(interval), str),
-        number("p", lambda row: None if "unchanged" in row["flags"] else row["p_decides"], p_value),
-        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
-    ]
-
-
 def _runs(data: NightData) -> TextTable:
     """A row per run: how it compares, its other measures, and what its scores are a mean of."""
-    cutoff = data.place[1]
+    column, cutoff = data.place
+    untested: dict[str, Any] = {**dict.fromkeys(COMPARISONS.names), "flags": []}
+    own = [{**untested, "run": run, "mean": data.scores[run, cutoff][column]} for run in data.runs]
+    rows = [data.compared.get(row["run"], row) for row in own]
 
-    def compared(column: TextColumn) -> TextColumn:
-        def cell(run: str) -> Any:
-            row = data.compared.get(run)
-            if row is None:
-                is_baseline = column.heading == "conclusion" and data.baseline and run == data.baseline.run
-                return "baseline" if is_baseline else ""
-            return column.cell(row)
+    def score(measure: str, at: int | None) -> TextColumn:
+        heading = next((key for key, known in MEASURES.items() if known.column == measure), measure)
+        return number(f"{heading}@{format_cutoff(at)}", lambda row: data.scores.get((row["run"], at), {}).get(measure))
 
-        return TextColumn(column.heading, cell, str, column.is_number)
-
-    def score(column: str, at: int | None) -> TextColumn:
-        measure = next((key for key, measure in MEASURES.items() if measure.column == column), column)
-        return number(f"{measure}@{format_cutoff(at)}", lambda run: data.scores.get((run, at), {}).get(column))
-
-    own = [row for (run, _), row in data.scores.items() if run == data.run]
-    columns = ["ndcg", *(measure.column for measure in MEASURES.values() if measure.column != "ndcg")]
-    places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
-    others = [place for place in dict.fromkeys(places) if place != data.place][:_MEASURES]
-    shown = [name("run", lambda run: run)]
-    if data.compared:
-        shown += [compared(column) for column in _compared(data.measure)]
-    else:
-        shown.append(score(*data.place))
-    shown += [score(*place) for place in others]
-    counts = [number("queries", lambda run: data.scores[run, cutoff]["queries"], counted)]
-    counts.append(number("judged rate", lambda run: data.scores[run, cutoff]["judged_rate"]))
-    return text_table([*shown, *counts], data.runs)
+    there = [row for (run, _), row in data.scores.items() if run == data.run]
+    columns = dict.fromkeys(["ndcg", *(measure.column for measure in MEASURES.values())])
+    places = [(name_, row["cutoff"]) for name_ in columns for row in there if row.get(name_) is not None]
+    others = [score(*place) for place in places if place != data.place][:_MEASURES]
+    compared = compared_columns(data.measure, "p_decides") if data.compared else [number(data.measure, "mean")]
+    counts = [number("queries", lambda row: data.scores[row["run"], cutoff]["queries"], counted)]
+    counts.append(number("judged rate", lambda row: data.scores[row["run"], cutoff]["judged_rate"]))
+    return text_table([name("run"), *compared, *others, *counts], rows)
 
 
 def _measures(data: NightData) -> TextTable:
-    columns = [name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"), *_compared()]
+    columns = [
+        name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"),
+        *compared_columns(p="p_decides"),
+    ]
     title = f"{data.run[:200]} by every measure"
     return text_table([*columns, number("queries", form=counted)], data.measures, title=title)
 
@@ -121,7 +98,7 @@ def _slices(data: NightData) -> TextTable:
         return shares.get((row["attribute"], row["value"]))
 
     columns = [name("slice", lambda row: f"{row['attribute']} = {row['value']}"), number("queries", form=counted)]
-    columns += _compared()
+    columns += compared_columns(p="p_decides")
     if shares:
         columns.append(number("share of the change", share, lambda value: "" if value is None else f"{value:.0%}"))
     notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []

@@ -37,6 +37,8 @@ _EXPLAINED = 1_000
 #: What a trend shows, and the cutoff that people look at if nobody says which.
 _NIGHTS, _USUAL_CUTOFF = 28, 10
 _TIE = 1e-9
+#: Of more kept documents nobody counts which judged ones are missing.
+_COUNTED = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +151,18 @@ class NightData:
         return self.scores[self.run, self.place[1]]
 
     @property
+    def same_results(self) -> str | None:
+        """The date of the last night, or that of the baseline, if its results are identical."""
+        nights = self.baseline.nights if self.baseline else ()
+        own = self.night.row["results_fingerprint"]
+        found = next(
+            (each.evaluated_on for each in nights[-1:] if own is not None and own == each.row["results_fingerprint"]),
+            None,
+        )
+        of_gate: str | None = (self.verdict or {}).get("same_results")
+        return of_gate or found
+
+    @property
     def kept_depth(self) -> Cutoff:
         """The rank down to which documents are kept; None if they are not."""
         return max((cutoff or 0 for _, cutoff in self.scores), default=None) if self.has_documents else None
@@ -229,23 +243,16 @@ class _Comparison:
         self._sides: dict[Place, Sides] = {}
         if baseline.dates and not baseline.nights:
             self.warnings.append(
-                f"The {baseline.label} is not kept as it was: the numbers are those of the gate, without queries."
+                f"The {baseline.label} is not kept as it was, so that the numbers of the gate cannot be repeated."
             )
 
     def rows(self, place: Place) -> list[dict[str, Any]]:
-        """Rows of COMPARISONS of every run and its slices; where the gate compared, its own."""
+        """Rows of COMPARISONS of every run and its slices, with the gate's own numbers where it decided."""
         rows = self._rows(place, None, self._attributes)
         if self._baseline.name is None:
             return rows
         key = ("run", "attribute", "value")
         found: dict[tuple[Any, ...], dict[str, Any]] = {tuple(row[name] for name in key): row for row in rows}
-        for row in NightRows(self._night).comparisons():
-            dates = [] if row["baseline_night"] is None else [row["baseline_night"].isoformat()]
-            named = row["baseline"] == self._baseline.of(row["run"])
-            count = row["baseline_nights"] or len(self._baseline.dates)
-            is_of = named and (dates, count) == (list(self._baseline.dates[-1:]), len(self._baseline.dates))
-            if (row["measure"], row["cutoff"]) == place and is_of and row["weight_effective_n"] is None:
-                found[tuple(row[name] for name in key)] = row
         for result in (self._night.record["verdict"] or {}).get("results", ()):
             attribute, _, value = (result["slice"] or "").partition("=")
             decided_row = found.get((result["run"], attribute or None, value or None))
@@ -458,14 +465,10 @@ def _judged_before(baseline: Baseline | None, run: str, cutoff: Cutoff) -> float
 
 def _never_returned(night: Night) -> tuple[int, int] | None:
     """How many judged documents with a gain no run returned within the kept depth, and of how many."""
-    if not night.kept_rows("ranked_documents"):
+    if not 0 < night.kept_rows("ranked_documents") <= _COUNTED:
         return None
-    ideal = read_rows([night], "ranked_documents", ["query_id", "doc_id"], {"run": [None]})
-    if not ideal.num_rows:
-        return None
-    columns = ["run", "query_id", "doc_id", "gain"]
-    rows = read_rows([night], "ranked_documents", columns)
+    rows = read_rows([night], "ranked_documents", ["run", "query_id", "doc_id", "gain"])
     returned = rows.filter(pc.is_valid(rows["run"])).group_by(["query_id", "doc_id"]).aggregate([])
     good = rows.filter(pc.and_(pc.is_null(rows["run"]), pc.greater(rows["gain"], 0)))
     never = good.join(returned, ["query_id", "doc_id"], join_type="left anti")
-    return never.num_rows, good.num_rows
+    return (never.num_rows, good.num_rows) if good.num_rows else None

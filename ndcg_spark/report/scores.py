@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.report.console import print_result, printing
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
-from ndcg_spark.tables.scores import paper_table, preset_tables, score_table, slice_table
+from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, sorted_runs
-from ndcg_spark.tables.table import TextTable, cells, counted, name, number, text_table
+from ndcg_spark.tables.table import TextTable, cells, counted, name, number
 from ndcg_spark.tables.verdicts import verdict_table
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
@@ -19,9 +19,6 @@ from ndcg_spark.text import masked, message
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_presets import PresetScores
     from ndcg_spark.job.outcome import EvaluationOutcome
-
-_WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
-_ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
@@ -52,7 +49,7 @@ def outcome_tables(outcome: "EvaluationOutcome", style: str, order: Order | None
     table = paper_table if style == "latex" else score_table
     notes = [f"{outcome.convention}: {outcome.formula}"]
     verdicts = [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    sliced = [slice_table(outcome.slice_scores, order, outcome.measure_set)] if outcome.slice_scores else []
+    sliced = [score_table(outcome.slice_scores, order, (), outcome.measure_set)] if outcome.slice_scores else []
     return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *sliced, *verdicts]
 
 
@@ -82,16 +79,8 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, measures: 
             print_csv(shown, rows)
             return
         scores = [number(score) for score in ("ndcg", *measures, "dcg", "ideal_dcg")]
-        counts = [number(count, form=counted) for count in ("returned", "judged")]
-        columns = [
-            name("dataset"),
-            name("run"),
-            name("query_id"),
-            number("cutoff", form=format_cutoff),
-            *scores,
-            *counts,
-        ]
-        columns.append(name("status"))
+        columns = [*map(name, ("dataset", "run", "query_id")), number("cutoff", form=format_cutoff), *scores]
+        columns += [number("returned", form=counted), number("judged", form=counted), name("status")]
         numbers = [place for place, column in enumerate(columns) if column.is_number]
         headings = [column.heading for column in columns]
         lines: Iterable[str] = aligned(headings, (cells(columns, row) for row in rows), numbers)
@@ -99,28 +88,3 @@ def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, measures: 
             lines = (as_json({column: row[column] for column in shown}) for row in rows)
         for line in lines:
             print(line)
-
-
-def print_check(found: Mapping[str, Any], style: str) -> None:
-    """Print the counts of a check and the judged rate of each run."""
-
-    def tables() -> list[TextTable]:
-        several = len({row["dataset"] for row in found["judged_rate"]}) > 1
-        names = [name("dataset")] if several else []
-        counts = [name("counted", 0, lambda count: count.replace("_", " ")), number("number", 1, counted)]
-        rates = [*names, name("run"), number("cutoff", form=format_cutoff), number("judged rate")]
-        return [text_table(counts, found["counts"].items()), text_table(rates, found["judged_rate"])]
-
-    print_result(style, tables, lambda: found)
-
-
-def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
-    """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
-    several = len({row["dataset"] for row in rows}) > 1
-    counts = [number("runs", form=counted), number("best rank", form=counted), number("weight")]
-    names = ["dataset"] * several + ["query id", "doc id"]
-    columns = [*map(name, names), *counts]
-    notes = [_WEIGHT if rows else _ALL_JUDGED]
-    print_result(
-        style, lambda: [text_table(columns, rows, notes, is_whole=True)], lambda: list(rows), TO_JUDGE.names, rows
-    )

@@ -20,8 +20,8 @@ def forest(data: NightData) -> dict[str, Any]:
     limit = None if result is None or not result["allowed"] else -result["allowed"]
     ends = [end for row in shown for end in (row["interval_low"], row["interval_high"], row["difference"])]
     known = [0.0, *([limit] if limit is not None else []), *(end for end in ends if end is not None)]
-    low, high = min(known), max(known)
-    width = (high - low) or 1.0
+    low, high = min([*known, -1e-3]), max([*known, 1e-3])
+    width = high - low
 
     def at(value: float | None) -> float | None:
         return None if value is None else 4 + 92 * (value - low) / width
@@ -37,7 +37,8 @@ def trend(line: TrendLine) -> dict[str, Any]:
     bands = [end for _, point in points if point.band for end in (point.band.low, point.band.high)]
     values = [point.value or 0.0 for _, point in points]
     low, high = min([*values, *bands]), max([*values, *bands])
-    margin = 0.1 * (high - low) or 0.01
+    # The same numbers added in another order make no slope.
+    margin = max(0.1 * (high - low), 0.001)
     low, high = low - margin, high + margin
 
     def place(at: int, value: float) -> str:

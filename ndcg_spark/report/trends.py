@@ -1,15 +1,13 @@
 """How trends are printed: a line of blocks per run, unusual nights and why; rows for programs."""
 
 import dataclasses
-import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.trend import Level, Point, TrendLine, last_stretch
+from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
-from ndcg_spark.tables.sorting import best_first
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.views import View
@@ -20,9 +18,8 @@ _BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
 _BREAK, _NOTHING = "|", "."
 #: Values that differ by no more are drawn alike: a sum in another order.
 _SAME = 1e-9
-#: At most this many runs of an event are named.
-_NAMED = 3
-_CHANGED = {"convention": "another convention", "judgments": "other judgments"}
+#: At most so many runs of an event are named, and so many events shown.
+_NAMED, _EVENTS = 3, 30
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
@@ -58,7 +55,7 @@ def trend_tables(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> lis
     tables = [text_table(columns, rows, missing, title=f"trend from {first} to {last}", is_first=True)]
     unusual = _unusual_nights(lines)
     if unusual:
-        events = [name("nights"), name("what"), name("why")]
+        events = [name("since", "date"), name("what"), name("why")]
         tables.append(text_table([*names, *events], unusual, title="Unusual nights"))
     return tables
 
@@ -66,33 +63,28 @@ def trend_tables(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> lis
 def _row(line: TrendLine) -> dict[str, Any]:
     comparable = last_stretch(line.points)
     values = [point.value for point in comparable if point.value is not None]
+    level = comparable[-1].level
     return {
         "dataset": line.dataset,
         "measure": _measure(line),
         "run": line.run,
         "trend": drawn(line.points),
         "nights": len(line.points),
-        "level": _level(comparable[-1].level),
         "verdict": _verdicts(line)[-1],
         "first": values[0] if values else None,
         "last": values[-1] if values else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "change": values[-1] - values[0] if values else None,
+        "level": "-" if level is None else f"{signed(level.change)} since {level.since}",
     }
-
-
-def _level(level: Level | None) -> str:
-    return "-" if level is None else f"{signed(level.change)} since {level.since}"
 
 
 def _verdicts(line: TrendLine) -> list[str]:
     """The verdict on each night in words."""
     accepted = line.accepted or [None] * len(line.verdicts)
-    return [
-        in_words({"verdict": verdict, "accepted": reason}) if verdict else "-"
-        for verdict, reason in zip(line.verdicts, accepted, strict=True)
-    ]
+    pairs = zip(line.verdicts, accepted, strict=True)
+    return [in_words({"verdict": verdict, "accepted": reason}) if verdict else "-" for verdict, reason in pairs]
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -108,23 +100,8 @@ def drawn(points: Sequence[Point]) -> str:
         share = (value - low) / (high - low) if high - low > _SAME else 0.5
         return signs[min(int(share * len(signs)), len(signs) - 1)]
 
-    return "".join(
-        (_BREAK if point.breaks and number else "") + sign(point.value) for number, point in enumerate(points)
-    )
-
-
-def best_runs(lines: Sequence[TrendLine]) -> list[str]:
-    """The runs of the lines, the best of each dataset first: by the last score of its first measure, then by name."""
-    headlines: dict[str, tuple[str, int | None]] = {}
-    scores: dict[str, dict[str, float | None]] = {}
-    for line in lines:
-        if headlines.setdefault(line.dataset, (line.measure, line.cutoff)) == (line.measure, line.cutoff):
-            scores.setdefault(line.dataset, {})[line.run] = line.points[-1].value
-    places = dict.fromkeys((line.run for line in lines), len(lines))
-    for of_dataset in scores.values():
-        for place, (run, _) in enumerate(sorted(of_dataset.items(), key=lambda item: best_first(item[1], item[0]))):
-            places[run] = min(place, places[run])
-    return sorted(places, key=lambda run: (places[run], run))
+    breaks = (_BREAK if point.breaks and number else "" for number, point in enumerate(points))
+    return "".join(gap + sign(point.value) for gap, point in zip(breaks, points, strict=True))
 
 
 def _measure(line: TrendLine) -> str:
@@ -132,58 +109,38 @@ def _measure(line: TrendLine) -> str:
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """Unusual nights, by date, with one row for all runs that share the same event."""
+    """The nights on which something begins that is unusual, with one row for all runs that share it."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        for date, *event in _events(line):
-            runs.setdefault((date, line.dataset, _measure(line), *event), []).append(line.run)
+        before: set[str] = set()
+        for date, events in _events(line):
+            for what, why in events:
+                if what == "note" or what not in before:
+                    runs.setdefault((date, line.dataset, _measure(line), what, why), []).append(line.run)
+            before = {what for what, _ in events}
     rows = []
-    for (_, dataset, measure, *event), named in sorted(runs.items()):
+    for (date, dataset, measure, what, why), named in sorted(runs.items())[-_EVENTS:]:
         of_measure = sum((line.dataset, _measure(line)) == (dataset, measure) for line in lines)
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         run = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED]) + more
-        row = {"dataset": dataset, "measure": measure, "run": run}
-        rows.append({**row, **dict(zip(("nights", "what", "why"), event, strict=True))})
+        rows.append({"dataset": dataset, "measure": measure, "run": run, "date": date, "what": what, "why": why})
     return rows
 
 
-def _events(line: TrendLine) -> Iterator[tuple[str, str, str, str]]:
-    """The events of a line: its first date, the nights, what and why.
-
-    Consecutive nights with the same event are one event, with the reason of the last of them.
-    """
-    marked = [
-        (number, point.date, what, why)
-        for number, (point, verdict, notes) in enumerate(zip(line.points, _verdicts(line), _notes(line), strict=True))
-        for what, why in _marks(point, verdict, notes)
-    ]
-    # The reason of a flag has the numbers of its night; another verdict is another event.
-    kinds = [(what, why if what in ("verdict", "break", "note") else None) for _, _, what, why in marked]
-    for kind in dict.fromkeys(kinds):
-        what = kind[0]
-        nights = [
-            (number, date, why) for (number, date, _, why), other in zip(marked, kinds, strict=True) if other == kind
-        ]
-        # The difference of a number and its place is the same for neighbours.
-        for _, group in itertools.groupby(enumerate(nights), key=lambda pair: pair[1][0] - pair[0]):
-            together = [night for _, night in group]
-            first, last = together[0], together[-1]
-            several = f"{first[1]} to {last[1]} ({len(together)})" if len(together) > 1 else first[1]
-            yield first[1], several, what, last[2]
+def _events(line: TrendLine) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """By date, what is unusual and why."""
+    for point, verdict, notes in zip(line.points, _verdicts(line), _notes(line), strict=True):
+        events = [("note", note) for note in notes]
+        if point.breaks:
+            events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
+        events += [(flag.code.replace("_", " "), flag.words) for flag in point.flags]
+        if verdict not in ("-", "pass"):
+            events.append((verdict, "verdict of the gate"))
+        yield point.date, events
 
 
 def _notes(line: TrendLine) -> Sequence[Sequence[str]]:
     return line.notes or [()] * len(line.points)
-
-
-def _marks(point: Point, verdict: str, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from (("note", note) for note in notes)
-    if point.breaks:
-        yield "break", f"{' and '.join(_CHANGED[name] for name in point.breaks)} than the night before"
-    for flag in point.flags:
-        yield flag.code, flag.words
-    if verdict not in ("-", "pass"):
-        yield "verdict", verdict
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:

@@ -191,7 +191,8 @@ def unjudged(data: NightData) -> str:
     now, before = data.mean.get("judged_rate"), data.judged_before
     rate = "" if now is None else f"Judged rate of the top {data.place[1]}: {now:.2f}"
     rate += f", was {before:.2f}." if rate and before is not None else "." if rate else ""
-    if data.parts is None or data.parts.unjudged < _UNJUDGED / 2:
+    is_lost = data.row is not None and (data.row["difference"] or 0.0) < 0
+    if data.parts is None or not is_lost or data.parts.unjudged < _UNJUDGED / 2:
         return rate
     share = f"{100 * data.parts.unjudged:.0f} % of what was lost is at ranks that unjudged documents hold now"
     return f"{share}: the true drop may be smaller. {rate}"
@@ -206,9 +207,8 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
     configured = ["--config", str(file), "--date", date]
     steps: list[Markup] = []
     is_lost = row is not None and (row["difference"] or 0.0) < 0 and "unchanged" not in row["flags"]
-    if verdict and verdict.get("same_results"):
-        since = day(verdict["same_results"])
-        steps.append(Markup("The results are those of {}: check that the system has new output.").format(since))
+    if same := data.same_results:
+        steps.append(Markup("The results are those of {}: check that the system has new output.").format(day(same)))
     if verdict and verdict["verdict"] == "none" and str(verdict["reason"]).startswith("missing_"):
         steps.append(_step("When it has arrived, evaluate the night again:", "evaluate", *configured))
     worst = [query for query in data.queries[:2] if query.before is not None and query.change < 0]

@@ -69,9 +69,9 @@ def in_words(row: Row) -> str:
     return "unchanged" if "unchanged" in row["flags"] else CONCLUSIONS[row["conclusion"]]
 
 
-def comparison_notes(rows: Rows, correction: str, alpha: float, *, starred: bool = True) -> list[str]:
-    """Notes on the rows that are shown, perhaps with stars."""
-    notes = notes_of_test(rows, correction, starred=starred)
+def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """Notes on the rows that are shown."""
+    notes = notes_of_test(rows, correction, starred=False)
     if any(row["interval_low"] is not None for row in rows):
         level = f"{100 * (1 - alpha):g} %"
         notes.append(f"interval: {level} of the mean difference over {_queries(rows)} that both have, each by itself")

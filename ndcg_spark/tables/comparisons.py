@@ -1,10 +1,10 @@
 """Comparisons as tables: a row per run, measure, cutoff and slice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.tables.comparison_notes import Row, Rows, comparison_notes, counts, in_words, stars
+from ndcg_spark.tables.comparison_notes import Row, Rows, comparison_notes, counts, in_words
 from ndcg_spark.tables.sorting import Order, sort_value
 from ndcg_spark.tables.table import (
     TextColumn,
@@ -37,7 +37,7 @@ def comparison_table(
     The `top` ones in the `order`, by default the worst difference first.
     """
     shown = _in_order(rows, order)[:top]
-    notes = comparison_notes(shown, correction, alpha, starred=False)
+    notes = comparison_notes(shown, correction, alpha)
     if top is not None and len(rows) > top:
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
     return text_table(_columns(rows), shown, notes, title=counts(rows), sentences=warnings)
@@ -71,23 +71,24 @@ def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
-def run_comparison_table(rows: Rows, correction: str, alpha: float) -> TextTable:
-    """The comparisons of one run, without its name, with the stars behind p, and intervals in numbers."""
-    columns = [
-        *(name("measure", _measure), *_slices(rows), number("queries", form=counted)),
-        *(number("mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
-        *(number("interval", interval, str), number("p", lambda row: f"{p_value(row['p_decides'])}{stars(row)}", str)),
-        *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
-    ]
-    return text_table(columns, rows, comparison_notes(rows, correction, alpha))
-
-
 def _columns(rows: Rows) -> list[TextColumn]:
     several = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
+    what = [*([name("measure", _measure)] if several else []), *_slices(rows)]
+    mean, baseline, *rest, counts, conclusion = compared_columns()
+    # With names of up to a dozen letters, a line has a hundred at most.
+    rest = [*([] if what else [baseline]), *rest, *([] if len(what) > 1 else [counts])]
+    return [*_runs(rows), *what, mean, *rest, conclusion]
+
+
+def compared_columns(mean: str = "mean", p: str = "p_adjusted") -> list[TextColumn]:
+    """How a run compares: its mean, and what is known about the difference; nothing is tested where nothing changed."""
+
+    def tested(column: str) -> Callable[[Row], Any]:
+        return lambda row: None if "unchanged" in row["flags"] else row[column]
+
     return [
-        *(*_runs(rows), *([name("measure", _measure)] * several), *_slices(rows)),
-        *(number("mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
-        *(number("interval", interval, str), number("p (adjusted)", "p_adjusted", p_value)),
+        *(number(mean, "mean"), number("baseline", "baseline_mean"), number("difference", form=signed)),
+        *(number("interval", interval, str), number("p (adjusted)", tested(p), p_value)),
         *(number("won/tied/lost", won_tied_lost, str), name("conclusion", in_words)),
     ]
 
@@ -117,11 +118,6 @@ def query_table(rows: Rows) -> TextTable:
     return text_table([*_runs(rows), name("measure", _measure), name("query", "query_id"), *scores], rows)
 
 
-def status(value: str | None) -> str:
-    """The status of a query, which may be missing."""
-    return value or "not there"
-
-
 def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
     return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
@@ -141,4 +137,4 @@ def p_value(value: float | None) -> str:
 def interval(row: Row) -> str:
     """The confidence interval of a difference in numbers, a dash if there is none."""
     low, high = row["interval_low"], row["interval_high"]
-    return "-" if low is None else f"{signed(low)}, {signed(high)}"
+    return "-" if low is None or "unchanged" in row["flags"] else f"{signed(low)}, {signed(high)}"

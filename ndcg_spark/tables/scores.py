@@ -16,43 +16,37 @@ _Cell = tuple[str, str, str, int | None]
 #: A row of these tables: its name, and rows of DATASET_SCORES of one run, by cutoff.
 _Scored = tuple[str, Rows]
 
-_COUNTS_OF_SLICES = {"missing_queries": "missing", "no_relevant_queries": "no relevant"}
-_COUNTS = {**_COUNTS_OF_SLICES, "unjudged_queries": "unjudged"}
+_COUNTS = {"missing_queries": "missing", "no_relevant_queries": "no relevant", "unjudged_queries": "unjudged"}
 
 
 def score_table(
     rows: Rows, order: Order | None = None, notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
 ) -> TextTable:
-    """One row per dataset and run, with its score by every measure and cutoff; the best first, or in the order.
+    """One row per dataset and run, and per slice if the rows are of slices; the best first, or in the order.
 
-    It has the requested measures, and NDCG at every cutoff if none was.
+    It has the requested measures with the standard error of NDCG, and NDCG at every cutoff if none was.
     """
-    runs = [("", of_run) for of_run in sorted_runs(rows, order, measure_set)]
-    columns = [*_names(rows), *_scores(rows, measure_set, with_error=True), *_counts(measure_set)]
-    return text_table(columns, runs, notes)
-
-
-def slice_table(rows: Rows, order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY) -> TextTable:
-    """One row per slice, dataset and run, for rows of slices; by slice, then as in `score_table`."""
     slices: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        slices.setdefault(f"{row['attribute']}={row['value']}", []).append(row)
-    runs = [(each, of_run) for each in slices for of_run in sorted_runs(slices[each], order, measure_set)]
-    columns = [*_names(rows), *_scores(rows, measure_set, with_error=True), *_counts(measure_set, _COUNTS_OF_SLICES)]
-    return text_table([name("slice", lambda row: row[0]), *columns], runs)
+        of_slice = row.get("attribute") is not None
+        slices.setdefault(f"{row['attribute']}={row['value']}" if of_slice else "", []).append(row)
+    runs = [(key, of_run) for key, own in slices.items() for of_run in sorted_runs(own, order, measure_set)]
+    names = [name("slice", lambda row: row[0])] if any(slices) else []
+    return text_table(
+        [*names, *_names(rows), *_scores(rows, measure_set, True), *_counts(rows, measure_set)], runs, notes
+    )
 
 
 def preset_tables(scored: Mapping[str, Rows], measure_set: MeasureSet = NDCG_ONLY) -> list[TextTable]:
     """A table per dataset and run with a row per preset; dashes for a preset that refused the data."""
     every = [row for rows in scored.values() for row in rows]
     tables = []
-    for dataset, run in dict.fromkeys((row["dataset"], row["run"]) for row in every):
-        of_run = [
-            (preset, [row for row in rows if (row["dataset"], row["run"]) == (dataset, run)])
-            for preset, rows in scored.items()
+    for key in dict.fromkeys((row["dataset"], row["run"]) for row in every):
+        runs = [
+            (preset, [row for row in rows if (row["dataset"], row["run"]) == key]) for preset, rows in scored.items()
         ]
-        columns = [name(f"{dataset} / {run}", lambda row: row[0]), *_scores(every, measure_set), *_counts(measure_set)]
-        tables.append(text_table(columns, of_run))
+        names = name(" / ".join(key), lambda row: row[0])
+        tables.append(text_table([names, *_scores(every, measure_set), *_counts(every, measure_set)], runs))
     return tables
 
 
@@ -68,21 +62,23 @@ def paper_table(
     The best score of each column and dataset is marked, and so is every score that looks the same.
     """
     runs = sorted_runs(rows, order, measure_set)
-    pairs, names = _pairs(rows, measure_set), _names(rows)
-    columns = [number(published(measure, k), _score(MEASURES[measure].column, k)) for measure, k in pairs]
-    table = text_table([*names, *columns], [("", of_run) for of_run in runs], notes)
+    names, pairs = _names(rows), _pairs(rows, measure_set)
+    scores = [number(published(*pair), _score(MEASURES[pair[0]].column, pair[1])) for pair in pairs]
+    table = text_table([*names, *scores], [("", of_run) for of_run in runs], notes)
     best, superscripts = set(), {}
     for place, (measure, cutoff) in enumerate(pairs, len(names)):
+        column = MEASURES[measure].column
         highest: dict[str, str] = {}
         for cells, of_run in zip(table.rows, runs, strict=True):
             dataset = of_run[0]["dataset"]
-            highest[dataset] = max(highest.get(dataset, ""), cells[place])
+            if cells[place] != rounded(None):
+                highest[dataset] = max(cells[place], highest.get(dataset, cells[place]), key=float)
         for line, (cells, of_run) in enumerate(zip(table.rows, runs, strict=True)):
             dataset, run = of_run[0]["dataset"], of_run[0]["run"]
-            if cells[place] == highest[dataset] != rounded(None):
+            if cells[place] == highest.get(dataset):
                 best.add((line, place))
-            signs = (marks or {}).get((dataset, run, MEASURES[measure].column, cutoff))
-            superscripts.update({(line, place): signs} if signs else {})
+            if sign := (marks or {}).get((dataset, run, column, cutoff)):
+                superscripts[line, place] = sign
     return dataclasses.replace(table, best=best, superscripts=superscripts)
 
 
@@ -103,7 +99,8 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
     """
     baselines = {(row["baseline"], row["baseline_night"]) for row in compared}
     plain = all(row["attribute"] is None and row["weight_effective_n"] is None for row in compared)
-    if len(baselines) != 1 or not plain:
+    known = {measure.column: name for name, measure in MEASURES.items()}
+    if len(baselines) != 1 or not plain or any(row["measure"] not in known for row in compared):
         return None
     ((run_name, night),) = baselines
     baseline = run_name if night is None else f"{run_name} of {night}"
@@ -114,12 +111,11 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
             of_run = means.setdefault(key, dict(zip(("dataset", "run", "cutoff"), key, strict=True)))
             if sort_value(of_run.setdefault(row["measure"], mean)) != sort_value(mean):
                 return None
-    known = {measure.column: name for name, measure in MEASURES.items()}
     places = {column: place for place, column in enumerate(measures)}
-    compared_at = dict.fromkeys((row["measure"], row["cutoff"]) for row in compared)
-    listed = sorted(compared_at, key=lambda each: places.get(each[0], len(places)))
-    if any(column not in known for column, _ in listed):
-        return None
+    listed = sorted(
+        dict.fromkeys((row["measure"], row["cutoff"]) for row in compared),
+        key=lambda pair: places.get(pair[0], len(places)),
+    )
     pairs = tuple((known[column], cutoff) for column, cutoff in listed)
     notes = notes_of_test(compared, correction)
     return paper_table(list(means.values()), None, notes, MeasureSet(pairs, first=pairs[0]), marks_of(compared))
@@ -127,8 +123,7 @@ def compared_paper_table(compared: Rows, correction: str, measures: Sequence[str
 
 def _names(rows: Rows) -> list[TextColumn]:
     several = len({row["dataset"] for row in rows}) > 1
-    shown = ["dataset", "run"] if several else ["run"]
-    return [name(heading, _deepest(heading)) for heading in shown]
+    return [name(heading, _deepest(heading)) for heading in (["dataset", "run"] if several else ["run"])]
 
 
 def _pairs(rows: Rows, measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
@@ -137,10 +132,7 @@ def _pairs(rows: Rows, measure_set: MeasureSet) -> Sequence[tuple[str, int | Non
 
 
 def _scores(rows: Rows, measure_set: MeasureSet, with_error: bool = False) -> list[TextColumn]:
-    """A column per measure and cutoff.
-
-    The standard error stands beside the headline, if that is NDCG and any run has one.
-    """
+    """A column per measure and cutoff; the standard error stands beside the headline, if that is NDCG."""
     columns = []
     headline = measure_set.headline(row["cutoff"] for row in rows) if with_error and rows else None
     has_errors = any(row.get("ndcg_stderr") is not None for row in rows)
@@ -152,17 +144,21 @@ def _scores(rows: Rows, measure_set: MeasureSet, with_error: bool = False) -> li
 
 
 def _score(column: str, cutoff: int | None) -> Callable[[_Scored], float | None]:
-    return lambda row: next((each.get(column) for each in row[1] if each["cutoff"] == cutoff), None)
+    return lambda row: next((scores.get(column) for scores in row[1] if scores["cutoff"] == cutoff), None)
 
 
-def _counts(measure_set: MeasureSet, counts: Mapping[str, str] = _COUNTS) -> list[TextColumn]:
+def _counts(rows: Rows, measure_set: MeasureSet) -> list[TextColumn]:
     """The counts at the deepest cutoff; of these only the judged rate differs by cutoff."""
     columns = [number("queries", _deepest("queries"), counted)]
     if any(not MEASURES[measure].column.startswith("ndcg") for measure, _ in measure_set.pairs):
         # The means of NDCG and of other measures can be over different queries. At the deepest cutoff these are not
         # counted if no such measure was requested there.
         columns.append(number("relevant queries", _relevant_queries, counted))
-    columns += [number(heading, _deepest(count), counted) for count, heading in counts.items()]
+    # Unjudged queries are in no slice.
+    shown = [
+        count for count in _COUNTS if count != "unjudged_queries" or any(row.get(count) is not None for row in rows)
+    ]
+    columns += [number(_COUNTS[count], _deepest(count), counted) for count in shown]
     return [*columns, number("judged rate", _deepest("judged_rate"))]
 
 
@@ -171,4 +167,4 @@ def _deepest(column: str) -> Callable[[_Scored], Any]:
 
 
 def _relevant_queries(row: _Scored) -> int | None:
-    return max((each.get("relevant_queries") or 0 for each in row[1]), default=None)
+    return max((scores.get("relevant_queries") or 0 for scores in row[1]), default=None)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.text import printable
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
@@ -132,3 +133,22 @@ def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterab
         list(map(printable, notes)),
         **more,
     )
+
+
+def plain_table(
+    rows: Sequence[Mapping[str, Any]], names: Iterable[str], notes: Iterable[str] = (), **more: Any
+) -> TextTable:
+    """Columns of rows as they are called, numbers on the right; without those that have no value, or one dataset."""
+
+    def column(key: str) -> TextColumn:
+        values = [row[key] for row in rows if row[key] is not None]
+        heading = key.replace("_", " ")
+        if key == "cutoff":
+            return number(heading, key, format_cutoff)
+        if all(isinstance(value, int | float) for value in values):
+            return number(heading, key, rounded if any(isinstance(value, float) for value in values) else counted)
+        return name(heading, key)
+
+    several = len({row.get("dataset") for row in rows}) > 1
+    shown = [key for key in names if not rows or any(row[key] is not None for row in rows) or key == "cutoff"]
+    return text_table([column(key) for key in shown if several or key != "dataset"], rows, notes, **more)

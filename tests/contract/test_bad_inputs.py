@@ -28,7 +28,7 @@ def table(names, rng):
         for name in names:
             grade = number + 1 if name == "rank" else rng.randint(1, 3)
             good = str(grade) if name in NUMBERS else f"{name}{number if name == 'doc_id' else 1}"
-            odd = rng.choice([None, *(odd_files.NUMBERS if name in NUMBERS else odd_files.IDS)])
+            odd = rng.choice([None, *odd_files.VALUES])
             columns[name].append(odd if rng.random() < 0.02 else good)
     for name in NUMBERS:
         with contextlib.suppress(ValueError, KeyError):

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_known, is_of_quepid, of_attributes, resolve
+from ndcg_spark.inputs.column_names import is_known, of_attributes, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 BASIC = ["query", "docid", "rating"]
@@ -97,12 +97,6 @@ def test_every_name_that_may_count_is_known(name, column):
 def test_what_may_be_another_thing_is_not_known():
     assert not is_known("doc_id", "title")
     assert not is_known("rank", "query")
-
-
-def test_only_exports_of_quepid_have_rows_for_what_is_not_there():
-    others = (["query", "doc_id", "rating"], ["Query", "DocID", "Rating"], [*BASIC, "judge"], SNAPSHOT)
-    assert all(map(is_of_quepid, (BASIC, DETAILED, [*DETAILED[:5], "Rating"])))
-    assert not any(map(is_of_quepid, others))
 
 
 def test_a_snapshot_names_its_run_beyond_doubt():

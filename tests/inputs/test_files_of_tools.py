@@ -19,10 +19,10 @@ SCORES = {
 }
 
 
-def ndcg(judgments, results, preset, cutoff=5):
+def ndcg(judgments, results, preset, cutoff=5, **of_results):
     settings = {
         "judgments": {"path": str(judgments)},
-        "results": {"path": str(results)},
+        "results": {"path": str(results), **of_results},
         "cutoffs": [cutoff],
         "convention": preset,
     }
@@ -69,12 +69,20 @@ def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
     assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("fields", ["{q}\t{d}\t{r}", "{q}\t{d}\t{r}\t{s}", "{q} Q0 {d} {r} {s} x", "{q} {d} {s}"])
-def test_published_scores_come_out_whatever_layout_the_run_has(tmp_path, shared_data, fields):
+@pytest.mark.parametrize(
+    ("fields", "columns"),
+    [
+        ("{q}\t{d}\t{r}", {}),
+        ("{q}\t{d}\t{r}\t{s}", {"rank": "3", "score": "4"}),
+        ("{q} Q0 {d} {r} {s} x", {}),
+        ("{q}\t{d}\t{s}", {"score": "3"}),
+    ],
+)
+def test_published_scores_come_out_whatever_layout_the_run_has(tmp_path, shared_data, fields, columns):
     published = shared_data / "trec-dl-2019"
     with gzip.open(published / "bm25.run.gz", "rt", encoding="utf-8") as stream:
         rows = [line.split() for line in stream]
     lines = (fields.format(q=q, d=doc, r=rank, s=score) for q, _, doc, rank, score, *_ in rows)
     (tmp_path / "run.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = ndcg(published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10)
+    found = ndcg(published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10, columns=columns)
     assert found == pytest.approx(0.4973, abs=5e-5)

@@ -1,52 +1,39 @@
-"""Odd files of every format are read by the definition (support/reading_rules.py) on every engine.
+"""Odd files of every format have the rows that their definition in plain Python says (support/odd_files.py)."""
 
-Seeds make the files (support/odd_files.py): the same rows, counts, reasons, quoted examples and kept rows are found.
-"""
-
-import operator
 from collections import Counter
 
 import odd_files
-import odd_readings
 import pytest
-import sessions
+from input_files import judged, returned, written
+
+from ndcg_spark.schemas import FAULT
 
 
-def check(tables, found):
-    """What was found is what the definition says."""
-    assert found.keys() == tables.keys()
-    for name, pair in tables.items():
-        for table, (accepted, breaches, kept) in zip(pair, found[name], strict=True):
-            expected, where = table.found, f"{table.name} of {name}"
-            assert differences(accepted, map(repr, expected.accepted)) == {}, where
-            assert differences(kept, expected.kept) == {}, where
-            assert breaches == expected.breaches, where
+def read(engine, folder, how, content):
+    """The accepted rows of a file, and how many are not."""
+    path = written(folder / f"table{how.suffix}", content)
+    table = (judged if how.table == "judgments" else returned)(engine, path, columns=how.columns).table
+    names = [name for name in odd_files.COLUMNS[how.table] if name in how.fields]
+    good, bad = [], 0
+    for row in table.collect():
+        values = tuple(row[name] for name in names)
+        is_bad = row.get(FAULT) or {None, ""} & {*values} or row.get("rank", 1) < 1
+        bad += bool(is_bad)
+        good += [] if is_bad else [values]
+    return Counter(good), bad
 
 
-def differences(found, expected):
-    """A few of the rows that are not found as often as expected, and how often more."""
-    counts = Counter(found)
-    counts.subtract(Counter(expected))
-    return dict([*filter(operator.itemgetter(1), counts.items())][:5])
+def check(engine, folder, seeds):
+    for seed in seeds:
+        how, content = odd_files.some(seed)
+        good, bad = odd_files.rows(how, content)
+        assert read(engine, folder, how, content) == (Counter(good), bad), seed
 
 
-@pytest.mark.parametrize("number", [0, 5, 8])
-def test_some_odd_files_are_read_by_the_definition(session, tmp_path, number):
-    tables = odd_files.tables(0, some=slice(number, number + 1))
-    check(tables, odd_readings.readings(tmp_path, tables))
-
-
-@pytest.mark.slow
-def test_odd_files_are_read_by_the_definition(session, tmp_path, thorough):
-    few = sessions.choice == "spark" and not thorough
-    for seed in range(1, 40 if thorough else 2):
-        tables = odd_files.tables(seed, some=slice(None, None, 3 if few else 1))
-        check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))
+def test_files_are_read_by_their_definition(no_engine, tmp_path):
+    check(no_engine, tmp_path, range(30))
 
 
 @pytest.mark.slow
-@pytest.mark.embedded
-def test_large_odd_files_are_read_by_the_definition(session, tmp_path, thorough):
-    for seed, pairs in [(0, slice(1)), *([(seed, slice(2, 11, 3)) for seed in range(1, 4)] if thorough else [])]:
-        tables = odd_files.tables(seed, regular=100_000, some=pairs)
-        check(tables, odd_readings.readings(tmp_path / f"{seed}", tables))
+def test_many_files_are_read_by_their_definition(no_engine, tmp_path, thorough):
+    check(no_engine, tmp_path, range(30, 10_000 if thorough else 300))

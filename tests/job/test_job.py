@@ -114,7 +114,7 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
     rows = published(tmp_path / "out", "rejected_rows")
     assert {(row["reason"], row["line"], row["score"]) for row in rows} == {
         ("broken_line", "q1 Q0 z", None),
-        ("score_is_no_number", None, "high"),
+        ("score_is_no_number", "q1 Q0 d 9 high bm25", None),
     }
     assert {(row["dataset"], row["table"], row["evaluation_id"]) for row in rows} == {
         ("default", "results", outcome.evaluation_id)

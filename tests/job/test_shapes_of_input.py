@@ -29,7 +29,7 @@ def test_results_without_scores_are_ranked_by_their_ranks_and_the_record_says_so
     assert at(outcome, 1)["run"] == "msmarco"
     found = only_night(tmp_path / "out").record
     assert (found["options"]["order"], found["convention"]) == ("rank", outcome.convention)
-    assert "lines without a header, read as: query document rank" in found["inputs"]["results"]["recognised"]
+    assert "lines read as query_id doc_id rank" in found["inputs"]["results"]["recognised"]
 
 
 def test_ties_by_rank_give_way_where_there_are_only_ranks(configured, tmp_path):

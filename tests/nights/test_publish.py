@@ -5,14 +5,7 @@ from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen,
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
-from ndcg_spark.nights.log import (
-    ReplacedError,
-    accept,
-    add_note,
-    append,
-    committed,
-    row_of,
-)
+from ndcg_spark.nights.log import ReplacedError, accept, add_note, append, committed, row_of
 from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
 from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
@@ -25,31 +18,25 @@ def files(output, table=""):
 
 
 def test_a_night_counts_once_its_row_is_there_and_a_rerun_replaces_it(output):
-    night = written(output, "a", 0.1)
+    night = written(output, "a", 0.1, datasets=["web", "shop"])
     assert committed(output) == []
-    assert night.commit(record(), ["web"]) == []
+    assert night.commit(record(), ["web", "shop"]) == []
     night.abandon()
-    assert seen(output) == {WEB: whole(0.1, "a")}
-    publish(output, "b", 0.2)
-    assert seen(output) == seen(output, "dataset_scores") == {WEB: whole(0.2, "b")}
-    (found,) = committed(output)
-    assert (found.number, found.row["status"], found.record["files"].keys()) == (
-        *(2, "published"),
-        {"query_scores", "dataset_scores"},
-    )
-
-
-def test_datasets_of_an_evaluation_are_replaced_one_by_one(output):
-    publish(output, "a", 0.1, datasets=["web", "shop"])
+    assert seen(output) == {WEB: whole(0.1, "a"), SHOP: whole(0.1, "a")}
     publish(output, "b", 0.2, datasets=["shop"])
-    assert seen(output) == {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
-    scores = read_dataset_scores(committed(output))
-    assert [{row["evaluation_id"] for row in rows} for rows in scores] == [{"b"}, {"a"}]
+    assert seen(output) == seen(output, "dataset_scores") == {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
+    known = committed(output)
+    assert [(night.number, night.row["status"], {*night.record["files"]}) for night in known] == [
+        (2, "published", {"query_scores", "dataset_scores"}),
+        (1, "published", {"query_scores", "dataset_scores"}),
+    ]
+    assert [{row["evaluation_id"] for row in rows} for rows in read_dataset_scores(known)] == [{"b"}, {"a"}]
 
 
 def test_the_greatest_number_counts_then_the_id_then_the_revision(tmp_path):
     store = Store(str(tmp_path))
-    keys = [(1, "c", 0), (2, "a", 5), (2, "b", 0), (2, "b", 1), (None, "z", 0)]
+    # Nothing is left of what the last two revise.
+    keys = [(1, "c", 0), (2, "a", 0), (2, "b", 0), (2, "a", 5), (2, "b", 1), (None, "z", 0), (3, "d", 1), (2, "e", 1)]
     for number, name, revision in keys:
         status = "published" if number else "failed"
         row = row_of({}, dataset="web", evaluation_id=name, status=status, number=number)
@@ -74,28 +61,20 @@ def test_what_was_abandoned_or_lost_is_not_published(output):
     assert seen(output) == {WEB: whole(0.1, "a")}
 
 
-def test_rows_that_this_process_writes_are_read_with_the_others(tmp_path):
-    night = written(str(tmp_path), "a", 0.1)
-    night.write_rows("comparisons", [{"dataset": "web", "mean": 0.5, "flags": ["few_changed"]}])
-    night.verify("comparisons", 1)
-    night.commit(record(), ["web"])
-    (row,) = read_rows(committed(str(tmp_path)), "comparisons", where={"dataset": ["web", None]}).to_pylist()
-    assert (row["mean"], row["flags"], str(row["evaluated_on"])) == (0.5, ["few_changed"], DATE)
-    assert row["evaluation_id"] == "a"
-
-
-def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_counts(output):
+def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_counts(output, monkeypatch):
     publish(output, "a", 0.1, verdict="fail")
     (night,) = committed(output)
     assert not night.is_good
-    for change in (lambda: add_note(night, "x"), lambda: accept(night, "known"), lambda: add_note(night, "y")):
-        change()
+    for minute, change in enumerate((add_note, accept, add_note)):
+        monkeypatch.setattr("ndcg_spark.nights.log.utc_now", lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00")
+        change(night, f"{minute}")
     (found,) = committed(output)
-    assert sorted(note["text"] for note in found.notes) == ["x", "y"]
+    assert [(note["text"], note["at"][15]) for note in found.notes] == [("0", "0"), ("2", "2")]
     assert found.is_good
-    assert (found.record["accepted"]["reason"], found.number, found.evaluation_id) == ("known", 1, "a")
+    assert (found.record["accepted"]["reason"], found.number, found.evaluation_id) == ("1", 1, "a")
     add_note(found, "z")
-    assert committed(output)[0].is_good
+    (noted,) = committed(output)
+    assert (noted.is_good, noted.record["accepted"]) == (True, {"reason": "1", "at": "2026-11-17T00:01:00+00:00"})
     publish(output, "b", 0.2)
     (later,) = committed(output)
     assert [note["text"] for note in later.notes][-1] == "z"
@@ -103,16 +82,6 @@ def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_coun
     with pytest.raises(ReplacedError):
         accept(night, "too late")
     assert not committed(output)[0].is_good
-
-
-def test_an_acceptance_has_the_time_at_which_it_was_made(tmp_path, monkeypatch):
-    publish(str(tmp_path), "a", 0.1, verdict="fail")
-    for minute, change in enumerate((accept, add_note)):
-        monkeypatch.setattr("ndcg_spark.nights.log.utc_now", lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00")
-        change(committed(str(tmp_path))[0], "why")
-    (night,) = committed(str(tmp_path))
-    assert night.record["accepted"] == {"reason": "why", "at": "2026-11-17T00:00:00+00:00"}
-    assert night.notes == [{"text": "why", "at": "2026-11-17T00:01:00+00:00"}]
 
 
 def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
@@ -123,11 +92,7 @@ def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
     log_attempt(output, "2026-11-05", "y", StorageError("one row is broken"), 3)
     log_attempt(output, "2026-11-07", "z", StorageError("another has counted"), 3)
     known = committed(output)
-    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [
-        ("failed", 4),
-        ("refused", 3),
-        ("refused", 3),
-    ]
+    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [("failed", 4), *[("refused", 3)] * 2]
     assert [night.evaluation_id for night in known] == ["e1", "e2", "e3", "e6", "e7"]
     assert unpublished(known) == [
         "2026-11-04 was failed with exit code 4: disk full",
@@ -159,13 +124,10 @@ def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):
 
 def test_the_log_is_for_its_owner_and_group_as_it_has_the_configuration(tmp_path):
     publish(str(tmp_path), "a", 0.1)
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / LOG).rglob("*.parquet")} == {0o640}
-
-
-def test_an_output_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "f").touch()
+    (file,) = (tmp_path / LOG).rglob("*.parquet")
+    assert file.stat().st_mode & 0o777 == 0o640
     with pytest.raises(StorageError):
-        committed(str(tmp_path / "f"))
+        committed(str(file))
 
 
 def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):

@@ -8,7 +8,7 @@ from kept_nights import committed_night, damage, date, night, publish, record, w
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import print_nights
-from ndcg_spark.report.scores import print_check, print_documents
+from ndcg_spark.report.printed import print_check, print_documents
 
 
 def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
@@ -31,15 +31,6 @@ def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(c
     ]
     print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
     assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["a", "ndcg@5", "0.9000"]
-
-
-def test_of_runs_that_are_equal_but_for_the_order_of_a_sum_the_best_is_the_first_by_name(capsys):
-    for scores in ({"a": 0.3, "b": 0.1 + 0.2}, {"a": 0.1 + 0.2, "b": 0.3}):
-        rows = [
-            {"dataset": "web", "run": run, "cutoff": 5, "ndcg": ndcg, "queries": 60} for run, ndcg in scores.items()
-        ]
-        print_nights(Nights([committed_night("web", "2026-11-20", {})]), [rows], "table")
-        assert capsys.readouterr().out.splitlines()[1].split()[3] == "a"
 
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):

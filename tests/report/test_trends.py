@@ -17,9 +17,9 @@ from programs import forked
 
 from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
-from ndcg_spark.comparison.trend import Point, TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend import Point, TrendRequest, lines
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.trends import best_runs, drawn
+from ndcg_spark.report.trends import drawn
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,26 +73,6 @@ def test_the_whole_ranking_is_no_number_in_pandas(tmp_path):
     assert (shown["cutoff"].tolist(), str(shown["cutoff"].dtype)) == ([pd.NA], "Int64")
 
 
-def line(run, measure="ndcg", value=0.5, dataset="web"):
-    return TrendLine(dataset, run, measure, 10, [Point(date(0), value, (), None, ())], [50], [None])
-
-
-def test_the_runs_of_a_picture_are_the_best_by_the_first_measure_in_every_order_of_a_sum():
-    runs = {"a": (0.3, 0.1), "b": (0.1 + 0.2, 0.2), "c": (0.5, 0.0), "none": (None, 0.9)}
-    both = [
-        line(run, measure, value)
-        for run, values in runs.items()
-        for measure, value in zip(("ndcg", "ap"), values, strict=True)
-    ]
-    assert best_runs(both) == ["c", "a", "b", "none"]
-
-
-def test_every_dataset_has_its_best_runs_in_a_picture():
-    of_web = [line(f"web{at}", value=at / 10) for at in range(5)]
-    of_shop = [line(f"shop{at}", value=at / 100, dataset="shop") for at in range(5)]
-    assert best_runs([*of_web, *of_shop])[:4] == ["shop4", "web4", "shop3", "web3"]
-
-
 def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
     for number in range(2):
         for cutoff in (3, 10):
@@ -115,8 +95,8 @@ def test_what_is_said_of_every_run_is_said_once(capsys, output):
     said = [line.split() for line in trend(capsys, output)[1].partition("Unusual nights")[2].splitlines()[2:]]
     assert [row[:4] for row in said] == [
         ["ndcg@10", "all", date(40), "break"],
+        ["ndcg@10", "all", date(60), "fail"],
         ["ndcg@10", "dense", date(60), "low"],
-        ["ndcg@10", "all", date(60), "verdict"],
     ]
 
 

@@ -86,10 +86,7 @@ JUDGMENTS_READ = {
     "TREC": text("qrels.txt", *(f"{q} 0 {d} {g:g}" for q, d, g in GRADES)),
     "MS MARCO, a name that says TSV": text("qrels.dev.tsv", *(f"{q}\t0\t{d}\t{g:g}" for q, d, g in GRADES)),
     "three fields": text("qrels.tsv", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
-    "MovieLens 100k": text("u.data", *(f"{q}\t{d}\t{g:g}\t881250949" for q, d, g in GRADES)),
-    "BEIR, a name that says nothing": text(
-        "test", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)
-    ),
+    "BEIR": text("test.tsv", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
     "ir_datasets": text(
         "q.jsonl", *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES)
     ),
@@ -102,7 +99,6 @@ JUDGMENTS_READ = {
         columns={"query_id": "2", "doc_id": "3", "relevance": "1"},
     ),
     "JSON": text("q.json", json.dumps(_GRADED)),
-    "JSON, a name that says nothing": text("qrels", json.dumps(_GRADED)),
     "lists, JSON lines": text(
         "q.jsonl",
         *(
@@ -114,9 +110,18 @@ JUDGMENTS_READ = {
 
 RESULTS_READ = {
     "TREC": (BOTH, text("a.txt", *(f"{q} Q0 {d} {r} {s} one" for q, d, s, r in ROWS))),
-    "three fields with scores": (SCORED, text("one.txt", *(f"{q} {d} {s}" for q, d, s, r in ROWS))),
-    "ColBERT": (BOTH, text("one.tsv", *(f"{q}\t{d}\t{r}\t{s}" for q, d, s, r in ROWS))),
-    "TREC without a tag": (BOTH, text("one.run", *(f"{q} Q0 {d} {r} {s}" for q, d, s, r in ROWS))),
+    "three fields with scores": (
+        SCORED,
+        mapped(text("one.txt", *(f"{q} {d} {s}" for q, d, s, r in ROWS)), columns={"score": "3"}),
+    ),
+    "ColBERT": (
+        BOTH,
+        mapped(text("one.tsv", *(f"{q}\t{d}\t{r}\t{s}" for q, d, s, r in ROWS)), columns={"rank": "3", "score": "4"}),
+    ),
+    "TREC without a tag": (
+        BOTH,
+        mapped(text("one.run", *(f"{q} Q0 {d} {r} {s}" for q, d, s, r in ROWS)), columns={"rank": "4", "score": "5"}),
+    ),
     "PyTerrier": (
         BOTH,
         text("one.csv", "qid,docid,docno,rank,score,query", *(f"{q},7,{d},{r},{s},what" for q, d, s, r in ROWS)),
@@ -179,18 +184,6 @@ RESULTS_READ = {
 _GOOD = '{"user_id": 11, "items": ["a", "b"], "scores": [2, 1]}'
 #: Results that are refused, with what the message says.
 REFUSED = {
-    "a rank or a score": (
-        text("r.tsv", "11\ta\t7", "11\tb\t5"),
-        "3 fields in a line, e.g. '11\\ta\\t7', which may end",
-    ),
-    "ranks from 0": (
-        text("r.txt", "11 a 0", "11 b 1"),
-        "results.rank=3, or results.score=3; as ranks they must begin at 1, and 0 is among them",
-    ),
-    "files of ranks and of scores": (
-        lambda folder: {"path": [text(f"{end}.txt", f"11 a {end}", "11 b 2")(folder)["path"] for end in ("1", "1.5")]},
-        "1.5.txt has lines of query document score, and other files have query document rank",
-    ),
     "TREC, a blank in a document's id": (
         text("r.run", "11 Q0 iphone 12 1 9.5 r", "11 Q0 b 2 8.5 r", "11 Q0 iphone pro 3 7.5 r"),
         "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in "
@@ -202,7 +195,7 @@ REFUSED = {
     ),
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
-        '1 line(s) that are not rows, e.g. {"s": {}}',
+        '1 line(s) that are not rows, e.g. {"s": {"11": {}}}',
     ),
     "nothing but backups": (
         lambda folder: _with_backups(folder / "runs"),
@@ -223,8 +216,7 @@ REFUSED = {
         mapped(text("r.csv", "qid,docno,score", "1,a,1"), run_from="column"),
         "run_from is column, and ",
     ),
-    "JSON of depth 4": (text("r.json", '{"a": {"b": {"c": {"d": 1}}}}'), "is one JSON object of depth 4"),
-    "JSON and text after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "there is more text after its end"),
+    "JSON and text after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "is not valid JSON"),
     "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not valid JSON"),
     "lists of unequal length, JSON": (
         text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),

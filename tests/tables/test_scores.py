@@ -38,20 +38,6 @@ def test_datasets_are_named_where_there_are_several_and_the_best_of_each_comes_f
     assert [row[1] for row in table.rows] == ["d", "b", "c", "a", "none"]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("[red]x", "[red]x"),
-        ("a:fire:b", "a:fire:b"),
-        ("\x1b[31mred\n", r"\x1b[31mred\n"),
-        ("lost\udce9", r"lost\udce9"),
-    ],
-)
-def test_a_name_is_shown_as_it_is_and_cannot_steer_a_terminal(name, shown):
-    table = score_table([counted(name)], notes=[name])
-    assert (table.rows[0][0], table.notes) == (shown, [shown])
-
-
 def test_a_table_has_no_more_rows_than_are_wanted_and_says_how_many_there_are():
     table = score_table([counted(f"run{number}") for number in range(60)], notes=["formula"])
     assert table.first(60, "") is table
@@ -68,17 +54,8 @@ def test_columns_are_aligned_and_no_line_is_cut():
 
 def comparison(run, mean, p=0.5, baseline_mean=0.4, measure="ndcg", cutoff=10, **more):
     row = {"dataset": "web", "run": run, "baseline": "bm25", "baseline_night": None, "measure": measure}
-    row |= {
-        "cutoff": cutoff,
-        "attribute": None,
-        "weight_effective_n": None,
-        "mean": mean,
-        "p_adjusted": p,
-        "p_value": p,
-        "p_decides": p,
-        "family_size": 2,
-        "flags": [],
-    }
+    row |= {"cutoff": cutoff, "attribute": None, "weight_effective_n": None, "mean": mean, "family_size": 2}
+    row |= {"p_adjusted": p, "p_value": p, "p_decides": p, "flags": []}
     return {**row, "baseline_mean": baseline_mean, **more}
 
 
@@ -97,19 +74,15 @@ def test_the_columns_are_the_measures_that_were_asked_for_as_the_field_writes_th
 
 
 def test_the_best_of_each_column_and_dataset_is_bold_and_so_is_what_looks_the_same():
-    found = [
-        score("a", 0.70001),
-        score("b", 0.70002),
-        score("c", 0.1),
-        score("d", 0.2, dataset="shop"),
-        score("e", None),
-    ]
+    found = [score("a", 0.70001), score("b", 0.70002), score("c", 0.1), score("e", None)]
+    found += [score("d", -0.1, dataset="shop"), score("f", -0.2, dataset="shop")]
     assert rows(paper_table(found)) == [
-        r"shop & d & \textbf{0.2000} \\",
+        r"shop & d & \textbf{-0.1000} \\",
+        r"shop & f & -0.2000 \\",
         r"web & b & \textbf{0.7000} \\",
         r"web & a & \textbf{0.7000} \\",
         r"web & c & 0.1000 \\",
-        r"web & e & {-} \\".replace("{-}", "-"),
+        r"web & e & - \\",
     ]
 
 

@@ -1,14 +1,15 @@
 """Tables to paste: what a name contains is shown as it is, and is never markup."""
 
 import dataclasses
-import html.parser
 
 import pytest
+from pages import Page
 
 from ndcg_spark.tables.table import name as names
 from ndcg_spark.tables.table import number, text_table
 from ndcg_spark.tables.writers import html as as_html
-from ndcg_spark.tables.writers import latex, markdown
+from ndcg_spark.tables.writers import latex, markdown, text
+from ndcg_spark.text import printable
 
 
 def table(name, notes=()):
@@ -41,24 +42,12 @@ def test_markdown_escapes_what_it_would_take_for_markup(name, written):
     assert markdown(table(name))[2] == f"| {written} | 0.5000 |"
 
 
-def test_latex_is_a_whole_tabular():
-    assert latex(table("bm25", ["50 % of it"])) == [
-        r"% \usepackage{booktabs}",
-        "% 50 % of it",
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"run & ndcg@10 \\",
-        r"\midrule",
-        r"bm25 & 0.5000 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
+def test_latex_is_a_whole_tabular_with_the_best_in_bold():
+    marked = dataclasses.replace(table("bm25", ["50 % of it"]), best={(0, 1)}, superscripts={(0, 1): "**"})
+    assert latex(marked) == [
+        *(r"% \usepackage{booktabs}", "% 50 % of it", r"\begin{tabular}{ll}", r"\toprule", r"run & ndcg@10 \\"),
+        *(r"\midrule", r"bm25 & \textbf{0.5000}\textsuperscript{**} \\", r"\bottomrule", r"\end{tabular}"),
     ]
-
-
-def test_latex_has_the_best_in_bold_and_superscripts_behind_scores_that_stay_aligned():
-    lines = latex(dataclasses.replace(table("bm25"), best={(0, 1)}, superscripts={(0, 1): "**"}))
-    assert lines[1] == r"\begin{tabular}{ll}"
-    assert lines[5] == r"bm25 & \textbf{0.5000}\textsuperscript{**} \\"
 
 
 @pytest.mark.parametrize(
@@ -81,23 +70,9 @@ def test_latex_escapes_what_it_would_take_for_a_command(name, written):
     assert latex(table(name))[5] == rf"{written} & 0.5000 \\"
 
 
-class Cells(html.parser.HTMLParser):
-    """The text of every cell, and every tag that a reader of the page meets."""
-
-    def __init__(self):
-        super().__init__()
-        self.cells, self.tags = [], set()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-
-    def handle_data(self, data):
-        self.cells += [data] if data.strip() else []
-
-
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&lt;b", "\"'", "bm25"])
-def test_html_shows_a_name_as_it_is(name):
-    page = Cells()
-    page.feed(as_html(table(name, [name])))
-    assert page.cells == ["run", "ndcg@10", name, "0.5000", name]
-    assert page.tags == {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&lt;b", "\"'", "\x1b[31mred\n"])
+def test_names_are_text_everywhere(name):
+    page = Page(as_html(table(name, [name])))
+    assert page.rows[1:] == [[printable(name), "0.5000"]]
+    assert {tag for tag, _ in page.tags} == {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
+    assert printable(name) in "".join(text(table(name)))

@@ -1,0 +1,240 @@
+"""JSON: one object a line, of a document or of a query with lists of its documents; and one object of all queries.
+
+JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if it is not one object
+of strict JSON, has a wanted key twice, or has one that the first lines lack. Numbers keep their text there, so that
+long ids stay exact.
+"""
+
+import contextlib
+import functools
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, valid_lines, with_numbers
+from ndcg_spark.inputs.files import File
+
+NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
+#: The columns that have a value for each document of a list.
+_OF_DOCUMENTS = ("doc_id", *NUMBERS)
+_BLANKS = " \t\r\f"
+_MAX_QUOTED = 1000
+#: How many queries of an object become columns together.
+_ENTRIES = 10_000
+_NOTHING = pa.array([], pa.string())
+
+
+class Members(list[tuple[str, Any]]):
+    """The keys and values of an object in their order; a key that comes twice is there twice."""
+
+
+class Documents(NamedTuple):
+    """An object whose values are all text, numbers or null, in little memory."""
+
+    ids: pa.Array
+    numbers: pa.Array
+
+    def members(self) -> Iterator[tuple[str, str | None]]:
+        """Its keys and values."""
+        return zip(self.ids.to_pylist(), self.numbers.to_pylist(), strict=True)
+
+
+def _compact(members: list[tuple[str, Any]]) -> Members | Documents:
+    """The object, which is that of a query's documents if all its values are plain."""
+    is_plain = members and all(value is None or isinstance(value, str) for _, value in members)
+    with contextlib.suppress(UnicodeEncodeError):
+        keys, values = zip(*members, strict=True) if is_plain else ((), ())
+        if is_plain:
+            return Documents(pa.array(keys, pa.string()), pa.array(values, pa.string()))
+    return Members(members)
+
+
+#: Numbers as they are written, but NaN and Infinity, which strict JSON lacks, as numbers.
+_decoder = functools.partial(json.JSONDecoder, parse_int=str, parse_float=str, parse_constant=float)
+_LINE, _WHOLE = _decoder(object_pairs_hook=Members), _decoder(object_pairs_hook=_compact)
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """Objects with these keys of our columns; `absent` are the keys of other columns of ours."""
+
+    columns: Mapping[str, str]
+    absent: Sequence[str] = ()
+    #: Whether a line has lists of documents, and whether the position in such a list, from 1, is the rank.
+    has_lists: bool = False
+    is_ranked: bool = False
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Our columns."""
+        return [*self.columns, *(["rank"] if self.is_ranked else [])]
+
+    def parts(self, file: File, where: str) -> Iterator[bytes]:
+        """The text of a file in blocks of whole lines."""
+        return blocks(file, where)
+
+    def read(self, block: bytes) -> Part:
+        """The rows of a block."""
+        block, broken = valid_lines(block)
+        lines = (line for line in block.decode().split("\n") if line.strip(_BLANKS))
+        table = self._parsed(block)
+        if table is not None:
+            columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
+            texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
+            return Part(with_numbers({**columns, **texts}, lines), broken)
+        rows: list[Sequence[str | None]] = []
+        texts_of_rows: list[str] = []
+        for line in lines:
+            fault, of_line = self._rows(line)
+            rows += of_line
+            texts_of_rows += [line] * len(of_line)
+            broken += [(fault, line)] if fault else []
+        values = [*zip(*rows, strict=True)] or [()] * len(self.names)
+        read = {
+            name: pa.chunked_array([pa.array(one, pa.string())]) for name, one in zip(self.names, values, strict=True)
+        }
+        return Part(with_numbers(read, texts_of_rows), broken)
+
+    def _parsed(self, block: bytes) -> pa.Table | None:
+        """The columns of a block whose lines have plain values as the first one has; else None."""
+        from pyarrow import json as arrow_json
+
+        if self.has_lists or any(f'"{key}"'.encode() in block for key in self.absent):
+            return None
+        try:
+            first = json.loads(block.lstrip().partition(b"\n")[0])
+            kinds = {theirs: _kind(ours, first.get(theirs)) for ours, theirs in self.columns.items()}
+            table = arrow_json.read_json(
+                pa.BufferReader(block),
+                read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                parse_options=arrow_json.ParseOptions(
+                    explicit_schema=pa.schema([*kinds.items()]), unexpected_field_behavior="ignore"
+                ),
+            )
+            # Arrow would take two objects in a line for two rows.
+            return table if len(table) == block.count(b"}\n{") + 1 else None
+        except (ValueError, AttributeError, RecursionError):
+            return None
+
+    def _rows(self, line: str) -> tuple[str | None, Sequence[Sequence[str | None]]]:
+        """The values of the rows of a line; or the code of the rule that it breaks."""
+        try:
+            members = _LINE.decode(line)
+        except (ValueError, RecursionError):
+            return BROKEN, []
+        keys = [key for key, _ in members] if isinstance(members, Members) else []
+        wanted = [key for key in keys if key in self.columns.values()]
+        if not wanted or len(wanted) > len({*wanted}) or ("\\ud" in line.lower() and not is_text(members)):
+            return BROKEN, []
+        found = dict(members)
+        if any(found.get(key) is not None for key in self.absent):
+            return BROKEN, []
+        row = {ours: found.get(theirs) for ours, theirs in self.columns.items()}
+        if self.has_lists:
+            lists: dict[str, Any] = {name: row[name] for name in _OF_DOCUMENTS if row.get(name) is not None}
+            if any(type(value) is not list for value in lists.values()):
+                return BROKEN, []
+            if len({len(value) for value in lists.values()}) > 1:
+                return UNEQUAL, []
+            # A query without a list is a row without a document, an empty list has no rows.
+            documents = zip(*lists.values(), strict=True) if lists else [()]
+            rows = [{**row, **dict(zip(lists, document, strict=True))} for document in documents]
+            rows = [{**each, "rank": f"{at}"} for at, each in enumerate(rows, 1)] if self.is_ranked else rows
+        else:
+            rows = [row]
+        is_plain = all(value is None or isinstance(value, str) for each in rows for value in each.values())
+        return (None, [[*each.values()] for each in rows]) if is_plain else (NO_SCALAR, [])
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """{query: {document: number}}, or with the runs around it; `names` from the outermost key on."""
+
+    names: Sequence[str]
+
+    def parts(self, file: File, where: str) -> Iterator[list[Any]]:
+        """The documents of some queries at a time, with the keys around them, and the code and text of what is broken.
+
+        InputError if the file is not one object of strict JSON.
+        """
+        try:
+            with file.open(where) as stream:
+                content = _WHOLE.decode(stream.read().decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
+        entries = self._entries((), content)
+        while some := [*itertools.islice(entries, _ENTRIES)]:
+            yield some
+
+    def read(self, entries: list[Any]) -> Part:
+        """The rows of a part."""
+        found = [(keys, documents) for keys, documents in entries if isinstance(documents, Documents)]
+        broken = [(fault, text) for fault, text in entries if isinstance(text, str)]
+        sizes = [len(documents.ids) for _, documents in found]
+        query = np.repeat(np.arange(len(found), dtype=np.int32), sizes)
+        *outer, doc_id, value = self.names
+        columns = {
+            name: pa.array([keys[at] for keys, _ in found], pa.string()).take(query) for at, name in enumerate(outer)
+        }
+        columns[doc_id] = pa.concat_arrays([*(documents.ids for _, documents in found), _NOTHING])
+        columns[value] = pa.concat_arrays([*(documents.numbers for _, documents in found), _NOTHING])
+        lines = (
+            _shown(Members([(keys[-1], Members([member]))]))
+            for keys, documents in found
+            for member in documents.members()
+        )
+        return Part(with_numbers({name: pa.chunked_array([one]) for name, one in columns.items()}, lines), broken)
+
+    def _entries(self, outer: tuple[str, ...], content: Any) -> Iterator[tuple[Any, Any]]:
+        levels = len(self.names) - 2 - len(outer)
+        if not levels and isinstance(content, Documents):
+            yield outer, content
+        elif not levels and isinstance(content, Members):
+            for key, value in content:
+                plain = _compact([(key, value)])
+                shown = _shown(Members([(outer[-1], Members([(key, value)]))]))
+                yield (outer, plain) if isinstance(plain, Documents) else (NO_SCALAR if is_text(key) else BROKEN, shown)
+        elif levels and isinstance(content, Members) and not (outer and all(value == [] for _, value in content)):
+            for key, value in content:
+                if is_text(key):
+                    yield from self._entries((*outer, key), value)
+                else:
+                    yield BROKEN, _shown(Members([(key, value)]))
+        else:
+            # Without a document, a run would vanish.
+            yield BROKEN, _shown(Members([(outer[-1], content)]) if outer else content)
+
+
+def is_text(value: object) -> bool:
+    """Whether all text in it can be encoded: half of a surrogate pair is not a character."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _kind(name: str, value: object) -> pa.DataType:
+    """The type in which a column is parsed that has this value; ValueError if it is not plain."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError("not a plain value")
+    if isinstance(value, str):
+        return pa.string()
+    if name not in NUMBERS and isinstance(value, float):
+        raise ValueError("its text counts")
+    return pa.float64() if name in NUMBERS else pa.int64()
+
+
+def _shown(value: Any) -> str:
+    """As much of a value as a message may show; its numbers are in quotes."""
+    if isinstance(value, Documents):
+        value = Members(value.members())
+    if isinstance(value, Members):
+        return ("{" + ", ".join(f"{json.dumps(key)}: {_shown(one)}" for key, one in value[:9]) + "}")[:_MAX_QUOTED]
+    return json.dumps(value)[:_MAX_QUOTED]

@@ -1,0 +1,269 @@
+"""Text and JSON: how lines are spaced and quoted, what they lack, and what is quoted of a row that is refused."""
+
+import gzip
+import json
+import re
+
+import pytest
+from input_files import documents, file, judged, returned, rows, written
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import delimited
+from ndcg_spark.inputs.files import File
+from ndcg_spark.schemas import FAULT, LINE
+
+ROW = ("q1", "d1", 2.0)
+BROKEN = "broken_line"
+RUN = ["q1 Q0 d1 1 7.5 a", "q2 Q0 d2 2 1 a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.qrels", "q1 0 d1 2\n"),
+        ("a.qrels", "q1\t0\td1\t2\n"),
+        ("a.qrels", "q1  0 \t d1   2\n"),
+        ("a.qrels", " \tq1 0\fd1 2 \t\n"),
+        ("a.qrels", "q1 0 d1 2\r\n"),
+        ("a.qrels", "q1 0 d1 2\r"),
+        ("a.qrels", "\ufeffq1 0 d1 2\n"),
+        ("a.qrels", "\n\nq1 0 d1 2"),
+        ("a.csv", "\ufeffquery_id,doc_id,relevance\r\nq1,d1,2\r\n"),
+        ("a.tsv", "query_id\tdoc_id\trelevance\nq1\td1\t2\n"),
+        ("a.jsonl", '{"query_id": "q1", "doc_id": "d1", "relevance": 2}\r\n'),
+        ("a.json.gz", '\n{"q0": {}, "q1": {"d1": 2}}'),
+    ],
+)
+def test_a_row_is_the_same_however_it_is_spaced(no_engine, tmp_path, name, text):
+    source = judged(no_engine, written(tmp_path / name, text))
+    assert source.table.columns == ["query_id", "doc_id", "relevance"]
+    assert rows(source) == [ROW]
+
+
+def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(no_engine, tmp_path):
+    blank = "q1 Q0 iphone 12 1 9.5 bm25"
+    lines = "q1 Q0 d1 1 2.5 bm25\nq1\tQ0\td2\t2\t-1e3\tbm25 k1=0.9 b=0.4\n" + blank
+    source = returned(no_engine, written(tmp_path / "a.run", lines))
+    assert rows(source, "run", "doc_id", "score", "rank", LINE) == [
+        ("bm25", "d1", 2.5, 1, None),
+        ("bm25", "d2", -1000.0, 2, None),
+        (None, None, None, None, blank),
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["qrels", "jsonl", "csv", "tsv"])
+def test_a_line_that_is_not_utf_8_is_broken(no_engine, tmp_path, suffix):
+    line = {
+        "qrels": "q 0 {} 1",
+        "jsonl": '{{"query_id": "q", "doc_id": "{}", "relevance": 1}}',
+        "csv": "q,{},1",
+        "tsv": "q\t{}\t1",
+    }
+    header = {"csv": "query_id,doc_id,relevance\n", "tsv": "query_id\tdoc_id\trelevance\n"}.get(suffix, "")
+    text = header + "\n".join(map(line[suffix].format, ("é", "?")))
+    source = judged(no_engine, written(tmp_path / f"a.{suffix}", text.encode().replace(b"?", b"\xe9")))
+    assert rows(source, "doc_id", FAULT) == [("é", None), (None, BROKEN)]
+
+
+def test_csv_is_text_with_quotes_around_what_needs_them(no_engine, tmp_path):
+    long = 'a "quoted", long id ' * 500
+    quoted = long.replace('"', '""')
+    text = f'doc_id,relevance,query_id\n"d,1",1.50,007\n"say ""hi""",3,\n d 3\\,,"q3"\n"{quoted}",1,q4\n"""""",1,q5\n'
+    source = judged(no_engine, written(tmp_path / "a.csv", text))
+    assert rows(source, "query_id", "doc_id", "relevance") == [
+        ("007", "d,1", 1.5),
+        ("q3", " d 3\\", None),
+        ("q4", long, 1.0),
+        ("q5", '""', 1.0),
+        (None, 'say "hi"', 3.0),
+    ]
+
+
+@pytest.mark.parametrize("line", ['"q1,d1,1', 'q1,d1,"1', 'q"1,d1,"1', '"q1"",d1,1'])
+@pytest.mark.parametrize("after", ["", "q2,d2,2\n", 'q2,"d2",2\n'])
+def test_a_quote_that_does_not_end_breaks_its_own_line_alone(no_engine, tmp_path, line, after):
+    text = f"query_id,doc_id,relevance\nq0,d0,0\n{line}\n{after}"
+    found = rows(judged(no_engine, written(tmp_path / "a.csv", text)), "doc_id", LINE)
+    assert found == [("d0", None), *([("d2", None)] if after else []), (None, line)]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "bad"),
+    [
+        ("a.qrels", "q 0 a 1\nq 0 b high\nq\n", "q 0 b high"),
+        ("a.csv", 'query_id,doc_id,relevance\nq,a,1\nq,"b",0x1F\n', 'q,"b",0x1F'),
+        ("a.jsonl", '{"query_id":"q","doc_id":"a","relevance":1}\n{"query_id":"q","doc_id":"b","relevance":"x"}', None),
+        ("a.json", '{"q": {"a": 1, "b": "x"}}', '{"q": {"b": "x"}}'),
+    ],
+)
+def test_a_row_with_a_number_that_is_none_keeps_its_line(no_engine, tmp_path, name, lines, bad):
+    source = judged(no_engine, written(tmp_path / name, lines))
+    found = [row for row in rows(source, "doc_id", "relevance", LINE) if row[0]]
+    assert found == [("a", 1.0, None), ("b", None, bad or lines.splitlines()[-1])]
+
+
+def test_a_rank_is_a_whole_number_of_32_bits_and_a_score_is_finite(no_engine, tmp_path):
+    ranks = {"1": 1, "007": 7, "2.0": 2, "1e2": 100, "1.5": None, "2147483648": None, "0x1F": None, "nan": None}
+    scores = {"-0.0": 0.0, ".5": 0.5, "5.": 5.0, "1e-400": 0.0, "1e999": None, "inf": None, "1d": None, "1_0": None}
+    lines = "".join(f"q Q0 {r} {r} {s} x\n" for r, s in zip(ranks, scores, strict=True))
+    source = returned(no_engine, written(tmp_path / "a.run", lines))
+    found = {row["doc_id"]: row for row in source.table.collect()}
+    assert [row["rank"] for row in map(found.get, ranks)] == [*ranks.values()]
+    assert [f"{row['score']}" for row in map(found.get, ranks)] == [*map(str, scores.values())]
+
+
+def test_a_header_that_names_a_column_twice_is_refused(no_engine, tmp_path):
+    with pytest.raises(InputError, match=r"1 column name\(s\) occur twice"):
+        judged(no_engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
+
+
+@pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
+def test_files_with_different_headers_are_refused_with_both(no_engine, tmp_path, header):
+    for name, text in (("1.csv", "query_id,doc_id\r\n"), ("2.csv.gz", "query_id,doc_id\n"), ("3.csv", header)):
+        written(tmp_path / name, text)
+    with pytest.raises(InputError, match=r"headers, .*/1\.csv has 'query_id,doc_id', .*/3\.csv has ") as refused:
+        judged(no_engine, tmp_path)
+    assert repr(header.strip()) in str(refused.value)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
+def test_blanks_are_seen_where_slices_part_them(monkeypatch, size):
+    monkeypatch.setattr(delimited, "_SLICE", size)
+    form = delimited.Delimited("123456", {"run": "6", "rank": "4"}, is_open=True)
+    for number in range(1, 4):
+        blanks = " " * number
+        block = "\n".join([blanks + blanks.join(RUN[0].split()), *RUN, "", "a  b c  1 e  f  "]).encode()
+        assert form.read(block).columns["run"].to_pylist() == ["a", "a", "a", "f"]
+
+
+@pytest.mark.parametrize("size", [1, 17, 18, 40, 1000])
+@pytest.mark.parametrize("packed", [False, True])
+def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size, packed):
+    text = "\n".join(RUN * 9).encode()
+    stored = "\ufeff".encode() + text
+    path = file(tmp_path / ("a.gz" if packed else "a"), gzip.compress(stored) if packed else stored).path
+    found = list(delimited.blocks(File(path, 1), "results", size))
+    assert b"".join(found) == text
+    assert all(block.endswith(b"\n") for block in found[:-1])
+    assert max(map(len, found)) < size + len(RUN[0]) + 1
+
+
+def test_a_line_that_is_too_long_for_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "_MAX_LINE", 1 << 20)
+    path = file(tmp_path / "a.run", b"x" * (3 << 20)).path
+    with pytest.raises(InputError, match="has a line of more than 1 MiB"):
+        list(delimited.blocks(File(path, 1), "results", 1 << 16))
+
+
+# ---- JSON
+
+GOOD = '{"query_id": "q", "doc_id": "d", "relevance": 1}'
+NO_SCALAR = "value_is_no_scalar"
+#: The doc_id of a line, as JSON has it, and what is read.
+DOC_IDS = {
+    "12345678901234567890123": "12345678901234567890123",
+    "1.0": "1.0",
+    '"[x]"': "[x]",
+    '"x\\"y: 5}"': 'x"y: 5}',
+    '"\\ud83d\\ude00"': "\U0001f600",
+    '"\\\\ud800"': "\\ud800",
+    "[1240, 1265]": NO_SCALAR,
+    '{"a": 1}': NO_SCALAR,
+    "true": NO_SCALAR,
+    "NaN": NO_SCALAR,
+    '"\\ud800"': BROKEN,
+    "007": BROKEN,
+    "'d'": BROKEN,
+    '"a\tb"': BROKEN,
+    '"a", "doc_id": "b"': BROKEN,
+    '"a", "doc\\u005fid": "a"': BROKEN,
+    '"a", "z": 1, "z": 2': "a",
+}
+LINES = {
+    **{f'{{"query_id": "q", "doc_id": {value}, "relevance": 1}}': read for value, read in DOC_IDS.items()},
+    GOOD + " more": BROKEN,
+    GOOD + GOOD: BROKEN,
+    f"[{GOOD}]": BROKEN,
+    '{"by": 1}': BROKEN,
+    '{"z": %s, "doc_id": "x", "query_id": "q", "relevance": 1}' % ("[" * 100_000 + "]" * 100_000): BROKEN,
+    '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}': BROKEN,
+}
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line[:60])
+def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(no_engine, tmp_path, line):
+    source = judged(no_engine, written(tmp_path / "a.jsonl", "\n".join([*[GOOD] * 200, line])))
+    other = [row for row in source.table.collect() if row["doc_id"] != "d"]
+    assert [row.get(FAULT) or row["doc_id"] for row in other] == [LINES[line]]
+
+
+_QUERIES = {f"q{query}": {f"d{document}": document for document in range(9)} for query in range(900)}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_one_object_of_all_queries_is_read_whole(no_engine, tmp_path, indent):
+    source = judged(no_engine, written(tmp_path / "a.json", json.dumps(_QUERIES, indent=indent)))
+    assert len(documents(source)) == 900 * 9
+
+
+@pytest.mark.parametrize("text", [f"[{GOOD}, {GOOD}]", '["q1", "d1", 2]\n', '{"q": 1}'])
+def test_other_json_is_refused_with_its_first_line_and_what_to_write(no_engine, tmp_path, text):
+    with pytest.raises(InputError, match="is not JSON lines; write one object a line, with the keys query_id, doc_id"):
+        judged(no_engine, written(tmp_path / "a.json", text))
+
+
+@pytest.mark.parametrize("other", ["Relevance", "DOC_ID"])
+@pytest.mark.parametrize("line", ['{"query_id": "q", "doc_id": "d", "relevance": 0, "%s": 3}', GOOD + '\n{"%s": 3}'])
+def test_keys_that_differ_only_in_case_are_refused(no_engine, tmp_path, other, line):
+    with pytest.raises(InputError, match=f"differ only in case, e.g. {other.lower()} and {other}; rename"):
+        judged(no_engine, written(tmp_path / "a.jsonl", line % other))
+
+
+# ---- layouts
+
+
+@pytest.mark.parametrize(
+    ("table", "lines", "fields"),
+    [
+        (judged, ["1 0 a 2"], "query_id 2 doc_id relevance"),
+        (judged, ["1 a 2", "1 b -1"], "query_id doc_id relevance"),
+        (judged, ["1 31 4 881250949", "1 31 4 1"], "query_id 2 doc_id relevance"),
+        (judged, ["1 31 4 881250949"], "is a time"),
+        (judged, ["1 a"], "--relevance 1"),
+        (judged, ["1 Q0 a 1 2 x"], "--input-format"),
+        (judged, ['{"1": {"a": 1}}'], "--input-format"),
+        (returned, ["1 Q0 a 0 2.5 x and more"], "query_id 2 doc_id rank score run"),
+        (returned, ["1 a 1", "1 b 2", "2 a 1"], "query_id doc_id rank"),
+        *((returned, lines, "results.rank=3") for lines in (["1 a 9.5"], ["1 a 2", "1 b 1"], ["1 a 0", "1 b 1"])),
+        (returned, ["1 a 1", "1 b 2", "1 c 0"], "results.score=3"),
+        (returned, ["1 a 1 9.5"], "results.score=4"),
+        (returned, ["1 Q0 a 1 9.5"], "results.score=5"),
+        (returned, ["1 a"], "--column results.query_id=1"),
+    ],
+)
+def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(
+    no_engine, tmp_path, table, lines, fields
+):
+    path = written(tmp_path / "a", "\n".join(lines))
+    if "query_id" not in fields.split():
+        with pytest.raises(InputError, match=re.escape(repr(lines[0]))) as refused:
+            table(no_engine, path)
+        assert fields in str(refused.value)
+        return
+    names = [name for name in fields.split() if name not in ("2", "run")]
+    assert rows(table(no_engine, path), *names)[0][0] == "1"
+
+
+@pytest.mark.parametrize("suffix", ["txt", "tsv", "csv"])
+def test_fields_may_be_numbered_in_text_without_a_header(no_engine, tmp_path, suffix):
+    line = {"txt": " ", "tsv": "\t", "csv": ","}[suffix].join(["0.5", "q", "d", "more"])
+    path = written(tmp_path / f"r.{suffix}", line)
+    source = returned(no_engine, path, columns={"query_id": "2", "doc_id": "3", "score": "1"})
+    assert rows(source, "query_id", "doc_id", "score") == [("q", "d", 0.5)]
+    with pytest.raises(InputError, match=r"columns\.score = '9'"):
+        returned(no_engine, path, columns={"query_id": "2", "doc_id": "3", "score": "9"})
+
+
+@pytest.mark.parametrize("text", ["ORC1 0 d1 1\n", "PAR1 0 d1 1\n"])
+def test_letters_of_a_magic_number_are_text(no_engine, tmp_path, text):
+    assert documents(judged(no_engine, written(tmp_path / "a.qrels", text))) == ["d1"]
