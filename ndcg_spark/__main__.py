@@ -4,35 +4,17 @@ import contextlib
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
 from typing import NoReturn
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code. A signal ends the process at once, as a night needs no undoing."""
-    with _default_signals():
-        from ndcg_spark.cli.app import main as command_line
+    # Python would act on it in its main thread, which may wait for an engine for minutes.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from ndcg_spark.cli.app import main as command_line
 
-        command_line(arguments)
-
-
-@contextlib.contextmanager
-def _default_signals() -> Iterator[None]:
-    """Leave signals to the system: Python acts on them in its main thread, which may wait for an engine for minutes."""
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    # What was ignored when the process started, as by nohup, stays ignored.
-    changed = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
-    for number in changed:
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        # A process such as a notebook runs several commands.
-        for number, handler in changed.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    command_line(arguments)
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:

@@ -154,7 +154,7 @@ def evaluate(
 
 def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
     """The scores of tables that this process has, or of files, which the other process computes and publishes."""
-    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
+    folder = tempfile.mkdtemp(prefix="scores-of-ndcg-spark-")
     with _removed_on_failure(folder):
         config = configured(tables, {**settings, "output": f"{folder}/scores"}, folder, **columns)
         rows, measure_set, sentences = background.call("evaluate", config)
@@ -176,7 +176,7 @@ def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns:
 
 def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
     """The explanations of a query, from tables or files, which the other process computes."""
-    folder = tempfile.mkdtemp(prefix="ndcg-spark-")
+    folder = tempfile.mkdtemp(prefix="scores-of-ndcg-spark-")
     with _removed_on_failure(folder):
         config = configured({"judgments": judgments, "results": results}, settings, folder, **columns)
         found = background.call("explain", config, request)

@@ -53,14 +53,14 @@ class Scores:
     ) -> None:
         self.dataset_scores = dataset_scores
         self._read_query_scores = read_query_scores
-        self._measures = measures
+        self.measures = measures
         #: The configuration for which they were computed, if their inputs are still there.
         self.inputs = inputs
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
         """A row per dataset, run, query and cutoff."""
-        names = measure_first(QUERY_SCORES, self._measures.columns)
+        names = measure_first(QUERY_SCORES, self.measures.columns)
         return to_pandas(self._read_query_scores().select(list(names)))
 
     def table(self) -> pd.DataFrame:
@@ -102,9 +102,9 @@ class Scores:
     def _pairs(self) -> list[tuple[str, Cutoff]]:
         """The measures that are shown, each with its cutoff, that of the headline first."""
         cutoffs = {None if pd.isna(cutoff) else int(cutoff) for cutoff in self.dataset_scores["cutoff"]}
-        pairs = [(MEASURES[name].column, cutoff) for name, cutoff in self._measures.pairs]
+        pairs = [(MEASURES[name].column, cutoff) for name, cutoff in self.measures.pairs]
         pairs = pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
-        measure, cutoff = self._measures.headline(cutoffs)
+        measure, cutoff = self.measures.headline(cutoffs)
         return list(dict.fromkeys([(MEASURES[measure].column, cutoff), *pairs]))
 
     def _pair(self, measure: str) -> tuple[str, Cutoff]:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import grpc
@@ -17,15 +18,15 @@ import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
-from ndcg_spark.engine import classic, connect, embedded, failures, lost, open_engine, reason_of
-from ndcg_spark.engine.engine import join_in_place, keep_partition_names, machine_memory, usable_cores
+from ndcg_spark.engine import failures, lost, open_engine, reason_of
+from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
 
-def said_with(choices, program=COUNT, **environment):
-    """What a program says with each of these engines open, in one process, or the error that it ends with."""
+def answer_of(choices, program=COUNT, **environment):
+    """What a program prints with each of these engines open, in one process, or the error that it ends with."""
     lines = [
         "from ndcg_spark.engine import open_engine",
         "from ndcg_spark.errors import EngineError",
@@ -37,14 +38,9 @@ def said_with(choices, program=COUNT, **environment):
         "    print('refused:', error)",
     ]
     clean = {name: value for name, value in sessions.environment().items() if name not in ("SPARK_REMOTE", "JAVA_HOME")}
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        env={**clean, **servers.QUICK_SPARK, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    environment = {**clean, **servers.QUICK_SPARK, **environment}
+    command = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
     return done.stdout.strip() or done.stderr[-2000:]
 
 
@@ -55,33 +51,6 @@ def sail_server(tmp_path_factory):
     with servers.running([sys.executable, "-c", program], log, dict(os.environ)):
         servers.wait_until(lambda: servers.answers(port), "the Sail server", log)
         yield f"sc://127.0.0.1:{port}"
-
-
-@pytest.fixture
-def silent():
-    """The port of a server that accepts, and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening.getsockname()[1]
-
-
-@pytest.fixture
-def web_server():
-    """The port of a server of another kind."""
-
-    def answer():
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                with connection:
-                    connection.recv(100)
-                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-    thread.join()
 
 
 def test_a_running_session_is_used_and_left_running(session):
@@ -102,26 +71,51 @@ with ThreadPoolExecutor(1) as pool:
     print(pool.submit(kinds).result())
     engine.session.stop()
     print(pool.submit(running_session).result(), running_session())"""
-    assert said_with(choice, program) == "(True, True)\nNone None"
+    assert answer_of(choice, program) == "(True, True)\nNone None"
 
 
-def test_the_embedded_engine_is_taken_where_it_is_installed():
-    assert said_with("auto") == "embedded True 3"
+@pytest.mark.parametrize(
+    ("choices", "environment", "answer"),
+    [
+        ("auto", {}, "embedded True 3"),
+        ("embedded", {"PYSPARK_GATEWAY_PORT": "1"}, "refused: engine: spark-submit brings its own Spark"),
+        pytest.param("embedded", {"SPARK_REMOTE": "sc://127.0.0.1:9"}, "embedded True 3", marks=pytest.mark.slow),
+        # A proxy for web pages is not asked for the engine.
+        pytest.param("embedded", {"http_proxy": "http://127.0.0.1:9"}, "embedded True 3", marks=pytest.mark.slow),
+        pytest.param(
+            "embedded spark",
+            {"SPARK_REMOTE": "sc://127.0.0.1:9"},
+            "embedded True 3\nspark True 3",
+            marks=[pytest.mark.slow, pytest.mark.spark],
+        ),
+        pytest.param(
+            "auto",
+            {"SPARK_REMOTE": "sc://127.0.0.1:9/;token=secret;x-api-key=hidden"},
+            "refused: engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***;x-api-key=***",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_which_engine_is_opened(choices, environment, answer):
+    found = answer_of(choices, **{"no_proxy": "", **environment})
+    assert found.startswith(answer)
+    assert not {"secret", "hidden"} & set(found.replace("=", ";").split(";"))
 
 
-def test_no_java_and_no_embedded_engine_is_an_error_that_names_both_ways_out(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
-        classic.start_local()
+@pytest.mark.slow
+def test_a_server_of_sail_is_refused(sail_server):
+    assert answer_of("auto", SPARK_REMOTE=sail_server).startswith(f"refused: engine: Sail 0.7.2 ({sail_server}) is a")
 
 
 @pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
-def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(absent, tmp_path):
+def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(absent):
     program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
     engine = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
-    arguments = ["evaluate", "--judgments", os.devnull, "--results", os.devnull, *engine]
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    arguments = ["evaluate", os.devnull, os.devnull, *engine]
+    # As a program, it would start itself again where the locale is not UTF-8.
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (4, "")
     assert absent in done.stderr
     assert "pip install 'ndcg-spark[spark]'" in done.stderr
@@ -135,17 +129,20 @@ def test_the_library_says_what_to_install_where_there_is_no_spark():
     assert "pip install 'ndcg-spark[spark]'" in done.stdout, done.stderr
 
 
-def test_local_spark_is_not_looked_for_where_only_the_client_is_installed(monkeypatch):
-    monkeypatch.setattr(classic, "is_remote_only", lambda: True)
-    with pytest.raises(EngineError, match="pyspark-client has no Spark of its own"):
-        classic.start_local()
+def test_local_spark_needs_java(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
+        engines.start_local()
 
 
-@pytest.mark.parametrize("start", [classic.submitted, lambda _: connect.connect("local")])
-def test_a_client_in_place_of_the_spark_of_a_platform_is_named_as_what_is_wrong(start, monkeypatch):
-    monkeypatch.setattr(classic, "is_remote_only", lambda: True)
+@pytest.mark.parametrize(
+    "start", [engines.start_local, lambda: engines.submitted("auto"), lambda: engines.connect("local")]
+)
+def test_a_client_is_no_spark(start, monkeypatch):
+    monkeypatch.setattr(engines, "is_remote_only", lambda: True)
     with pytest.raises(EngineError, match="pyspark-client has no Spark of its own"):
-        start("auto")
+        start()
 
 
 def install(folder, monkeypatch, **versions):
@@ -187,25 +184,26 @@ def refusing(name, _):
     raise AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
 
 
-def test_a_platform_that_refuses_settings_is_exit_code_4_where_one_is_needed():
+def test_a_platform_that_refuses_a_setting_that_is_needed():
     session = SimpleNamespace(conf=SimpleNamespace(set=refusing))
-    join_in_place(session)
+    engines.join_in_place(session)
     with pytest.raises(EngineError, match=r"cannot be set, \[CONFIG_NOT_AVAILABLE\].*serverless"):
-        keep_partition_names(session)
+        engines.keep_partition_names(session)
 
 
 @pytest.mark.parametrize(
     ("default", "storage", "is_near"),
     [("file:///", "", True), ("hdfs://host:9000/", "hdfs://host:9000", False), ("dbfs:///", "", False)],
 )
-def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storage, is_near):
+def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storage, is_near, monkeypatch):
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
-    opened = classic.engine_of(SimpleNamespace(conf=conf, version="4.1.1"))
+    monkeypatch.setattr(engines, "is_classic", lambda _: True)
+    opened = engines.engine_of(SimpleNamespace(conf=conf, version="4.1.1"))
     assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 
-def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monkeypatch):
+def test_failures_where_only_the_client_is_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "py4j", None)
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
     assert issubclass(AnalysisException, failures())
@@ -214,68 +212,44 @@ def test_failures_of_an_engine_are_known_where_only_the_client_is_installed(monk
     assert not lost(AnalysisException("no_such"))
 
 
-def test_the_ports_of_local_spark_require_a_secret(monkeypatch):
-    monkeypatch.setattr(classic, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
-    with pytest.raises(pytest.fail.Exception) as options:
-        classic.start_local()
-    assert json.loads(str(options.value))["spark.authenticate"] == "true"
+@contextlib.contextmanager
+def listening(answer=None):
+    """The port of a server that accepts, and says nothing or this."""
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(100)
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        if answer:
+            threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
 
 
-def test_the_embedded_engine_cannot_be_had_under_spark_submit():
-    assert "refused: engine: spark-submit brings its own Spark" in said_with("embedded", PYSPARK_GATEWAY_PORT="1")
-
-
-@pytest.mark.slow
-def test_a_server_that_is_not_there_is_an_engine_error_without_secrets():
-    answer = said_with("auto", SPARK_REMOTE="sc://127.0.0.1:9/;token=secret;x-api-key=hidden")
-    assert answer.startswith(
-        "refused: engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***;x-api-key=***"
-    )
-    assert "secret" not in answer
-    assert "hidden" not in answer
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_an_engine_that_is_named_is_not_overruled_by_the_environment():
-    named = said_with("embedded spark", SPARK_REMOTE="sc://127.0.0.1:9")
-    assert named.splitlines() == ["embedded True 3", "spark True 3"]
-
-
-def test_a_server_that_says_nothing_is_given_up(silent, monkeypatch):
-    monkeypatch.setattr(connect, "ANSWER_SECONDS", 0.5)
-    with pytest.raises(EngineError, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:\d+, Deadline"):
-        connect.require_server(f"sc://127.0.0.1:{silent}")
-
-
-def test_a_server_of_another_kind_is_told_at_once(web_server):
-    with pytest.raises(EngineError, match="no Spark Connect server answers at"):
-        connect.require_server(f"sc://127.0.0.1:{web_server}")
+@pytest.mark.parametrize("answer", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_a_server_that_says_nothing_or_is_of_another_kind(answer, monkeypatch):
+    monkeypatch.setattr(engines, "ANSWER_SECONDS", 0.5 if answer is None else 30)
+    with listening(answer) as port, pytest.raises(EngineError, match=rf"answers at sc://127\.0\.0\.1:{port}"):
+        engines.require_server(f"sc://127.0.0.1:{port}")
 
 
 def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, monkeypatch):
     # Once a full run of the tests stood still where a connection with a token was closed.
     monkeypatch.setattr(grpc._channel.Channel, "close", lambda _: pytest.fail("it is closed"))
-    connect.require_server(sail_server)
+    engines.require_server(sail_server)
     with pytest.raises(EngineError, match=r"token=\*\*\* \(encrypted, as use_ssl or a token demands\)"):
-        connect.require_server(f"{sail_server}/;token=abc")
+        engines.require_server(f"{sail_server}/;token=abc")
 
 
 @pytest.mark.parametrize("url", ["sc://host:1/;a", "sc://host:port", "http://host"])
-def test_what_is_no_address_is_told(url):
+def test_what_is_no_address(url):
     with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
-        connect.require_server(url)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_local_spark_starts_where_the_embedded_engine_was_used_before():
-    assert said_with("embedded spark").splitlines() == ["embedded True 3", "spark True 3"]
-
-
-@pytest.mark.slow
-def test_a_server_of_sail_is_refused(sail_server):
-    assert said_with("auto", SPARK_REMOTE=sail_server).startswith(f"refused: engine: Sail 0.7.2 ({sail_server}) is a")
+        engines.require_server(url)
 
 
 @pytest.mark.slow
@@ -290,7 +264,7 @@ print(subprocess.run([sys.executable, "-c", knock, port], capture_output=True, t
 print(socket.create_connection(("127.0.0.1", port), timeout=9).recv(2))
 print(engine.session.range(3).count())
 """.strip()
-    assert said_with("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
+    assert answer_of("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
 
 
 @pytest.mark.slow
@@ -306,11 +280,6 @@ with open_engine("embedded"):
 
 
 @pytest.mark.slow
-def test_a_proxy_for_web_pages_is_not_asked_for_the_embedded_engine():
-    assert said_with("embedded", http_proxy="http://127.0.0.1:9", no_proxy="") == "embedded True 3"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
 def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     dying = {
@@ -319,49 +288,36 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
         "spark": "import psutil, signal\n"
         "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
     }
-    answer = said_with(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
+    answer = answer_of(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
     assert answer.startswith("refused: engine: it died, "), answer
     assert "rendezvous" not in answer.lower()
 
 
 @pytest.mark.slow
-def test_a_signal_ends_the_command_line_at_once_whatever_the_engine_has_installed():
+def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_folder(tmp_path):
     program = """if True:
         import signal, time
-        from ndcg_spark.__main__ import _default_signals
+        import ndcg_spark.cli.app
+        from ndcg_spark.__main__ import main
         from ndcg_spark.engine import open_engine
+        def run(arguments):
+            with open_engine("embedded") as engine:
+                print(engine.scratch.folder().parent, flush=True)
+                time.sleep(60)
+        ndcg_spark.cli.app.main = run
         # A shell's background jobs begin with this signal ignored.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        with _default_signals(), open_engine("embedded"):
-            print("open", flush=True)
-            time.sleep(60)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        main()
         """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "open\n"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        folder = Path(process.stdout.readline().strip())
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
-
-
-@pytest.mark.slow
-def test_temporary_folders_of_an_engine_end_with_it(tmp_path):
-    program = f"""if True:
-        from ndcg_spark.engine import open_engine
-        with open_engine("embedded") as engine:
-            (engine.scratch.folder() / "a").symlink_to("/nowhere")
-            print("made", flush=True)
-        import pathlib
-        print([*pathlib.Path({str(tmp_path)!r}).glob("ndcg-spark-*")])
-        """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.stdout == "made\n[]\n", done.stderr
-    assert [*tmp_path.glob("ndcg-spark-*")] == []
+    assert folder.is_dir()
+    assert answer_of("embedded", "print(engine.scratch.folder().is_dir())", TMPDIR=str(tmp_path)) == "True"
+    assert list(tmp_path.glob("*ndcg-spark-scratch-*")) == []
 
 
 @pytest.mark.classic
@@ -371,35 +327,41 @@ def test_an_engine_says_why_in_one_line(session):
     assert reason_of(failed.value).startswith("[UNRESOLVED_COLUMN")
 
 
-def test_the_memory_of_the_machine_is_what_a_process_may_use():
-    assert 2**28 < machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def started(monkeypatch, start):
+    """The settings with which an engine would start."""
+    monkeypatch.setattr("os.environ", {**os.environ})
+    os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
+    monkeypatch.setattr(engines, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
+    monkeypatch.setattr(engines.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
+    with pytest.raises(pytest.fail.Exception) as options:
+        start()
+    return json.loads(str(options.value))
 
 
 @pytest.mark.parametrize(
-    ("limits", "cores"),
+    ("limits", "cores", "gigabytes"),
     [
-        ({"cpu.max": "150000 100000"}, 2),
-        ({"cpu.max": "max 100000"}, 8),
-        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
-        ({"cpu.max": "99900000 100000"}, 8),
-        ({}, 8),
+        ({"cpu.max": "150000 100000", "memory.max": str(2**30)}, 2, 1),
+        ({"cpu.max": "max 100000", "memory.max": "max"}, 8, None),
+        ({"job/cpu.max": "300000 100000", "job/memory.max": str(2**30)}, 3, 1),
+        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3, None),
+        ({"memory/job/memory.limit_in_bytes": str(2**30)}, 8, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8, None),
+        ({"cpu.max": "99900000 100000"}, 8, None),
+        ({}, 8, None),
     ],
 )
-def test_the_cores_are_those_that_a_process_may_use_on_every_engine(limits, cores, tmp_path, monkeypatch):
+def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores, gigabytes, tmp_path, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {*range(8)}, raising=False)
-    monkeypatch.setattr("ndcg_spark.engine.engine.CONTROL_GROUPS", tmp_path)
-    monkeypatch.setattr("os.environ", {**os.environ})
-    os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
-    (tmp_path / "cpu").mkdir()
+    monkeypatch.setattr(engines, "CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(engines, "OWN_GROUPS", tmp_path / "own")
+    (tmp_path / "own").write_text("0::/job/step\n4:memory:/job\n", "ascii")
     for name, limit in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{limit}\n", "ascii")
-    assert usable_cores() == cores
-    monkeypatch.setattr(classic, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
-    with pytest.raises(pytest.fail.Exception) as options:
-        classic.start_local()
-    assert json.loads(str(options.value))["spark.master"] == f"local[{cores}]"
-    monkeypatch.setattr(embedded.port_guard, "start", lambda _: pytest.fail("it starts"))
-    with pytest.raises(pytest.fail.Exception):
-        embedded.start()
-    assert int(os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"]) == max(16, 4 * cores)
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert (engines.usable_cores(), engines.machine_memory()) == (cores, gigabytes * 2**30 if gigabytes else machine)
+    options = started(monkeypatch, engines.start_local)
+    assert (options["spark.master"], options["spark.authenticate"]) == (f"local[{cores}]", "true")
+    parallelism = started(monkeypatch, engines.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]
+    assert int(parallelism) == max(16, 4 * cores)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import click
 
 from ndcg_spark import __version__
-from ndcg_spark.cli.evaluate import check, compare_lists, conventions, evaluate, explain, judge_next, judgments
+from ndcg_spark.cli.evaluate import check, compare_lists, conventions, convert, evaluate, explain, judge_next, judgments
 from ndcg_spark.cli.nights import compare, expire, export, gate, nights, note, report, trend
 from ndcg_spark.cli.options import Command
 from ndcg_spark.errors import ConfigurationError
@@ -29,7 +29,7 @@ class Commands(Command, click.Group):
 app = Commands(
     "ndcg-spark",
     commands=[
-        *(evaluate, check, judge_next, judgments),
+        *(evaluate, check, judge_next, judgments, convert),
         *(conventions, compare, compare_lists, gate, explain, trend, report, nights, note),
         *(export, expire),
     ],

@@ -134,6 +134,33 @@ def check(style: str, **arguments: Any) -> None:
     print_check(counts, style)
 
 
+@click.command(cls=Command, epilog=EXIT_CODES)
+@click.argument("paths", metavar="IN...", nargs=-1, required=True, help="Files, folders or globs of one table.")
+@click.argument("folder", metavar="OUT", help="New folder, on any storage.")
+@click.option(
+    "--input",
+    "table",
+    type=click.Choice(["judgments", "results"]),
+    default="results",
+    help="What it is.",
+    show_default=True,
+)
+@options.of_one_table
+def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
+    """Write a table of any format as Parquet.
+
+    An engine that does not see this machine's files reads it there.
+    """
+    from ndcg_spark.config import NightConfig
+    from ndcg_spark.job.convert import convert as job
+    from ndcg_spark.report.progress import shown_steps
+
+    config = load_arguments({**arguments, table: paths}, NightConfig)
+    with shown_steps():
+        rows = job(config, options.output_path(folder))
+    echo([f"{rows:,} rows"])
+
+
 @click.command("judge-next", cls=Command, epilog=EXIT_CODES)
 @options.of_evaluations("output", "documents", "measures")
 @number("--documents", "N", "Number of documents, those that matter most first.", click.IntRange(min=1), 100)

@@ -190,6 +190,13 @@ def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
     return with_options
 
 
+def of_one_table(command: _Command) -> _Command:
+    """A decorator that adds the options of a configuration that say how a table is read."""
+    for name in ("input_format", "relevance", "as_of", "column", "run_from", "run"):
+        command = _OF_EVALUATIONS[name](command)
+    return command
+
+
 def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] | None" = None) -> "EvaluationConfig":
     """The configuration that the options of `of_evaluations` describe, over that of --config.
 

@@ -228,9 +228,8 @@ def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: S
     empty = {*measures}.difference(name for name, _ in there)
     there += [(name, row["cutoff"]) for row in counts for name in empty]
     runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-    cutoffs, size = [row["cutoff"] for row in counts], len(rows) // len(counts)
-    batches = functools.partial(_batches, rows)
-    return Source(dataset, date, night["evaluation_id_max"], runs, there, cutoffs, size, batches, where)
+    batches, size = functools.partial(_batches, rows), len(rows) // len(counts)
+    return Source(dataset, date, night["evaluation_id_max"], runs, there, size, batches, where)
 
 
 def _batches(rows: pa.Table, names: Sequence[str], *_: object) -> Iterator[pa.RecordBatch]:

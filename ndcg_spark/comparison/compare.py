@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_spark.comparison.differences import Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
-from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
@@ -32,9 +32,8 @@ class Source:
     evaluated_on: datetime.date | None
     evaluation_id: str | None
     runs: Sequence[str]
-    #: Where they have values, and all cutoffs.
+    #: The measures and cutoffs at which they have values.
     places: Collection[Place]
-    cutoffs: Collection[Cutoff]
     #: How many scores there are of one measure at one cutoff.
     size: int
     #: The rows with these columns, of these runs and cutoffs at least.
@@ -63,7 +62,7 @@ def of_night(night: Night, rows: Sequence[Mapping[str, Any]], where: str = "quer
     date, size = datetime.date.fromisoformat(night.evaluated_on), night.kept_rows("query_scores")
     runs, batches = sorted({row["run"] for row in rows}), functools.partial(_batches, night)
     size //= max(1, len(cutoffs))
-    return Source(night.dataset, date, night.evaluation_id, runs, places, cutoffs, size, batches, where)
+    return Source(night.dataset, date, night.evaluation_id, runs, places, size, batches, where)
 
 
 def _batches(
@@ -112,7 +111,7 @@ class Compared:
         Raises
         ------
         ConfigurationError
-            There is no baseline, run or cutoff of a name.
+            There is no baseline, run or measure of a name, or not at a cutoff.
         InputError
             The scores break their contract.
         StorageError
@@ -185,12 +184,13 @@ class Compared:
             for run in runs:
                 if run not in known:
                     raise unknown_name(name, "run", run, known)
-        cutoffs = {cutoff for source in [*own, *others] for cutoff in source.cutoffs}
-        for wanted in self.options.measures.values():
-            absent = ", ".join(format_cutoff(cutoff) for cutoff in wanted or () if cutoff not in cutoffs)
-            if absent:
-                there = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth)))
-                raise ConfigurationError(f"cutoffs: no scores at {absent}; there are scores at {there}")
+        places = sorted({place for source in own for place in source.places}, key=lambda p: (p[0], *by_depth(p[1])))
+        for measure, cutoffs in self.options.measures.items():
+            there = [cutoff for name, cutoff in places if name == measure]
+            absent = [f"{measure}@{format_cutoff(cutoff)}" for cutoff in cutoffs or () if cutoff not in there]
+            if absent or not there:
+                has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in places if name in SCORES)
+                raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
 
 
 def nothing(queries: Queries) -> ScoreMatrix:

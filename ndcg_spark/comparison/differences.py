@@ -152,22 +152,10 @@ def _samples(
             is_small = attribute is not None and len(paired) < min_queries
             flags = [*(["below_min_queries"] if is_small else []), *missing]
             flags += [OTHER_JUDGMENTS] if rejudged[paired].any() else []
-            if vector is not None:
-                flags += ["without_weight"] if len(paired) < np.count_nonzero(has & has_theirs & mask) else []
-                flags += _doubts_of_weights(vector[paired])
             row = {**sides.key, "run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
             row.update(attribute=attribute, value=value, flags=flags)
             row.update(unpaired_queries=int(np.count_nonzero((has != has_theirs) & counted)))
             yield _Sample(row, paired, scores[paired], theirs[paired], None if vector is None else vector[paired])
-
-
-def _doubts_of_weights(weights: Numbers) -> list[str]:
-    """Why the weights make a mean depend on few queries, if they do."""
-    if not len(weights):
-        return []
-    few = weights.sum() ** 2 / np.sum(weights**2) < statistics.FEWEST_EFFECTIVE
-    heavy = weights.max() / weights.sum() > statistics.LARGEST_SHARE
-    return [*(["few_effective"] if few else []), *(["one_weighs_much"] if heavy else [])]
 
 
 def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOptions) -> None:

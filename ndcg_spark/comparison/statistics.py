@@ -24,10 +24,8 @@ POWER = 0.8
 FEWEST_CHANGED = 10
 #: Differences vary only by rounding if their deviation is at most this share of their mean.
 SAME = 1e-9
-#: The fewest queries that weights may come down to, and the largest share of the weight that one query may have.
-FEWEST_EFFECTIVE, LARGEST_SHARE = 30, 0.05
 #: The flags of a comparison whose interval proves nothing, because t is doubtful or no query shows what could be lost.
-DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "few_effective", "one_weighs_much", "doubt"})
+DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "doubt"})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ CUSUM (Page 1954) detects a change of the level that no single night shows, and 
 
 import dataclasses
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
@@ -185,8 +185,6 @@ class TrendRequest:
 
     dataset: str | None = None
     run: str | None = None
-    #: The runs to show; all if none is named.
-    runs: Collection[str] = ()
     #: A text like `ndcg@10,judged_rate`; None for the headline of the newest night. The headline's cutoff is also used
     #: for a measure without one, if the night has a value there.
     measures: str | None = None
@@ -239,7 +237,7 @@ def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str
     found = []
     for dataset, of_dataset in series.items():
         measures = _measures(request.measures, [each for each in nights if each[0].dataset == dataset])
-        names = {run for run, _ in of_dataset if request.run in (None, run) and run in (request.runs or {run})}
+        names = {run for run, _ in of_dataset if request.run in (None, run)}
         found += [
             _line(of_dataset[run, cutoff], run, measure, cutoff, request)
             for run in sorted(names)

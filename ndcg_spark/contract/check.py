@@ -16,7 +16,7 @@ from ndcg_spark.contract import limits, scan, warnings
 from ndcg_spark.contract.scan import EXCLUDED, Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.inputs.run_batches import WHOLE, Batch
+from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring import gains
 from ndcg_spark.scoring.skipping import floors_of, pruning_of

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark.casting import as_type, named_by_user
-from ndcg_spark.inputs.run_batches import WHOLE, Batch
+from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import JUDGMENTS, LINE, OWN, RESULTS, WRITTEN, query_key
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning

@@ -5,15 +5,12 @@ import fcntl
 import functools
 import os
 import shutil
-import stat
 import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
-_PREFIX = "ndcg-spark-"
-_LOCK = "lock"
+_PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
@@ -34,9 +31,15 @@ class Scratch:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
         if self._root is None:
             _remove_abandoned()
-            self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            made = Path(tempfile.mkdtemp(prefix=f"new-{_PREFIX}"))
+            # The system releases the lock when this process ends, even if it is killed. The folder gets its name when
+            # it is locked, so no other process finds it before that.
+            lock = os.open(made, os.O_RDONLY)
+            with contextlib.suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._root = made.rename(made.with_name(made.name.removeprefix("new-")))
             self.later(functools.partial(shutil.rmtree, self._root, ignore_errors=True))
-            self.later(_locked(self._root).close)
+            self.later(functools.partial(os.close, lock))
         return Path(tempfile.mkdtemp(dir=self._root))
 
     def later(self, cleanup: Callable[[], object]) -> None:
@@ -56,31 +59,13 @@ def _run(cleanups: list[Callable[[], object]]) -> None:
             cleanups.pop()()
 
 
-def _locked(root: Path) -> IO[str]:
-    """The lock of a folder, which the operating system releases when this process ends, even if it is killed."""
-    new = root / "new"
-    lock = new.open("w", encoding="ascii")
-    # On a file system without locks nothing tells that a folder was abandoned, so it stays.
-    with contextlib.suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The file gets its name when it is locked, so no other process finds the folder before that.
-        new.rename(root / _LOCK)
-    return lock
-
-
 def _remove_abandoned() -> None:
-    """Remove the folders of this user's processes that were killed.
-
-    Other users can create links, pipes and folders of such names, which must not be followed, opened or removed.
-    """
+    """Remove the folders of this user's processes that were killed; what others put there is not followed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)
-            if os.fstat(root).st_uid != os.getuid():
-                continue
-            lock = os.open(_LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=root)
-            stack.callback(os.close, lock)
-            if stat.S_ISREG(os.fstat(lock).st_mode):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # On a file system without locks nothing tells that a folder was abandoned, so it stays.
+            fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(root).st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
-from ndcg_spark.engine.classic import is_classic
+from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.engine_files import union_all
@@ -37,11 +37,6 @@ def frame(
 
     `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
     `memory`; where runs are wanted, also {run: table}.
-
-    Raises
-    ------
-    InputError
-        It is not a table, a column mixes types, none is wanted, one is missing, or two may be the same one.
     """
     if wanted is not None and is_of_runs(table, wanted):
         named = dict(by_id(table, where))

@@ -98,8 +98,7 @@ class Delimited:
                 good.append(line) if self._is_closed(line) else broken.append((BROKEN, line))
             block = "\n".join(good).encode()
             columns, invalid = self._parse(block, separator)
-        without = {"", *invalid}
-        columns = with_numbers(columns, (line for line in block.decode().split("\n") if line not in without))
+        columns = with_numbers(columns, _rows(block, {"", *invalid}))
         longer = [fields[: len(self.fields)] for line in invalid if (fields := self._with_name(line, separator))]
         broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS) and not self._with_name(line, separator)]
         if longer:
@@ -207,6 +206,11 @@ def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -
         if len(texts) == len(is_wrong):
             typed[LINE] = compute.if_else(is_wrong, texts, None)
     return typed
+
+
+def _rows(block: bytes, without: Collection[str]) -> Iterator[str]:
+    """The lines of a block but these; a generator, as they are rarely needed."""
+    yield from (line for line in block.decode().split("\n") if line not in without)
 
 
 def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

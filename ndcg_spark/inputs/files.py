@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import fnmatch
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -148,27 +149,25 @@ def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]
 
 
 def find(engine: "Engine", path: str, where: str) -> list[File]:
-    """The files behind a path that this process can open, sorted by path, with what their first bytes show.
-
-    Raises
-    ------
-    InputError
-        Nothing is there, or only empty folders; what is there cannot be read; the path has credentials in it; or it
-        belongs to a table whose format keeps deleted files.
-    StorageError
-        The storage is not on this machine, and cannot be read.
-    """
+    """The files behind a path that this process can open, sorted by path, with what their first bytes show."""
     refuse_credentials(path, where)
     found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
     return of_each(found, lambda file: _with_content(file, where))
 
 
 def files_of(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path. Raises as `find`."""
-    address, key = _split(path)
-    system, place = storage(f"{address}/" if address else path, where)
-    bucket = place.rstrip("/") if address else ""
-    place = (bucket + key).rstrip("/") or "/" if address else place
+    """The files that a file name, a folder or a glob stands for, sorted by path."""
+    address = bucket = ""
+    if is_local(path):
+        system, place = storage(path, where)
+    else:
+        # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
+        scheme, _, rest = path.partition("://")
+        authority, slash, key = rest.partition("/")
+        address = f"{scheme}://{authority}"
+        system, place = storage(f"{address}/", where)
+        bucket = place.rstrip("/")
+        place = (bucket + slash + key).rstrip("/") or "/"
     try:
         is_there = _look(system, place)[0] != fs.FileType.NotFound
         given = [place] if is_there else _matches(system, place)
@@ -224,7 +223,7 @@ def _below(system: fs.FileSystem, place: str, given: str, where: str) -> Iterato
         yield os.path.realpath(place) if place.startswith(("/dev/", "/proc/")) else place, stamp
     elif isinstance(system, fs.LocalFileSystem) and kind == fs.FileType.Directory:
         # pyarrow's own listing passes over links to nothing.
-        for folder, folders, names in os.walk(place, followlinks=True, onerror=_fail):
+        for folder, folders, names in os.walk(place, followlinks=True, onerror=_raise):
             refuse_log((f"{folder}/{name}" for name in (*folders, *names)), given, where)
             folders[:] = (name for name in folders if not _HIDDEN.search(name))
             for at in (f"{folder.rstrip('/')}/{name}" for name in names if not _HIDDEN.search(name)):
@@ -236,15 +235,14 @@ def _below(system: fs.FileSystem, place: str, given: str, where: str) -> Iterato
         yield from ((info.path, _stamp(info)) for info in files if not _HIDDEN.search(info.path.removeprefix(place)))
 
 
-def _fail(error: OSError) -> None:
+def _raise(error: OSError) -> None:
     raise error
 
 
 def _before_wildcards(place: str) -> str:
-    """The folder that a glob begins with, up to its first wildcard; the whole path if it has no wildcard."""
-    segments = place.split("/")
-    wild = (index for index, segment in enumerate(segments) if _GLOB.search(segment))
-    return "/".join(segments[: next(wild, len(segments))]) or "/"
+    """The folder that a glob begins with, up to its first wildcard."""
+    segments = itertools.takewhile(lambda segment: not _GLOB.search(segment), place.split("/"))
+    return "/".join(segments) or "/"
 
 
 def _matches(system: fs.FileSystem, place: str) -> list[str]:
@@ -278,22 +276,8 @@ def refuse_log(paths: Iterable[str], given: str | None, where: str) -> None:
         for kind, log in _LOGS.items():
             if found := log.search(path):
                 folder = path[: found.start()] or "/"
-                is_metadata = kind == "iceberg" and given is not None and given.endswith(".metadata.json")
-                whole = given.rpartition("/metadata/")[0] if given and is_metadata else given
+                whole = given and re.sub(r"/metadata/[^/]*\.metadata\.json$", "", given)
                 raise TableLogError(kind, folder, where, is_whole=whole in (None, folder))
-
-
-def _split(path: str) -> tuple[str, str]:
-    """The `scheme://authority` of a path and the rest of it; no address for a local path.
-
-    Only the address is given to pyarrow as a URI. In the rest no %20 is decoded and no ? begins parameters, because
-    engines take it literally.
-    """
-    if is_local(path):
-        return "", path
-    scheme, _, rest = path.partition("://")
-    authority, slash, key = rest.partition("/")
-    return f"{scheme}://{authority}", slash + key
 
 
 def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
@@ -326,10 +310,7 @@ def _without_pipe(engine: "Engine", path: str, where: str) -> str:
 
 
 def _with_content(file: File, where: str) -> File:
-    """The file, with `content` set from its first and last bytes if its name names no binary format.
-
-    A gzip file in which nothing was compressed has the size 0, as the file that was compressed.
-    """
+    """The file with what its first and last bytes show, where its name names no such format; empty gzip has size 0."""
     if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
         system, place = file.location(where)
         try:
@@ -366,11 +347,7 @@ def without_backups(files: list[File], paths: list[str], name: str) -> tuple[lis
 
 
 def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
-    """The format that is configured, else by names and contents: TREC text where these show none.
-
-    What only the engine can open is Parquet unless its name says otherwise. InputError for files that are not one table
-    of that format.
-    """
+    """The format that is configured, else by names and contents; InputError for files that are no table of one."""
     by_format: dict[str, str] = {}
     for file in files:
         suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()

@@ -82,7 +82,7 @@ class JsonLines:
     def read(self, block: bytes) -> Part:
         """The rows of a block."""
         block, broken = valid_lines(block)
-        lines = (line for line in block.decode().split("\n") if line.strip(_BLANKS))
+        lines = _lines(block)
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
@@ -209,6 +209,11 @@ class JsonObject:
         else:
             # Without a document, a run would vanish.
             yield BROKEN, _shown(Members([(outer[-1], content)]) if outer else content)
+
+
+def _lines(block: bytes) -> Iterator[str]:
+    """The lines that are not blank; a generator, as they are rarely needed."""
+    yield from (line for line in block.decode().split("\n") if line.strip(_BLANKS))
 
 
 def is_text(value: object) -> bool:

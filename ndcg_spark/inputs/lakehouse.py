@@ -31,14 +31,10 @@ _METADATA = re.compile(r"v?(\d+)(-[^/]*)?(\.gz)?\.metadata\.json")
 def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> list[File]:
     """The files behind the paths of a table; a table of Delta or Iceberg, or of a catalog, is one file with a snapshot.
 
-    Raises
-    ------
-    InputError
-        As `files.find`; a table cannot be read, or needs a library that is not installed.
-    ConfigurationError
-        A version or the format of a table is configured, and the path is not such a table.
+    ConfigurationError if a version or the format of a table is configured, and a path is not such a table.
     """
-    found = [file for path in paths for file in _of_path(engine, config, path, where)]
+    # A file may be behind two of the paths.
+    found = list({file.path: file for path in paths for file in _of_path(engine, config, path, where)}.values())
     plain = next((file.path for file in found if file.snapshot is None), None)
     wanted = config.format in TABLES and f"format is {config.format}"
     reason = wanted or (config.as_of is not None and f"a version is named, {config.as_of}")

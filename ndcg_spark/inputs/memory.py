@@ -172,12 +172,6 @@ def _of_dictionaries(table: Mapping[Any, Any], is_results: bool, where: str) -> 
 
     A document's place in a list is its rank, from 1, and not a grade. (document, number) in a list is as in a
     dictionary. Ids become text.
-
-    Raises
-    ------
-    InputError
-        A value is not a number, an id is neither text nor a whole number, or is there as both, some queries have lists
-        and some scores, or a run of several has no documents.
     """
     of_queries = (value for value in table.values() if isinstance(value, Mapping))
     has_runs = any(isinstance(value, (Mapping, *_LISTS)) for of_query in of_queries for value in of_query.values())

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.engine.engine import usable_cores
 from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.engine.sessions import usable_cores
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.files import File
 

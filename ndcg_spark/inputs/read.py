@@ -16,17 +16,15 @@ from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, engine_files, lakehouse, run_names, stored
+from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
 from ndcg_spark.inputs.lists import rows_of
-from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
-from ndcg_spark.inputs.run_names import Runs
+from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
-    FAULT,
     INTERNAL,
     JUDGMENTS,
     LINE,
@@ -87,13 +85,6 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
 
     If `config.relevance` is given, it is the grade of every row, whatever the files say. If judgments need not be
     `graded`, a table without grades has 1 for each.
-
-    Raises
-    ------
-    InputError
-        A path does not exist, a folder is empty, a file is damaged, or a mapped column or every column is missing.
-    ConfigurationError
-        Columns are mapped, but TREC text has no names of columns.
     """
     constant = config.relevance
     needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
@@ -109,10 +100,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
 
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
-    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored.
-
-    If `config.run` is given, it is the run of every row, whatever the files say. Raises as `read_judgments`.
-    """
+    """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
     source = _read(engine, "results", config, paths, lambda _: RESULTS)
     if config.run is None:
         return source
@@ -120,15 +108,12 @@ def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Sou
 
 
 def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
-    """The documents that leave the lists: those of the columns dataset, query_id and doc_id. Raises as above."""
+    """The documents that leave the lists: those of the columns dataset, query_id and doc_id."""
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
 def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text.
-
-    `config` may map columns and name the format. InputError if the files cannot be read, or a line is broken.
-    """
+    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text."""
     config = config or AttributesConfig.model_validate({"path": paths})
 
     def schema(has: Sequence[str]) -> pa.Schema:
@@ -139,13 +124,13 @@ def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None
         names = [*key, *(name for name in has if name not in key.values())]
         return pa.schema([(name, pa.string()) for name in names])
 
-    return _without_faults(_read(engine, "query_attributes", config, paths, schema))
+    return without_broken(_read(engine, "query_attributes", config, paths, schema))
 
 
 def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_WEIGHTS as the files have it. Runs a job for text. As `read_attributes`."""
+    """QUERY_WEIGHTS as the files have it. Runs a job for text."""
     config = config or WeightsConfig.model_validate({"path": paths})
-    return _without_faults(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
+    return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -190,7 +175,7 @@ def _read(
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
-        files, run_notes, runs = run_names.with_runs(files, shape, config)
+        files, run_notes, runs = with_runs(files, shape, config)
     if footers and of_folders:
         stored.refuse_others(files, footers, of_folders, kind, name)
     elif shape.fields and not footers:
@@ -228,15 +213,15 @@ def _of_engine(
     )
 
 
-def _without_faults(source: Source) -> DataFrame:
+def without_broken(source: Source) -> DataFrame:
     """The table, unless one of its lines is broken. Runs a job if a line may be."""
     table = source.table
-    if FAULT in table.columns:
-        counted = table.where(F.col(FAULT).isNotNull())
+    if LINE in table.columns:
+        counted = table.where(F.col(LINE).isNotNull())
         broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, e.g. "
-                f"{broken['example'][:100]!r}; correct them"
+                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, or have a number "
+                f"that is none, e.g. {broken['example'][:100]!r}; correct them"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

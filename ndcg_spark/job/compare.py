@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
-from ndcg_spark.comparison.options import SCORES, ComparisonOptions
+from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.config_values import GOOD
 from ndcg_spark.config_values import date as date_value
-from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
+from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
@@ -18,7 +18,6 @@ from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unre
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
-from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +45,9 @@ class ComparisonRequest:
             raise ConfigurationError(
                 f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {GOOD}"
             )
+        both = set(self.runs or ()).intersection(self.baselines)
+        if self.baseline_date is None and both:
+            raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
         if self.baseline_date != GOOD:
             date_of("baseline-date", self.baseline_date)
 
@@ -78,9 +80,10 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
     date = request.date.isoformat() if request.date else None
     tonight = select_nights(nights, request.output, date, request.dataset)
     baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
-    _refuse_unknown_runs(request, tonight, baselines)
-    measures = _evaluated_measures(request.options.measures or _headline(tonight[0]), tonight)
-    request = dataclasses.replace(request, options=dataclasses.replace(request.options, measures=measures))
+    if not request.options.measures:
+        request = dataclasses.replace(
+            request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
+        )
     every = [*tonight, *baselines.values()]
     with unreplaced(every):
         comparison = _compared(request, tonight, baselines)
@@ -138,52 +141,8 @@ def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: st
     return baselines
 
 
-def _refuse_unknown_runs(request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night]) -> None:
-    """ConfigurationError for a run that these nights do not have, according to their dataset scores."""
-    both = set(request.runs or ()).intersection(request.baselines)
-    if request.baseline_date is None and both:
-        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
-    for option, runs, nights in (
-        ("run", request.runs or (), tonight),
-        ("baseline", request.baselines, [*baselines.values()] or tonight),
-    ):
-        known = {row["run"] for rows in read_dataset_scores(nights) for row in rows} if runs else set()
-        for run in runs:
-            if run not in known:
-                raise unknown_name(option, "run", run, known)
-
-
 def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
     """The measure and the cutoff that people look at first."""
     cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
     measure, cutoff = measure_set_in(night.record.get("configuration") or {}).headline(cutoffs)
     return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}
-
-
-def _evaluated_measures(
-    measures: Mapping[str, Sequence[Cutoff] | None], tonight: Sequence[Night]
-) -> dict[str, Sequence[Cutoff] | None]:
-    """The measures; each one except NDCG has the cutoffs at which these nights have it.
-
-    ConfigurationError for a measure that they do not have, or not at a named cutoff.
-    """
-    rows = [row for rows in read_dataset_scores(tonight) for row in rows]
-    has = {
-        name: {row["cutoff"] for row in rows if row[name] is not None} for name in SCORES if name in (rows or [{}])[0]
-    }
-    evaluated = dict(measures)
-    for name, cutoffs in measures.items():
-        if name not in has:
-            continue
-        absent = set(cutoffs or ()) - has[name] if cutoffs else set() if has[name] else {None}
-        if absent:
-            there = ", ".join(
-                f"{each}@{format_cutoff(k)}" for each, ks in has.items() for k in sorted(ks, key=by_depth)
-            )
-            missing = name if cutoffs is None else f"{name}@{format_cutoff(min(absent, key=by_depth))}"
-            raise ConfigurationError(
-                f"measures: {missing} was not evaluated in this night; it has {there or 'no scores'}"
-            )
-        if cutoffs is None and name != "ndcg":
-            evaluated[name] = sorted(has[name], key=by_depth)
-    return evaluated

@@ -58,7 +58,7 @@ def trend(
     StorageError
         The output cannot be read.
     """
-    request = TrendRequest(dataset, run, (), measures, last, floor)
+    request = TrendRequest(dataset, run, measures, last, floor)
     return trend_view(*lines(str(output), request)).to_pandas()
 
 

@@ -30,15 +30,12 @@ FLAGS = {
     "run_missing": "the run has no scores here",
     "baseline_missing": "the baseline has no scores here",
     "below_min_queries": "too few queries of this slice to be tested",
-    "without_weight": "some of the queries have no weight and are left out",
     "unchanged": "no query has changed",
     "too_few": "one query or none, so nothing can be tested",
     "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
     "few_changed": "fewer than 10 queries have changed",
     "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
-    "few_effective": "the weights count for fewer than 30 queries",
-    "one_weighs_much": "one query has more than 5 % of the weight",
 }
 
 

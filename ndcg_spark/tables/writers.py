@@ -80,8 +80,8 @@ def markdown(table: TextTable) -> list[str]:
 
 def latex(table: TextTable) -> list[str]:
     """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
-    # Scores with the same number of digits are left-aligned if superscripts follow them.
-    on_the_right = set(table.numbers) - {column for _, column in table.superscripts}
+    # Scores with the same number of digits are left-aligned if superscripts follow them, and all alike.
+    on_the_right = [] if table.superscripts else table.numbers
     kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
     rows = [[_latex_cell(table, line, place) for place in range(len(row))] for line, row in enumerate(table.rows)]
     headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]

@@ -4,7 +4,7 @@ import pytest
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.run_names import named_by_file
+from ndcg_spark.inputs.runs import named_by_file
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,11 @@ def test_a_catalog_table_is_read_by_its_name(engine, session):
     assert (source.place, source.files) == ("table:judged_items", [])
 
 
+def test_a_file_behind_two_paths_is_read_once(no_engine, tmp_path):
+    file = written(tmp_path / "a.run", "q1 Q0 d1 1 2.5 r\n")
+    assert documents(returned(no_engine, tmp_path, file)) == ["d1"]
+
+
 def test_a_catalog_table_that_is_not_there_is_refused(engine):
     with pytest.raises(InputError, match="judgments: no catalog table no_such_table, "):
         judged(engine, "table:no_such_table")

@@ -13,8 +13,8 @@ from tables import arrow_judgments, judgment, result, results
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import run_batches
-from ndcg_spark.inputs.run_batches import WHOLE, Batch, batches_of
+from ndcg_spark.inputs import runs
+from ndcg_spark.inputs.runs import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
 from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
@@ -27,7 +27,7 @@ QUERIES, DEEP = 12, 30
 
 
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
-    monkeypatch.setattr(run_batches, "MOST_ROWS", 100)
+    monkeypatch.setattr(runs, "MOST_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
     assert batches_of(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
@@ -83,13 +83,13 @@ def settings_of(folder, **settings):
 
 def within(most_rows, function, *arguments):
     """What a function returns, and how often query scores were written, with batches of so many rows."""
-    staged, before = [], (run_batches.MOST_ROWS, skipping.MIN_ROWS, Publication.write)
-    run_batches.MOST_ROWS, skipping.MIN_ROWS = most_rows, 0
+    staged, before = [], (runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write)
+    runs.MOST_ROWS, skipping.MIN_ROWS = most_rows, 0
     Publication.write = lambda self, name, table: staged.append(name) or before[2](self, name, table)
     try:
         return function(*arguments), staged.count("query_scores")
     finally:
-        run_batches.MOST_ROWS, skipping.MIN_ROWS, Publication.write = before
+        runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write = before
 
 
 def in_batches(function, *arguments):

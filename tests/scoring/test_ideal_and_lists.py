@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from tables import assert_rows, judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention
-from ndcg_spark.engine.engine import join_in_place
+from ndcg_spark.engine.sessions import join_in_place
 from ndcg_spark.rules import broken_judgments
 from ndcg_spark.scoring import gains, ideal, lists, ranking
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, query_scores

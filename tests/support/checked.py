@@ -13,7 +13,7 @@ from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import read
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.inputs.run_names import Runs
+from ndcg_spark.inputs.runs import Runs
 
 
 def check(engine: Engine, settings: dict) -> dict:

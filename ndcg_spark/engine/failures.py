@@ -1,6 +1,6 @@
 """The exceptions of engines: which there are, what they mean, and their message."""
 
-import importlib.util
+import contextlib
 from collections.abc import Iterator
 
 from ndcg_spark.errors import first_line
@@ -13,11 +13,11 @@ def failures() -> tuple[type[Exception], ...]:
     # After the JVM has died, py4j raises the errors of the operating system when it opens another connection.
     kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
     # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
-    if importlib.util.find_spec("py4j"):
+    with contextlib.suppress(ImportError):
         from py4j.protocol import Py4JError
 
         kinds += (Py4JError,)
-    if importlib.util.find_spec("grpc"):
+    with contextlib.suppress(ImportError):
         from grpc import RpcError
 
         kinds += (RpcError,)
@@ -29,7 +29,8 @@ def lost(error: BaseException) -> bool:
     return any(
         isinstance(failure, ConnectionRefusedError | ConnectionResetError)
         or _status(failure) == "UNAVAILABLE"
-        or _is_java_gone(failure)
+        # py4j got no answer; an exception in Java is a Py4JJavaError.
+        or ("Py4JError" in _kinds(failure) and "Py4JJavaError" not in _kinds(failure))
         for failure in _chain(error)
     )
 
@@ -50,19 +51,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
+def _kinds(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
 def _status(error: BaseException) -> str:
     """The name of the status code of a failed gRPC call; empty for any other error."""
-    if not importlib.util.find_spec("grpc"):
-        return ""
-    import grpc
-
-    return error.code().name if isinstance(error, grpc.RpcError) and isinstance(error, grpc.Call) else ""
-
-
-def _is_java_gone(error: BaseException) -> bool:
-    """Whether py4j got no answer; an exception in Java is a Py4JJavaError."""
-    if not importlib.util.find_spec("py4j"):
-        return False
-    from py4j.protocol import Py4JError, Py4JJavaError
-
-    return isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    return error.code().name if {"RpcError", "Call"} <= _kinds(error) else ""  # type: ignore[attr-defined]

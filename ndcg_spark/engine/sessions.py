@@ -1,0 +1,432 @@
+"""The one place where a session is made: embedded, local Spark, the session of spark-submit, or Spark Connect."""
+
+import contextlib
+import dataclasses
+import functools
+import importlib.metadata
+import importlib.util
+import math
+import os
+import shutil
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
+
+from ndcg_spark.engine import port_guard
+from ndcg_spark.engine.failures import failures, lost, reason_of
+from ndcg_spark.engine.scratch import Scratch
+from ndcg_spark.errors import INSTALL_ADVICE, EngineError, engine_imports, first_line, refuse_mixed_sparks
+from ndcg_spark.text import masked
+
+#: The dialect of paths, formats and plans: Sail's, classic Spark's, or that of a Spark Connect server.
+Kind = Literal["embedded", "spark", "connect"]
+
+#: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
+MEMORY_SHARE = 0.6
+#: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
+MIN_PARTITIONS = 16
+#: Seconds until a server must have answered its first request; without this limit, more than ten minutes.
+ANSWER_SECONDS = 30.0
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
+
+#: Whether every Column records the line of code that made it, which takes a quarter of a small evaluation's time.
+#: A server refuses to change it.
+_CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
+#: Java does not compile long methods, as Spark generates them: that took a quarter of an evaluation's time.
+_LONG_METHODS = "-XX:-DontCompileHugeMethods"
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+#: The gRPC status codes of an address without a server, with a server of another kind, or with one that refuses us.
+_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "UNAUTHENTICATED", "PERMISSION_DENIED")
+#: The channels of `require_server` are never closed: closing one can deadlock gRPC, which then holds Python's lock, so
+#: that not even a signal ends the process.
+_CHANNELS: list[object] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """A session, and what the rest of the program must know about it."""
+
+    session: SparkSession
+    kind: Kind
+    #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
+    name: str
+    #: Whether it reads the files that this process sees.
+    sees_local_files: bool
+    #: What it puts before a path without a scheme, such as hdfs://host:port; empty for the files of a machine.
+    default_storage: str = ""
+    #: Stops everything that was started for it; a second call does nothing.
+    close: Callable[[], None] = lambda: None
+    #: Temporary folders that it reads from.
+    scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
+
+    @property
+    def reads_lakehouses(self) -> bool:
+        """Whether it may have readers of Delta and Iceberg that know versions."""
+        return self.kind != "embedded"
+
+    def addressed(self, path: str) -> str:
+        """The path with the engine's default storage, if it names none."""
+        return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
+
+
+def running_session() -> SparkSession | None:
+    """The active session of this thread, else the default session of the process; None if there is neither."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+@contextlib.contextmanager
+def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Engine]:
+    """The engine for one evaluation, stopped at the end if it was started here.
+
+    `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one; otherwise the embedded
+    engine if it is installed, else local Spark. EngineError where it is unavailable, or dies within the block.
+    """
+    refuse_mixed_sparks()
+    had_mode = _CONNECT_MODE in os.environ
+    running = None if remote else running_session()
+    # Out of pyspark's sight, which would start every engine there.
+    server = os.environ.pop("SPARK_REMOTE", None)
+    remote = remote or (server if choice == "auto" else None)
+    try:
+        if running is not None:
+            engine = engine_of(running)
+        elif remote:
+            engine = connect(remote)
+        elif "PYSPARK_GATEWAY_PORT" in os.environ:
+            engine = submitted(choice)
+        elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
+            engine = start_embedded()
+        else:
+            engine = start_local()
+    finally:
+        if server is not None:
+            os.environ["SPARK_REMOTE"] = server
+    try:
+        yield engine
+    except Exception as error:
+        if not lost(error):
+            raise
+        # Whatever was blamed for the failure, such as the input, is not its cause.
+        raise EngineError(f"engine: it died, {masked(reason_of(error))}; its log may say more") from error
+    finally:
+        engine.scratch.remove()
+        engine.close()
+        if not had_mode:
+            # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
+            os.environ.pop(_CONNECT_MODE, None)
+
+
+def engine_of(session: SparkSession, place: str = "running session") -> Engine:
+    """The engine of a session, which `close` leaves running."""
+    sail = None if is_classic(session) else sail_version(session)
+    if sail is not None:
+        return Engine(session, "embedded", f"Sail {sail} ({masked(place)})", True)
+    keep_partition_names(session)
+    join_in_place(session)
+    if not is_classic(session):
+        return Engine(session, "connect", f"Spark {session.version} ({masked(place)})", place.startswith("local"))
+    master = session.conf.get("spark.master", "") or ""
+    files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
+    # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
+    storage = files.rstrip("/") if "://" in files.rstrip("/") else ""
+    is_near = master.startswith("local") and files.startswith("file:")
+    return Engine(session, "spark", f"Spark {session.version} ({master})", is_near, storage)
+
+
+def is_classic(session: SparkSession) -> bool:
+    """Whether a session has its own JVM, rather than being a client of a server."""
+    return type(session).__module__ == "pyspark.sql.session"
+
+
+@functools.lru_cache(maxsize=8)
+def is_sail(session: SparkSession) -> bool:
+    """Whether a session runs on Sail. A Spark Connect session runs one query for this, the first time."""
+    return not is_classic(session) and sail_version(session) is not None
+
+
+def sail_version(session: SparkSession) -> str | None:
+    """The version of Sail that a session on a server runs on; None if the server is Spark."""
+    try:
+        row = session.sql("SELECT version()").first()
+    except failures():
+        return None
+    version = str(row[0]) if row else ""
+    # The version() of Spark ends with the revision it was built from. Everything else is the same on both.
+    return version if version and " " not in version and version != session.version else None
+
+
+def start_embedded() -> Engine:
+    """Sail in this process, behind a guarded port on loopback; EngineError without pysail or without a guard."""
+    for name, value in {
+        "RUST_LOG": "off",
+        "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
+        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(MIN_PARTITIONS, 4 * usable_cores())),
+        # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
+        "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
+    }.items():
+        os.environ.setdefault(name, value)
+    with engine_imports():
+        # The client has packages of its own, which pysail does not require.
+        import pyspark.sql.connect.session  # noqa: F401
+        from pysail.spark import SparkConnectServer
+    # Until the first answer: Sail replaces the handlers when its server begins to serve.
+    with _keeping_signal_handlers(), contextlib.ExitStack() as stack:
+        try:
+            server = SparkConnectServer("127.0.0.1", 0)
+            admitted = port_guard.start(server)
+        except EngineError:
+            raise
+        except Exception as error:  # it raises many kinds, above all for its settings in the environment
+            raise EngineError(
+                f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*"
+            ) from error
+        stack.callback(_suppressing(server.stop))
+        _, port = server.listening_address
+        session = start_session(SparkSession.builder.remote(f"sc://127.0.0.1:{port}"), "the embedded engine's session")
+        stack.callback(_suppressing(session.stop))
+        _limit_retries(session, is_own=True)
+        try:
+            session.conf.set(_CALL_SITES, "false")
+        except failures() as error:
+            raise EngineError(
+                f"engine: the embedded engine does not answer, {reason_of(error)}; check the limit of open files "
+                "(ulimit -n) and that this pysail supports this pyspark, or use --engine spark"
+            ) from error
+        if not admitted.is_set():
+            raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
+        name = f"embedded (pysail {importlib.metadata.version('pysail')})"
+        return Engine(session, "embedded", name, True, close=stack.pop_all().close)
+
+
+@contextlib.contextmanager
+def _keeping_signal_handlers() -> Iterator[None]:
+    """Put back the signal handlers that the block replaces."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            # None means that Python had not installed the handler.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def start_local() -> Engine:
+    """Local Spark on every core that this process may use; EngineError without Java."""
+    refuse_client()
+    if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
+        raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
+    # Without it, Spark's workers run whichever `python3` is first on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cores = usable_cores()
+    settings = {
+        # Spark would print the stack trace of each failed task before our own message.
+        "spark.log.level": "OFF",
+        _CALL_SITES: "false",
+        "spark.driver.defaultJavaOptions": _LONG_METHODS,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": f"{max(1, int(machine_memory() * MEMORY_SHARE / 2**30))}g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        # Every user of the machine can reach the ports of the JVM, so connections must present a secret.
+        "spark.authenticate": "true",
+        "spark.sql.shuffle.partitions": str(4 * cores),
+        # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("ndcg-spark")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = start_session(builder, "local Spark")
+    return dataclasses.replace(engine_of(session), close=_suppressing(session.stop))
+
+
+def submitted(choice: str) -> Engine:
+    """The session of spark-submit; EngineError if the embedded engine was chosen."""
+    if choice == "embedded":
+        raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+    refuse_client()
+    builder = SparkSession.builder.appName("ndcg-spark").config(_CALL_SITES, "false")
+    session = start_session(builder, "the session of spark-submit")
+    return dataclasses.replace(engine_of(session), close=_suppressing(session.stop))
+
+
+def refuse_client() -> None:
+    """EngineError where pyspark-client is installed, which has no Spark of its own."""
+    if is_remote_only():
+        raise EngineError(
+            "engine: pyspark-client has no Spark of its own; use --engine embedded, or pip uninstall pyspark-client, "
+            "then pip install 'ndcg-spark[spark]' where the platform has no Spark"
+        )
+
+
+def connect(url: str) -> Engine:
+    """A session on the server at this address, `sc://host:port/;name=value`, or `local...` to start a server.
+
+    EngineError if no Spark Connect server answers there, or it is one that cannot be used.
+    """
+    is_own = url.startswith("local")
+    if is_own:
+        refuse_client()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
+        require_server(url)
+    session = start_session(SparkSession.builder.remote(url), url)
+    _limit_retries(session, is_own)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_suppressing(session.stop))
+        engine = engine_of(session, url)
+        if engine.kind == "embedded":
+            raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
+        return dataclasses.replace(engine, close=stack.pop_all().close)
+
+
+def require_server(url: str) -> None:
+    """Return once a Spark Connect server has answered at this address, with the parameters that a session would use.
+
+    EngineError if the address is not valid, or no Spark Connect server answers there within ANSWER_SECONDS.
+    """
+    # gRPC would print its own message before ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    with engine_imports():
+        import grpc
+        from pyspark.sql.connect import proto
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        address = DefaultChannelBuilder(url)
+        channel = address.toChannel()
+    except (PySparkException, ValueError) as error:
+        raise EngineError(
+            f"engine: {masked(url)} is not the address of a Spark Connect server, {masked(first_line(error))}; "
+            "write sc://host:port"
+        ) from error
+    _CHANNELS.append(channel)
+    # Releasing a session that never began is the only request that leaves nothing behind on the server.
+    request = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
+    request.user_context.user_id = address.userId or ""
+    try:
+        proto.SparkConnectServiceStub(channel).ReleaseSession(  # type: ignore[no-untyped-call]  # generated
+            request, timeout=ANSWER_SECONDS, metadata=address.metadata()
+        )
+    except grpc.RpcError as error:
+        # Any other code comes from a Spark Connect server; opening the session will show what is wrong.
+        if error.code().name in _NO_ANSWER:
+            encrypted = " (encrypted, as use_ssl or a token demands)" if address.secure else ""
+            raise EngineError(
+                f"engine: no Spark Connect server answers at {masked(url)}{encrypted}, {masked(reason_of(error))}; "
+                "check the address and its parameters"
+            ) from error
+
+
+def _limit_retries(session: Any, is_own: bool) -> None:
+    """Let a session give up on our own server after about 1 second, on another, which may come back, after 40."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    retries, longest_pause = (3, 1_000) if is_own else (8, 10_000)
+    # The session is Any: before Spark 4.2 the type of its `client` is wrong.
+    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=longest_pause)])
+
+
+def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
+    """The builder's session; EngineError if it does not start."""
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # a JVM and a gRPC channel raise many kinds while they start
+        raise EngineError(
+            f"engine: {masked(what)} does not start, {masked(first_line(error))}; check its address, Java and logs"
+        ) from error
+
+
+def keep_partition_names(session: SparkSession) -> None:
+    """Read the folder run=007 as the run 007, not as the number 7; EngineError where that cannot be set."""
+    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+    try:
+        session.conf.set(name, "false")
+    except failures() as error:
+        raise EngineError(
+            f"engine: {name} cannot be set, {reason_of(error)}; serverless compute is not supported"
+        ) from error
+
+
+def join_in_place(session: SparkSession) -> None:
+    """Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so."""
+    with contextlib.suppress(*failures()):
+        session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
+
+
+def _default_storage() -> str:
+    """The storage of paths without a scheme in the configuration of Hadoop."""
+    site = Path(os.environ.get("HADOOP_CONF_DIR", "/nowhere"), "core-site.xml")
+    if not site.is_file():
+        return "file:///"
+    properties = ElementTree.parse(site).iter("property")  # noqa: S314  # the administrator's own file
+    values = {entry.findtext("name", "").strip(): entry.findtext("value", "").strip() for entry in properties}
+    return values.get("fs.defaultFS") or values.get("fs.default.name") or "file:///"
+
+
+def machine_memory() -> int:
+    """The memory that this process may use, in bytes: the machine's, or the limit of its control groups if lower."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limits = (_limit(folder, name) for folder in _control_groups("memory") for name in _MEMORY)
+    return min([total, *(limit[0] for limit in limits if limit)])
+
+
+def usable_cores() -> int:
+    """The processor cores that this process may use: its affinity, or the quota of its control groups if lower."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = (_limit(folder, *names) for folder in _control_groups("cpu") for names in _QUOTAS)
+    return min([cores, *(math.ceil(quota[0] / quota[1]) for quota in quotas if quota and quota[0] > 0)])
+
+
+#: The files with limits in control groups of version 2 and of version 1.
+_MEMORY = ("memory.max", "memory.limit_in_bytes")
+_QUOTAS = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+
+
+def _limit(folder: Path, *names: str) -> list[int] | None:
+    """The numbers in these files; None where there are none. Without a limit, a quota is -1, or the word max."""
+    with contextlib.suppress(OSError, ValueError):
+        return [*map(int, " ".join((folder / name).read_text("ascii") for name in names).split())]
+    return None
+
+
+def _control_groups(controller: str) -> Iterator[Path]:
+    """The folders of the control groups that limit this process, of version 2 and of version 1.
+
+    In a container, those of the machine may not be there, and its own group is the root.
+    """
+    groups = {PurePath("/")}
+    with contextlib.suppress(OSError):
+        for line in OWN_GROUPS.read_text("utf-8").splitlines():
+            _, controllers, group = line.split(":", 2)
+            if {"", controller} & set(controllers.split(",")):
+                groups |= {PurePath(group), *PurePath(group).parents}
+    for place in (CONTROL_GROUPS, CONTROL_GROUPS / controller):
+        yield from (place / group.relative_to("/") for group in groups)
+
+
+def _suppressing(function: Callable[[], object]) -> Callable[[], None]:
+    """The function without its exceptions, for the end, when an evaluation already has its result or its error."""
+
+    def call() -> None:
+        with contextlib.suppress(Exception):
+            function()
+
+    return call
