@@ -13,6 +13,12 @@ from ndcg_spark.errors import InputError
 PLACE = ("ndcg", 10)
 
 
+@pytest.fixture(autouse=True)
+def _few_rows_at_once(monkeypatch):
+    """As if a few rows were so many that they are not encoded together."""
+    monkeypatch.setattr("ndcg_spark.comparison.matrix._ROWS_AT_ONCE", 2)
+
+
 def read(*tables, runs=("a", "b"), places=(PLACE,), queries=None):
     batches = [batch for table in tables for batch in table.to_batches()]
     return MatrixReader(Queries() if queries is None else queries, runs, places, "query_scores").read(batches)
@@ -35,21 +41,15 @@ def test_every_score_has_its_place_however_the_rows_are_split(cells):
     assert {query for query, there in zip(ids, found.there(), strict=True) if there} == {query for _, query in cells}
 
 
-def test_nights_share_their_queries_and_a_missing_run_has_no_scores():
-    queries = Queries()
-    tonight = read(scores({"a": {"p": 0.5}}), queries=queries)[PLACE]
+def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
+    queries, deep = Queries(), scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32()))
+    tonight = read(scores({"a": {"p": 0.5}, "c": {"p": 1.0}}), deep, queries=queries)[PLACE]
     before = read(scores({"a": {"q": 0.25, "p": 1.0}}), queries=queries)[PLACE]
     assert queries.ids.to_pylist() == ["p", "q"]
     np.testing.assert_array_equal(tonight.scores("a"), [0.5, np.nan])
     np.testing.assert_array_equal(before.scores("a"), [1.0, 0.25])
     np.testing.assert_array_equal(before.scores("c"), [np.nan, np.nan])
-
-
-def test_runs_and_cutoffs_that_are_not_asked_for_are_left_out():
-    deep = scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32()))
-    found = read(scores({"a": {"p": 0.5}, "c": {"q": 1.0}}), deep, runs=["a"], places=[("ndcg", None)])
-    assert found["ndcg", None].scores("a")[0] == 0.75
-    assert np.isnan(found["ndcg", None].scores("a")[1:]).all()
+    assert read(deep, scores({"a": {"q": 1.0}}), places=[("ndcg", None)])["ndcg", None].scores("a")[0] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,6 @@ def test_what_breaks_the_contract_is_refused(table, words):
     with pytest.raises(InputError) as refused:
         read(table, runs=["a", "1", "2"])
     assert words in str(refused.value)
-
-
-def test_a_query_that_comes_twice_is_refused_across_batches():
-    with pytest.raises(InputError, match=r"1 row\(s\) repeat a query"):
-        MatrixReader(Queries(), ["a"], [PLACE], "query_scores").read(
-            batch for _ in range(2) for batch in scores({"a": {"p": 0.5}}).to_batches()
-        )
 
 
 def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights():

@@ -15,7 +15,6 @@ from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 
 Scores = Sequence[float | None]
-KINDS = {"cutoff": pa.int32(), "evaluated_on": pa.date32()}
 NIGHT = datetime.date(2026, 11, 20)
 
 
