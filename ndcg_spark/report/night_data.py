@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights, stripped
 from ndcg_spark.comparison.differences import Sides, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
@@ -153,14 +154,11 @@ class NightData:
     @property
     def same_results(self) -> str | None:
         """The date of the last night, or that of the baseline, if its results are identical."""
-        nights = self.baseline.nights if self.baseline else ()
+        nights = self.baseline.nights[-1:] if self.baseline else ()
         own = self.night.row["results_fingerprint"]
-        found = next(
-            (each.evaluated_on for each in nights[-1:] if own is not None and own == each.row["results_fingerprint"]),
-            None,
-        )
+        same = (night.evaluated_on for night in nights if own and own == night.row["results_fingerprint"])
         of_gate: str | None = (self.verdict or {}).get("same_results")
-        return of_gate or found
+        return of_gate or next(same, None)
 
     @property
     def kept_depth(self) -> Cutoff:
@@ -197,13 +195,14 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
     if request.run not in (None, *runs):
         raise unknown_name("run", "run", str(request.run), runs)
     baseline = choose(night, nights, runs, request.baseline, request.baseline_date)
-    attributes = request.attributes or kept_attributes([night])
-    comparison = _Comparison(night, baseline, attributes) if baseline else None
-    compared = comparison.rows(place) if comparison else []
+    refused = _refused(night, baseline) if baseline else None
+    comparison = _Comparison(night, baseline) if baseline and not refused else None
+    compared = comparison.runs(place, request.attributes or kept_attributes([night])) if comparison else []
     whole = {row["run"]: row for row in compared if row["attribute"] is None}
     run = request.run or _chosen(night, runs, whole, baseline)
-    queries = comparison.queries(place, run) if comparison else []
-    if not queries:
+    if comparison and run in whole:
+        queries = comparison.queries(place, run)
+    else:
         values = NightRows(night).scores_at(place[1], run, place[0])
         queries = [QueryScore(query, score, None) for query, (_, score) in values.items() if score is not None]
     queries.sort(key=lambda query: (round(query.change, 12), query.query_id))
@@ -228,106 +227,91 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
         _until(trends, night.evaluated_on),
         _judged_before(baseline, run, place[1]),
         _never_returned(night),
-        comparison.warnings if comparison else [],
+        comparison.warnings if comparison else [refused] if refused else [],
     )
+
+
+def _refused(night: Night, baseline: Baseline) -> str | None:
+    """Why a night cannot be compared with its baseline."""
+    if baseline.dates and not baseline.nights:
+        return f"The {baseline.label} is not kept as it was: nothing is compared."
+    if any(convention_key(other.record) != convention_key(night.record) for other in baseline.nights):
+        return f"The {baseline.label} has another convention: nothing is compared."
+    return None
 
 
 class _Comparison:
     """A night compared with the baseline of its page."""
 
-    def __init__(self, night: Night, baseline: Baseline, attributes: Attributes | None) -> None:
+    def __init__(self, night: Night, baseline: Baseline) -> None:
         self.warnings: list[str] = []
-        self._night, self._baseline, self._attributes = night, baseline, attributes
-        self._gate = (night.record["configuration"].get("gate") or {}) if baseline.name else {}
+        self._night, self._baseline = night, baseline
+        gate = (night.record["configuration"].get("gate") or {}) if baseline.name else {}
+        known = {name: gate[name] for name in ("alpha", "correction", "min_queries") if name in gate}
+        self._options = ComparisonOptions(**known, precise=True)
+        self._unchanged_queries = bool(gate.get("unchanged_queries"))
         (self._own,), self._others = of_nights([night]), of_nights(baseline.nights, "baseline")
-        self._sides: dict[Place, Sides] = {}
-        if baseline.dates and not baseline.nights:
-            self.warnings.append(
-                f"The {baseline.label} is not kept as it was, so that the numbers of the gate cannot be repeated."
-            )
 
-    def rows(self, place: Place) -> list[dict[str, Any]]:
+    def runs(self, place: Place, attributes: Attributes | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with the gate's own numbers where it decided."""
-        rows = self._rows(place, None, self._attributes)
-        if self._baseline.name is None:
-            return rows
-        key = ("run", "attribute", "value")
-        found: dict[tuple[Any, ...], dict[str, Any]] = {tuple(row[name] for name in key): row for row in rows}
-        for result in (self._night.record["verdict"] or {}).get("results", ()):
-            attribute, _, value = (result["slice"] or "").partition("=")
-            decided_row = found.get((result["run"], attribute or None, value or None))
-            measured = (result["measure"], str(result["cutoff"])) == (place[0], format_cutoff(place[1]))
-            if decided_row and measured and result["baseline"] == self._baseline.name and not result["weighted"]:
-                names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
-                numbers = {name: result[name] for name in names if result[name] is not None}
-                decided = {"conclusion": "worse"} if result["result"] == "fail" else {}
-                decided_row.update(
-                    numbers, **({"p_decides": result["p"]} if result["p"] is not None else {}), **decided
-                )
-        return list(found.values())
+        self._sides = self._sides_of([place], self._own.runs)[place]
+        rows = stripped(rows_of(self._sides, self._options, attributes))
+        of_slices = {(row["run"], row["attribute"] and f"{row['attribute']}={row['value']}"): row for row in rows}
+        names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
+        for result in (self._night.record["verdict"] or {}).get("results", ()) if self._baseline.name else ():
+            key = (result["measure"], str(result["cutoff"]), result["baseline"], result["weighted"])
+            row = of_slices.get((result["run"], result["slice"]))
+            if row and key == (place[0], format_cutoff(place[1]), self._baseline.name, False):
+                decided = {**{name: result[name] for name in names}, "p_decides": result["p"]}
+                row.update({name: value for name, value in decided.items() if value is not None})
+                row.update({"conclusion": "worse"} if result["result"] == "fail" else {})
+        # The judgments of a night are those of all its measures.
+        changed, only = int(self._sides.rejudged.sum()), self._sides.only
+        if changed:
+            left_out = "left out" if only is not None else "which changes scores, too"
+            label = self._baseline.label
+            self.warnings.append(f"{changed:,} queries have other judgments than in the {label}: {left_out}.")
+        return rows
 
     def measures(self, run: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of a run, by every measure that was evaluated."""
-        names = ["ndcg", *(measure.column for measure in MEASURES.values() if measure.column != "ndcg")]
-        places = [
-            (name, row["cutoff"]) for name in names for row in rows if row["run"] == run and row.get(name) is not None
-        ]
-        return [row for place in dict.fromkeys(places) for row in self._rows(place, run, None)]
+        own = [row for row in rows if row["run"] == run]
+        columns = dict.fromkeys(["ndcg", *(measure.column for measure in MEASURES.values())])
+        places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
+        sides = self._sides_of(places, [run])
+        return [row for place in places for row in stripped(rows_of(sides[place], self._options))]
 
     def queries(self, place: Place, run: str) -> list[QueryScore]:
         """The queries that a run and its baseline both have a score of."""
-        sides = self._sides_at(place)
-        if sides is None or (run == self._baseline.run and not self._baseline.dates):
-            return []
+        sides = self._sides
         own, theirs = sides.own.scores(run), sides.baseline.scores(self._baseline.of(run))
         paired = ~np.isnan(own - theirs)
-        if sides.only is not None:
-            paired &= sides.only
-        at = np.flatnonzero(paired)
+        at = np.flatnonzero(paired if sides.only is None else paired & sides.only)
         names = sides.own.queries.ids.take(at).to_pylist()
-        scores = zip(names, own[at].tolist(), theirs[at].tolist(), strict=True)
-        return [QueryScore(*of_query) for of_query in scores]
+        return list(map(QueryScore, names, own[at].tolist(), theirs[at].tolist()))
 
-    def _rows(self, place: Place, run: str | None, attributes: Attributes | None) -> list[dict[str, Any]]:
-        sides = self._sides_at(place)
-        if sides is None:
-            return []
-        known = {name: self._gate[name] for name in ("alpha", "correction", "min_queries") if name in self._gate}
-        options = ComparisonOptions(**known, precise=True)
-        pairs = [pair for pair in sides.pairs if run in (None, pair[0])]
-        return stripped(rows_of(dataclasses.replace(sides, pairs=pairs), options, attributes))
-
-    def _sides_at(self, place: Place) -> Sides | None:
-        baseline = self._baseline
-        if baseline.dates and not baseline.nights:
-            return None
-        if place not in self._sides:
-            queries = Queries()
-            own = self._own.read(queries, [place], self._own.runs)
-            theirs = mean_matrices(self._others, queries, [place], own) if self._others else own
-            there = set(theirs[place].runs)
-            pairs = [(run, baseline.of(run)) for run in self._own.runs if baseline.of(run) in there]
-            if not self._others:
-                pairs = [pair for pair in pairs if pair[0] != pair[1]]
-            newest = datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None
-            key = {
-                "dataset": self._night.dataset,
-                "evaluated_on": self._own.evaluated_on,
-                "evaluation_id": self._night.evaluation_id,
-                "baseline_night": newest,
-                "baseline_nights": len(baseline.dates) or None,
-            }
+    def _sides_of(self, places: Sequence[Place], runs: Sequence[str]) -> dict[Place, Sides]:
+        """By place, the scores of these runs and of the baseline."""
+        baseline, queries = self._baseline, Queries()
+        wanted = runs if self._others else dict.fromkeys([*runs, *([baseline.run] if baseline.run else [])])
+        own = self._own.read(queries, places, list(wanted))
+        theirs = mean_matrices(self._others, queries, places, own) if self._others else own
+        newest = datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None
+        key = {
+            "dataset": self._night.dataset,
+            "evaluated_on": self._own.evaluated_on,
+            "evaluation_id": self._night.evaluation_id,
+            "baseline_night": newest,
+            "baseline_nights": len(baseline.dates) or None,
+        }
+        found = {}
+        for place in places:
+            pairs = [(run, baseline.of(run)) for run in runs if baseline.of(run) in theirs[place].runs]
+            pairs = [pair for pair in pairs if self._others or pair[0] != pair[1]]
             sides = Sides(own[place], theirs[place], place, key, pairs)
-            changed = int(sides.rejudged.sum())
-            if changed and self._gate.get("unchanged_queries"):
-                sides = dataclasses.replace(sides, only=~sides.rejudged)
-            if changed and not self.warnings:
-                left_out = "left out" if sides.only is not None else "which changes scores, too"
-                self.warnings.append(
-                    f"{changed:,} queries have other judgments than in the {baseline.label}: {left_out}."
-                )
-            self._sides[place] = sides
-        return self._sides[place]
+            is_partial = self._unchanged_queries and sides.rejudged.any()
+            found[place] = dataclasses.replace(sides, only=~sides.rejudged) if is_partial else sides
+        return found
 
 
 def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Place:

@@ -147,7 +147,16 @@ def test_a_night_that_was_evaluated_again_is_not_shown_as_the_baseline(output, t
     night(tmp_path / "out", 8, lists_of(RUNS, 60, seed=80), evaluation_id="another")
     (data,) = read_page(str(tmp_path / "out")).parts
     assert (data.baseline.dates[-1], list(data.baseline.nights), data.compares) == (date(8), [], False)
-    assert "not kept as it was" in data.warnings[0]
+    assert "is not kept as it was" in data.warnings[0]
+
+
+def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
+    shutil.copytree(output, tmp_path / "out")
+    night(tmp_path / "out", 10, lists_of(RUNS, 60), options={"gain": "linear"})
+    data = data_of(tmp_path / "out", baseline_date=date(9))
+    assert (data.row, data.compares) == (None, False)
+    assert "another convention" in data.warnings[0]
+    assert data_of(tmp_path / "out").baseline.is_leader
 
 
 @pytest.mark.parametrize(

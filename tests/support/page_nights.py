@@ -8,6 +8,7 @@ from typing import Any
 
 from kept_nights import date, frame, record
 
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.publish import Publication
 
 #: By run and query, documents by rank.
@@ -47,6 +48,7 @@ def night(
     unjudged: int = 2,
     configuration: Mapping[str, Any] | None = None,
     evaluation_id: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Publish a night; `languages` are those of the queries in turn, x0 and so on up to `unjudged` are unjudged."""
     publication = Publication(str(output), date(number), evaluation_id or f"e{number:03}-{len(dataset)}")
@@ -121,6 +123,7 @@ def night(
         publication.write(name, frame(name, of_table))
         publication.verify(name, len(of_table))
     own = record(
+        options={**Convention().options(), **(options or {})},
         configuration={"documents": "all" if documents else None, **(configuration or {})},
         inputs={"judgments": {"fingerprint": judgments}, "results": {"fingerprint": f"r{number}"}},
     )
