@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import is_baseline
-from ndcg_spark.tables.verdicts import in_words
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.
@@ -84,11 +84,6 @@ class Verdict:
     accepted: str | None = None
 
     @property
-    def in_words(self) -> str:
-        """The verdict in one or two words."""
-        return in_words({"verdict": self.verdict, "accepted": self.accepted})
-
-    @property
     def is_baseline(self) -> bool:
         """Whether later nights may be compared with this one."""
         return is_baseline({"results": [vars(each) for each in self.results]}, self.accepted)
@@ -107,19 +102,14 @@ def exit_code_of(verdicts: Iterable[Verdict]) -> int:
 
 def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """How many nights of each dataset have each verdict and reason: dataset, verdict, reason, nights, share, last."""
-    totals: dict[str, int] = {}
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for verdict in verdicts:
-        totals[verdict.dataset] = totals.get(verdict.dataset, 0) + 1
-        groups.setdefault((verdict.dataset, verdict.verdict, verdict.reason or ""), []).append(verdict.evaluated_on)
+    keys = [(verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts]
+    totals, last = Counter(dataset for dataset, *_ in keys), dict(zip(keys, verdicts, strict=True))
     return [
         {
-            "dataset": dataset,
-            "verdict": word,
-            "reason": reason or None,
-            "nights": len(dates),
-            "share": len(dates) / totals[dataset],
-            "last": dates[-1],
+            **dict(zip(("dataset", "verdict", "reason"), key, strict=True)),
+            "nights": nights,
+            "share": nights / totals[key[0]],
+            "last": last[key].evaluated_on,
         }
-        for (dataset, word, reason), dates in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1])))
+        for key, nights in sorted(Counter(keys).items(), key=lambda group: (group[0][0], -group[1]))
     ]

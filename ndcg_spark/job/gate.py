@@ -15,6 +15,7 @@ from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queri
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{verdict.in_words}: {verdict.sentence}")
+        report_step("gate", f"{of_dataset}{in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
 
+from ndcg_spark.gate.run import rehearse
+from ndcg_spark.nights.log import committed
+
 BASE = 0.6 + spread(0, 0.1)
 LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
 #: The German queries lose 0.3.
@@ -29,6 +32,7 @@ def night(expected, hybrid=BASE, **more):
 
 
 FIRST = night(NO_BASELINE, accepted="the first night")
+RUNS_OF_ONE = {"hybrid": BASE}
 BOTH = {"web": {"hybrid": BASE}, "shop": {"hybrid": BASE}}
 RUNS = {"hybrid": BASE, "bm25": BASE - 0.1}
 GERMAN = {"slice": "language=de"}
@@ -232,3 +236,62 @@ def test_week(tmp_path, name):
         codes = {"pass": 0, "fail": 5, "none": 0 if verdict.accepted else 6}
         assert verdict.exit_code == codes[verdict.verdict]
         json.dumps(verdict.as_json(), allow_nan=False)
+    if not any("weights" in more for _, more, _ in week):
+        last = {each["web"].evaluated_on: each["web"] for each in found}
+        rehearsed = rehearse(held, committed(str(tmp_path)), "web")
+        assert [said(each) for each in rehearsed] == [said(each) for each in last.values()]
+
+
+def said(verdict):
+    return verdict.evaluated_on, verdict.verdict, verdict.sentence, verdict.exit_code, verdict.same_results
+
+
+def test_the_slice_that_has_most_of_a_loss(tmp_path):
+    held, both = gate(), {**LANGUAGE, "device": ["phone", "desktop"] * 30, "market": ["eu"] * N}
+    evaluate(tmp_path, held, "2026-11-01", {"hybrid": BASE}, attributes=both, accepted="first")
+    (found,) = evaluate(tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both).values()
+    german, *others = found.causes
+    assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == ("language", "de", 20, N)
+    assert german["share"] == pytest.approx(1.0)
+    # All queries are of one market, which says nothing; the English ones lost nothing.
+    assert {(each["attribute"], each["value"]) for each in others} == {("device", "phone"), ("device", "desktop")}
+    assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
+    # None where the interval has 0 in it, or where gains and losses cancel.
+    for worse in (UNSURE, BASE - np.where(np.arange(N) < 20, 0.3, -0.143) + spread(0, 0.001)):
+        (found,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": worse}, attributes=both).values()
+        assert found.causes == ()
+
+
+def test_what_is_said_beside_the_verdict(tmp_path):
+    held = gate({}, {"severity": "warn", "slice": "language=fr"}, unchanged_queries=True)
+    evaluate(tmp_path, held, "2026-11-01", RUNS_OF_ONE, attributes=LANGUAGE, accepted="first")
+    (found,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
+    slice_warning, same, judgments, baseline = found.warnings
+    assert "language=fr" in slice_warning
+    assert (found.same_results, "2026-11-01" in same) == ("2026-11-01", True)
+    assert judgments.startswith(f"{N - 6} of {N} queries (90.0%)")
+    assert "no baseline" in baseline
+    assert found.baselines[0] | {"evaluation_id": None} == {
+        "name": "good",
+        "nights": ["2026-11-01"],
+        "evaluation_id": None,
+        "changed_judgments": 6,
+        "queries": N,
+    }
+    # What is missing is said first, by name, though another run fails.
+    runs = {"hybrid": BASE * 0}
+    evaluate(tmp_path, None, "2026-11-03", {"hybrid": BASE, "bm25": BASE})
+    evaluate(tmp_path, held, "2026-11-03", {"hybrid": BASE, "bm25": BASE}, attributes=LANGUAGE, accepted="bm25 is new")
+    (found,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
+    assert (found.verdict, found.run) == ("fail", "hybrid")
+    assert found.sentence.startswith("the run bm25 of 2026-11-03 has no results in this night; ndcg@10 of hybrid fell")
+
+
+def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):
+    held = gate()
+    for day, scores in enumerate((BASE, LITTLE, BROKEN), 1):
+        evaluate(tmp_path, None, f"2026-11-0{day}", {"hybrid": scores})
+    evaluate(tmp_path, None, "2026-11-04", {"hybrid": BASE}, hashes=REGRADED)
+    evaluate(tmp_path, None, "2026-11-05", {"hybrid": LITTLE}, hashes=REGRADED)
+    found = [(each.verdict, each.reason) for each in rehearse(held, committed(str(tmp_path)))]
+    assert found == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]
