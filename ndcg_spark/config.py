@@ -104,6 +104,11 @@ class TableConfig(Strict):
     #: The columns whose names can be mapped.
     names: ClassVar[tuple[str, ...]]
 
+    def on(self, date: datetime.date) -> Self:
+        """The table with this date in place of {date} in its paths and its version."""
+        as_of = dated(self.as_of, date) if isinstance(self.as_of, str) else self.as_of
+        return self.model_copy(update={"path": [dated(path, date) for path in self.path], "as_of": as_of})
+
     @model_validator(mode="before")
     @classmethod
     def _of_path(cls, given: object) -> object:

@@ -38,26 +38,14 @@ class Slices:
     names: Mapping[int, Slice] = dataclasses.field(default_factory=lambda: {ALL: (None, None)})
     #: One row per query with an attribute: slices, the numbers of all that it is in. None without attributes.
     table: DataFrame | None = None
-    #: How many queries of each dataset have an attribute; the dataset is null if the table names none.
-    queries: Mapping[str | None, int] = dataclasses.field(default_factory=dict)
-
-    @property
-    def names_datasets(self) -> bool:
-        """Whether the table names the dataset of each of its queries."""
-        return self.table is not None and "dataset" in self.table.columns
 
     def cut(self, table: DataFrame) -> DataFrame:
-        """Each row of the table once for every slice of its query, with the columns slice and attributed."""
+        """Each row of the table once for every slice of its query, with the column slice."""
         if self.table is None:
-            return table.withColumns({"slice": F.lit(ALL), "attributed": F.lit(False)})
+            return table.withColumn("slice", F.lit(ALL))
         nothing = F.array(*(F.lit(number) for number, (_, value) in self.names.items() if value in (None, NONE)))
         joined = table.join(self.table, on=query_key(self.table.columns), how="left")
-        return joined.select(
-            *table.columns,
-            # Counted at slice ALL, which every row has.
-            F.col("slices").isNotNull().alias("attributed"),
-            F.explode(F.coalesce("slices", nothing)).alias("slice"),
-        )
+        return joined.select(*table.columns, F.explode(F.coalesce("slices", nothing)).alias("slice"))
 
     def named(self, table: DataFrame) -> DataFrame:
         """The table with the columns attribute and value in place of slice."""
@@ -128,7 +116,8 @@ def read(table: DataFrame) -> Slices:
     every = list(dict.fromkeys([*pairs, *((attribute, NONE) for attribute in attributes)]))
     names = {ALL: (None, None), **dict(enumerate(every, ALL + 1))}
     of_queries = _of_queries(rows, names)
-    return Slices(names, of_queries, _counted(of_queries))
+    _refuse_repeated(of_queries)
+    return Slices(names, of_queries)
 
 
 def _of_queries(rows: DataFrame, names: Mapping[int, Slice]) -> DataFrame:
@@ -155,18 +144,9 @@ def _of_queries(rows: DataFrame, names: Mapping[int, Slice]) -> DataFrame:
     )
 
 
-def _counted(of_queries: DataFrame) -> dict[str | None, int]:
-    """How many queries each dataset has; InputError if a query has a value twice."""
-    key = query_key(of_queries.columns)
-    dataset = F.col("dataset") if "dataset" in key else F.lit(None).cast("string")
+def _refuse_repeated(of_queries: DataFrame) -> None:
+    """InputError if a query has a value twice. Runs a job."""
     example = F.max(F.when(F.col("again") > 0, F.col("query_id")))
-    counts = (
-        of_queries.groupBy(dataset.alias("of"))
-        .agg(F.count("query_id").alias("queries"), F.sum("again").alias("again"), example.alias("example"))
-        .collect()
-    )
-    again = sum(row["again"] for row in counts)
+    ((again, query),) = of_queries.agg(F.sum("again"), example).collect()
     if again:
-        query = next(row["example"] for row in counts if row["again"])
         raise InputError(f"{WHERE}: {again:,} row(s) are repeated, e.g. of query_id={query}; give each row once")
-    return {row["of"]: row["queries"] for row in counts}

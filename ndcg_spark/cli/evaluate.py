@@ -181,7 +181,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
         rows = unjudged_documents(output, documents, **chosen)
     else:
-        from ndcg_spark.job.annotation_pool import documents_to_judge
+        from ndcg_spark.job.check import documents_to_judge
 
         config = load_arguments(arguments)
         with shown_steps(style):

@@ -38,7 +38,7 @@ def compare(
     query_scores: Any,
     baseline: Any,
     *,
-    measures: str | Iterable[str] = "ndcg",
+    measures: Any = "ndcg",
     runs: Iterable[str] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
@@ -63,8 +63,8 @@ def compare(
         The name of the run that every other run is compared with; a list of several such runs, each of which all others
         are compared with; or such a table of another night, whose runs are paired by name.
     measures : str or several of them
-        Measures as on the command line, optionally with a cutoff: `ndcg@10,dcg`, `P@5 AP`; or a column of numbers.
-        Without a cutoff, a measure is compared at all at which it has values.
+        Measures as on the command line, optionally with a cutoff: `ndcg@10,dcg`, `P@5 AP`; those of ir_measures; or a
+        column of numbers. Without a cutoff, a measure is compared at all at which it has values.
     runs : several str, optional
         The runs to compare; by default all.
     alpha : float
@@ -104,7 +104,8 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    written = measures if isinstance(measures, str) else " ".join(measures)
+    listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
+    written = " ".join(map(str, listed))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*KEY, written, *_places(written), *SCORES]))
@@ -175,10 +176,10 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     else:
         ours = resolve({}, wanted, has, where, _LEAVE_ONE)
     names = {name: theirs for name, theirs in ours.items() if theirs in has}
-    found = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
-    if not len(found):
+    rows = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
+    if not len(rows):
         raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
-    return found.rename_columns(list(names))
+    return rows.rename_columns(list(names))
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:

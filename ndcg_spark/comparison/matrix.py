@@ -167,7 +167,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     kept: list[pa.RecordBatch] = []
     for batch in batches:
         kept.append(batch)
-        if sum(each.num_rows for each in kept) >= _ROWS_AT_ONCE:
+        if sum(part.num_rows for part in kept) >= _ROWS_AT_ONCE:
             yield pa.Table.from_batches(kept)
             kept = []
     if kept:

@@ -25,9 +25,8 @@ from ndcg_spark.scoring.skipping import floors_of, pruning_of
 _MANY_A_QUERY = 1_000
 #: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
-#: The floors of more lists than this are not broadcast, by the kind of engine.
+#: The floors of more lists than this are not broadcast.
 _MAX_BROADCAST = 2_000_000
-#: A list from which documents are removed needs more results from below the deepest cutoff.
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
 
@@ -133,21 +132,12 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
             "map the column away"
         )
-    good_judgments, judgment_counts, rejected = check_judgments(judgments, config)
-    good_results, result_counts, rejected_results, cut = _check_results(
-        results, good_judgments, judgment_counts.queries, config
-    )
-    limits.refuse_unrelated(result_counts, results)
-    limits.refuse_gaps(judgment_counts, result_counts, config.max_missing_fraction, config.max_unjudged_fraction)
-    return CheckedTables(
-        good_judgments,
-        good_results,
-        judgment_counts,
-        result_counts,
-        (*rejected, *rejected_results),
-        cut,
-        results.batches,
-    )
+    good, judged_counts, rejected = check_judgments(judgments, config)
+    good_results, counts, rejected_results, cut = _check_results(results, good, judged_counts.queries, config)
+    limits.refuse_unrelated(counts, results)
+    limits.refuse_gaps(judged_counts, counts, config.max_missing_fraction, config.max_unjudged_fraction)
+    both = (*rejected, *rejected_results)
+    return CheckedTables(good, good_results, judged_counts, counts, both, cut, results.batches)
 
 
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
@@ -157,9 +147,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
     types = dict(table.dtypes)
     relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
     reason = rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
-    counts = _within_limits(judgments, table, reason, scan.count_judgments(table, reason), config)
-    good, rejected = _split(table, reason, counts, JUDGMENTS, judgments.name)
-    return good, counts, rejected
+    return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
@@ -187,10 +175,9 @@ def _check_results(
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
     counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
     counts = dataclasses.replace(counts, runs=_every_run(counts.runs, judged, results.runs))
-    counts = _within_limits(results, table, reason, counts, config)
+    good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     warnings.refuse_merged_runs(results, counts, config)
     warnings.refuse_opposite_ranks(counts, config)
-    good, rejected = _split(table, reason, counts, RESULTS, results.name)
     return good, counts, rejected, cut
 
 
@@ -210,23 +197,15 @@ def _count_results(
     # A list from which documents are removed needs more results from below the deepest cutoff.
     needs_all = results.without is not None
     pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
-    expected, materialize = results.expected_rows or 0, results.materialize
-    floors = None
-    if materialize is not None and not needs_all:
-        floors = floors_of(convention, config.cutoffs, columns, expected, queries)
-    if floors and judged_queries is not None and expected >= _MANY_A_QUERY * queries:
+    rows, materialize = results.expected_rows or 0, results.materialize
+    can_floor = materialize is not None and not needs_all
+    floors = floors_of(convention, config.cutoffs, columns, rows, queries) if can_floor else None
+    if floors and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
         floors = floors if _are_mostly_judged(table, judged_queries) else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
     files = max(1, len(results.files)) if has_both else 0
     counts, lists = scan.count_results(
-        table,
-        reason,
-        judged_queries,
-        results.batches,
-        pruning=pruning,
-        floors=floors,
-        materialize=materialize,
-        files=files,
+        table, reason, judged_queries, results.batches, files, pruning, floors, materialize
     )
     if pruning:
         untrusted = {run.run for run in counts.runs if run.untrusted}
@@ -278,23 +257,20 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     return table.withColumns(texts).join(marks, on=key, how="left")
 
 
-def _within_limits(
-    source: Source, table: DataFrame, reason: Column, counts: _Counts, config: EvaluationConfig
-) -> _Counts:
-    """The counts with the rules that bad rows break; InputError if these are too many. Runs a job if there are any."""
+def _split(
+    source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
+) -> tuple[DataFrame, _Counts, list[DataFrame]]:
+    """The good rows in the schema, the counts with the rules that bad rows break, and the rejected rows if any.
+
+    InputError if too many rows are bad. Runs a job only if there are bad rows; if all are good, none is tested again.
+    """
     if counts.bad:
         counts = dataclasses.replace(counts, breaches=scan.breaches_of(source.name, table, reason))
     limits.refuse_breaches(source, counts, config.max_rejected_fraction)
-    return counts
-
-
-def _split(
-    table: DataFrame, reason: Column, counts: Counts, schema: pa.Schema, name: str
-) -> tuple[DataFrame, list[DataFrame]]:
-    """The good rows in the schema, and the rejected rows if there are any. If all are good, no row is tested again."""
     good = table.where(reason.isNull()) if counts.bad else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
-    return casting.conform(good, schema, name), [rejected_rows(table, reason, name)] if counts.bad else []
+    rejected = [rejected_rows(table, reason, source.name)] if counts.bad else []
+    return casting.conform(good, schema, source.name), counts, rejected
 
 
 def rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:

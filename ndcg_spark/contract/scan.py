@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ndcg_spark.casting import as_type, named_by_user
 from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import JUDGMENTS, LINE, OWN, RESULTS, WRITTEN, query_key
+from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
 
 #: The column that marks results which the table `exclude` removes from their lists; null for all others.
@@ -138,11 +138,10 @@ def count_results(
     reason: Column,
     judged_queries: DataFrame | None,
     batches: Sequence[Batch] = WHOLE,
-    *,
+    files: int = 0,
     pruning: Pruning | None = None,
     floors: Floors | None = None,
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
-    files: int = 0,
 ) -> tuple[ResultCounts, DataFrame | None]:
     """Counts of the results in one scan of each batch, and with `floors` also one row per list: its key and FLOOR.
 
@@ -170,8 +169,19 @@ def count_results(
     if floors and materialize:
         parts = [materialize(parts)]
         of_lists = parts[0].select("run", *key, FLOOR)
-    queries = [_with_judged(part, key, judged_queries) for part in parts]
-    totals = [*_totals(counted), *(column.alias(name) for name, column in _of_runs().items())]
+    if judged_queries is None:
+        queries = [part.withColumn("judged", F.lit(True)) for part in parts]
+    else:
+        known = judged_queries.withColumn("judged", F.lit(True))
+        queries = [part.join(known, on=key, how="left") for part in parts]
+    is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
+    totals = [
+        *_totals(counted),
+        F.sum("good").alias("good_rows"),
+        F.count_if(is_judged & has_rows).alias("judged_queries"),
+        F.count_if(~is_judged & has_rows).alias("unjudged_queries"),
+        F.sum(F.when(~is_judged, F.col("good")).otherwise(0)).alias("unjudged_rows"),
+    ]
     rows = [row.asDict() for part in queries for row in part.groupBy("run", *key[:-1]).agg(*totals).collect()]
     names = {field.name for field in dataclasses.fields(RunCounts)}
     counts = ResultCounts(
@@ -194,14 +204,12 @@ def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
 
 
 def shown_as(table: DataFrame, name: str) -> Column:
-    """A column as text: a number as it was written, else the value; null if there is no such column."""
-    written = WRITTEN.get(name)
-    value = (F.col(name) if name in table.columns else F.lit(None)).cast("string")
-    return F.coalesce(F.col(written), value) if written in table.columns else value
+    """A column as text; null if there is no such column."""
+    return (F.col(name) if name in table.columns else F.lit(None)).cast("string")
 
 
 def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
-    """A row as `name=value` pairs, or the text of a line that is not a row, cut to fit a message."""
+    """A row as `name=value` pairs, or the line of one that has it, cut to fit a message."""
     parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
     row = F.concat_ws(" ", *parts)
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
@@ -230,7 +238,9 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row except those of the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
-    return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
+    # The line of a row is its values in another form.
+    broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
+    return F.xxhash64(*values, *broken)
 
 
 def _scores(table: DataFrame, reason: Column) -> _Aggregates:
@@ -297,24 +307,6 @@ def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregate
     good = F.col("rows") - F.col("bad")
     good = good - F.col("excluded") if EXCLUDED in table.columns else good
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
-
-
-def _with_judged(queries: DataFrame, key: Sequence[str], judged_queries: DataFrame | None) -> DataFrame:
-    """The queries with the column `judged`, null for unjudged ones; all are judged if `judged_queries` is None."""
-    if judged_queries is None:
-        return queries.withColumn("judged", F.lit(True))
-    return queries.join(judged_queries.withColumn("judged", F.lit(True)), on=list(key), how="left")
-
-
-def _of_runs() -> dict[str, Column]:
-    """The counts of a run that need no scores and no ranks, from the rows of its queries."""
-    is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    return {
-        "good_rows": F.sum("good"),
-        "judged_queries": F.count_if(is_judged & has_rows),
-        "unjudged_queries": F.count_if(~is_judged & has_rows),
-        "unjudged_rows": F.sum(F.when(~is_judged, F.col("good")).otherwise(0)),
-    }
 
 
 def _run_counts(row: Mapping[str, Any], names: set[str]) -> RunCounts:

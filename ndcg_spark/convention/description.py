@@ -1,8 +1,8 @@
-"""What `ndcg-spark conventions` prints: the presets and options, and one preset in words and in mathematics."""
+"""What `ndcg-spark conventions` prints: the presets and options, and one preset in words."""
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, Measure
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, IDEALS, OPTIONS
+from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.convention.values import choices, describe, show
 
@@ -35,10 +35,6 @@ def describe_preset(name: str) -> list[str]:
         "In words",
         *(f"  {part}" for part in chosen.formula.split("; ")),
         "",
-        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
-        *(f"  {line}" for line in mathematics(chosen)),
-        *(f"  {measure.notation}" for name, measure in MEASURES.items() if name != "ndcg"),
-        "",
         "Options",
         *(f"  {option:<26}{show(getattr(chosen, option))}" for option in OPTIONS),
         "",
@@ -47,20 +43,6 @@ def describe_preset(name: str) -> list[str]:
         "",
         "Not reproduced, deliberately",
         *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
-    ]
-
-
-def mathematics(convention: Convention) -> list[str]:
-    """The definition in mathematical notation, line by line, where d is a document, r a rank from 1 and q a query."""
-    gain, discount, least = show(convention.gain), show(convention.discount), convention.min_relevance
-    expected = ", expected over all orders of equal scores" if convention.ties == "average" else ""
-    return [
-        *([] if least == "none" else [f"rel(d) = [grade of d >= {show(least)}], but a negative grade is unchanged"]),
-        f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
-        f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
-        f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
-        IDEALS[convention.ideal][1],
-        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
     ]
 
 

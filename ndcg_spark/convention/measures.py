@@ -19,10 +19,9 @@ from ndcg_spark.convention.cutoffs import Cutoff, by_depth, deepest_finite, form
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure: in words, in mathematical notation, as papers write it, and computed."""
+    """A measure: in words, as papers write it, and computed."""
 
     words: str
-    notation: str
     #: Its names in papers and tools; the first is that of ir_measures.
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
@@ -64,10 +63,9 @@ _BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
 
 #: By name in the configuration, in the order of the tables.
 MEASURES: dict[str, Measure] = {
-    "ndcg": Measure("DCG over ideal DCG", "DCG@k / IDCG@k", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
+    "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
     "precision": _of_relevant(
         "relevant documents within k, over k",
-        "P@k = (relevant within k) / k",
         ("P", "Precision"),
         {"precision": "{relevant} / {ranks}"},
         sums=_RELEVANT,
@@ -75,7 +73,6 @@ MEASURES: dict[str, Measure] = {
     ),
     "recall": _of_relevant(
         "relevant documents within k, over all relevant ones",
-        "R@k = (relevant within k) / R, R the relevant documents that are judged",
         ("R", "Recall"),
         {"recall": "{relevant} / greatest(relevant_documents, 1)"},
         sums=_RELEVANT,
@@ -84,7 +81,6 @@ MEASURES: dict[str, Measure] = {
     ),
     "ap": _of_relevant(
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
-        "AP@k = sum over relevant ranks r <= k of P@r / R",
         ("AP", "MAP", "map"),
         # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
         {
@@ -96,21 +92,18 @@ MEASURES: dict[str, Measure] = {
     ),
     "rr": _of_relevant(
         "reciprocal rank of the first relevant document within k, else 0",
-        "RR@k = 1 / (first relevant rank <= k)",
         ("RR", "MRR", "mrr"),
         {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
         lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
     ),
     "success": _of_relevant(
         "1 if a relevant document is within k, else 0",
-        "Success@k = [relevant within k > 0]",
         ("Success",),
         {"success": "if({relevant} > 0, 1D, 0D)"},
         sums=_RELEVANT,
     ),
     "rbp": Measure(
         "rank-biased precision: shares of the highest grade, for a reader who goes on with probability p at each rank",
-        "RBP@k = sum over r = 1..k of (1 - p) p^(r - 1) rel(d_r) / max_grade, and its residual for the unjudged ones",
         ("RBP",),
         {
             "rbp": "{weighted_worth}",
@@ -125,7 +118,6 @@ MEASURES: dict[str, Measure] = {
     ),
     "err": Measure(
         "expected reciprocal rank of the document that satisfies the reader (Chapelle et al. 2009)",
-        "ERR@k = sum over r = 1..k of S_r / r * product over i < r of (1 - S_i), S = (2^rel - 1) / 2^max_grade",
         ("ERR",),
         {"err": _CASCADE},
         ("stop",),
@@ -136,7 +128,6 @@ MEASURES: dict[str, Measure] = {
     ),
     "bpref": _of_relevant(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
-        "bpref = sum over relevant d of 1 - min(n_d, R) / min(N, R), over R; n_d of the N others are above d",
         ("Bpref", "bpref"),
         {"bpref": f"{_BPREF} / greatest(relevant_documents, 1)"},
         # Twice the rank of each judged document, and one more if it is relevant.
@@ -149,7 +140,6 @@ MEASURES: dict[str, Measure] = {
     ),
     "judged": Measure(
         "judged documents within k, over k",
-        "Judged@k = (judged within k) / k",
         ("Judged",),
         {"judged_share": "{known} / {ranks}"},
         ("known",),

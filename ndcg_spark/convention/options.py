@@ -1,7 +1,7 @@
 """Every option of a convention: its values, the meaning of each in words, and what it computes.
 
-Validation, the formula in words and in mathematical notation, the computed Columns and the documentation all follow
-from these entries. A new gain is one entry of GAINS.
+Validation, the formula in words, the computed Columns and the documentation all follow from these entries. A new
+gain is one entry of GAINS.
 """
 
 import dataclasses
@@ -53,10 +53,9 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and as a function."""
+    """A gain of a grade, or a discount of a rank: in words, and as a function."""
 
     words: str
-    notation: str
     #: Computes the value from a grade or rank, with the given functions.
     of: Callable[[Any, Functions], Any]
     #: Whether a gain depends on the grade. One that does not is 0 for an unjudged document.
@@ -85,23 +84,22 @@ class Option:
 
 #: `rel` is the grade of a judged document.
 GAINS: dict[str, Formula] = {
-    "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, f: f.power(2.0, rel) - 1.0),
-    "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
-    "binary": Formula("gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
-    "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0), of_grade=False),
+    "exp2": Formula("gain 2^relevance - 1", lambda rel, f: f.power(2.0, rel) - 1.0),
+    "linear": Formula("gain relevance", lambda rel, _: rel),
+    "binary": Formula("gain 1 if relevance > 0", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
+    "judged": Formula("gain 1 if judged", lambda _, f: f.constant(1.0), of_grade=False),
 }
 
 #: `r` is a rank from 1.
 DISCOUNTS: dict[str, Formula] = {
-    "log2": Formula("discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
-    "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
-    "position": Formula("discount 1/rank", "1 / r", lambda r, _: 1.0 / r),
+    "log2": Formula("discount 1/log2(rank + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
+    "ln": Formula("discount 1/ln(rank + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
+    "position": Formula("discount 1/rank", lambda r, _: 1.0 / r),
     "jarvelin": Formula(
         "discount 1 up to rank 2, then 1/log2(rank)",
-        "1 / max(1, log2 r)",
         lambda r, f: 1.0 / f.largest(1.0, f.log2(r)),
     ),
-    "none": Formula("no discount", "1", lambda _, f: f.constant(1.0)),
+    "none": Formula("no discount", lambda _, f: f.constant(1.0)),
 }
 
 TIES: dict[str, TieRule] = {
@@ -118,24 +116,11 @@ TIES: dict[str, TieRule] = {
     "rank": TieRule("ties by rank", "rank", ascending=True),
 }
 
-#: Each ideal in words, and in mathematical notation.
-IDEALS: dict[str, tuple[str, str]] = {
-    "judged": (
-        "ideal of all judged documents",
-        "IDCG@k = sum of the k largest g(d) over all judged d, in that order, each times w(r)",
-    ),
-    "retrieved": (
-        "ideal of the returned documents, the whole list",
-        "IDCG@k = sum of the k largest g(d) over the returned d, in that order, each times w(r)",
-    ),
-    "judged_capped": (
-        "ideal of as many judged documents as were returned",
-        "IDCG@k = sum of the min(k, n) largest g(d) over all judged d, each times w(r), n returned",
-    ),
-    "k_relevant": (
-        "ideal of k relevant documents, however many there are (of all judged ones for the whole ranking)",
-        "IDCG@k = sum over r = 1..k of w(r)",
-    ),
+IDEALS = {
+    "judged": "ideal of all judged documents",
+    "retrieved": "ideal of the returned documents, the whole list",
+    "judged_capped": "ideal of as many judged documents as were returned",
+    "k_relevant": "ideal of k relevant documents, however many there are (of all judged ones for the whole ranking)",
 }
 
 #: Every option in the order of the documentation.
@@ -153,7 +138,7 @@ OPTIONS: dict[str, Option] = {
     "ties": Option({name: entry.words for name, entry in TIES.items()}),
     "order": Option({"score": "results by score", "rank": "results by rank"}),
     "score_precision": Option({"float64": "", "float32": "scores compared as float32"}),
-    "ideal": Option({name: words for name, (words, _) in IDEALS.items()}),
+    "ideal": Option(IDEALS),
     "unjudged": Option(
         {"zero": "unjudged documents have relevance 0", "drop": "unjudged documents leave the list"},
         "a grade from 0",

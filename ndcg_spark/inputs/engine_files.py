@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -33,13 +32,8 @@ _VALUE, _NULL = "v", "n"
 _MOST_SENT = 64 << 20
 
 
-def read_paths(
-    engine: Engine, kind: str, paths: list[str], where: str, options: Mapping[str, str] = MappingProxyType({})
-) -> DataFrame:
-    """The table that the engine reads from the paths, which are taken literally.
-
-    InputError if it cannot, MissingInputError if a path does not exist; EngineError if the storage or its client fails.
-    """
+def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **options: str) -> DataFrame:
+    """The table that the engine reads from the paths, which are taken literally."""
     if engine.kind == "embedded":
         # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
@@ -64,10 +58,7 @@ def read_paths(
 
 
 def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
-    """The rows of the files, and the values of their folders as columns of text in place of columns of their names.
-
-    InputError for files that cannot be read; EngineError if there is no room for temporary links.
-    """
+    """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
     near = [file for file in files if file.found and is_local(file.path)]
     far = [file for file in files if not (file.found and is_local(file.path))]
     tables = [_by_links(engine, kind, near, where)] if near else []
@@ -154,7 +145,7 @@ def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> l
     for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
         below = list(of_root)
         keys = [key for key, _ in below[0].partition]
-        table = read_paths(engine, kind, [file.path for file in below], where, {"basePath": root} if root else {})
+        table = read_paths(engine, kind, [file.path for file in below], where, **({"basePath": root} if root else {}))
         if all(key in table.columns for key in keys):
             tables.append(_with_folders(table, {key: F.col(quoted(key)).cast("string") for key in keys}))
             continue

@@ -32,10 +32,7 @@ class Footer(NamedTuple):
 
 
 def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
-    """What files with types say of their columns, one footer a file; of far files just what the first one says.
-
-    InputError that names the file for one that is damaged.
-    """
+    """What files with types say of their columns, one footer a file; of far files just what the first one says."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
         return [Footer({field.name: field.type for field in snapshot.schema}, 0) for snapshot in snapshots]
@@ -98,10 +95,7 @@ def read_typed(
     known: Sequence[Footer],
     name: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where rows have lists, or where it is unknown.
-
-    InputError if a file is damaged, files differ in their wanted columns, or a needed column is missing.
-    """
+    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
     place = f"{name}: {files[0].path}"
     columns = [shape.columns.get(field, field) for field in schema.names]
     rows: int | None = None

@@ -25,13 +25,7 @@ def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) ->
     """The tables that a configuration names and that not all of these nights keep."""
     is_kept = all(night.kept_rows("query_attributes") for night in nights)
     attributes, weights = (
-        table
-        and table.model_copy(
-            update={
-                "path": [config.dated(path) for path in table.path],
-                "as_of": config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of,
-            }
-        )
+        table and table.on(config.date)
         for table in (None if is_kept else config.query_attributes, config.query_weights)
     )
     return _read(attributes, weights, config.engine, config.remote)

@@ -1,50 +1,52 @@
-"""The input is validated without being scored."""
+"""The input is checked as for an evaluation, and nothing is published: its counts, and the documents to judge next."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.check import check_tables
+from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.job.failures import translated_failures
 from ndcg_spark.job.progress import report_rows_read, warn_of_input
-from ndcg_spark.job.scores import (
-    counted_refusals,
-    refuse_unjudged,
-    scores_by_part,
-    sorted_rows,
-)
-from ndcg_spark.job.setup import context_of, engine_for
-from ndcg_spark.scoring.evaluation import dataset_scores
-from ndcg_spark.steps import report_step
+from ndcg_spark.job.scores import counted_refusals, refuse_unjudged, results_to_score, scores_by_part, sorted_rows
+from ndcg_spark.job.setup import Context, context_of, engine_for
+from ndcg_spark.schemas import TO_JUDGE
+from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
+from ndcg_spark.tables.sorting import DECIMALS
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
+
+
+@contextlib.contextmanager
+def _checked(config: EvaluationConfig) -> Iterator[tuple[Context, CheckedTables]]:
+    """Both tables, checked on an open engine.
+
+    A document that occurs twice for one query is refused at any depth, unless an option merges its rows.
+    """
+    with engine_for(config) as engine:
+        context = context_of(engine, config)
+        with translated_failures(context.sources):
+            checked = check_tables(*context.sources, context.config)
+            refuse_duplicates(checked, *context.sources, context.config.convention)
+        report_rows_read(context.sources, checked)
+        yield context, checked
 
 
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: for JSON.
 
-    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
-
-    Raises
-    ------
-    InputError
-        More rows break a rule than the budget allows, or a limit is exceeded. A document that occurs twice for one
-        query breaks a rule at any depth here, unless an option merges its rows.
+    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`. Raises as an evaluation.
     """
-    with engine_for(config) as engine:
-        report_step("engine", engine.name)
-        context = context_of(engine, config)
-        sources, config = context.sources, context.config
+    with _checked(config) as (context, checked):
+        warn_of_input(context.sources, checked, context.config)
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
-        with translated_failures(sources):
-            checked = check_tables(*sources, config)
-            refuse_duplicates(checked, *sources, config.convention)
-        report_rows_read(sources, checked)
-        warn_of_input(sources, checked, config)
         with counted_refusals(context, checked, deepest):
-            parts = scores_by_part(engine, checked, deepest)
+            parts = scores_by_part(context.engine, checked, deepest)
             means = (dataset_scores(scores, runs, deepest).select(*_RATE) for scores, runs in parts)
             rates = [row for of_part in means for row in of_part.collect()]
     rows, _ = sorted_rows(rates, _RATE)
@@ -56,3 +58,18 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
     }
+
+
+def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, Any]]:
+    """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
+
+    Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results. Raises as an
+    evaluation.
+    """
+    with _checked(config) as (context, checked), translated_failures(context.sources):
+        # Lists without their unjudged documents would have none to find.
+        evaluation = context.evaluation.under(context.config.convention.replace(unjudged="zero"))
+        table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
+        order = F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id"
+        rows = table.orderBy(*order).limit(most).collect()
+    return [{name: row[name] for name in TO_JUDGE.names} for row in rows]

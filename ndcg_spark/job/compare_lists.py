@@ -60,7 +60,6 @@ def compare_lists(
     """
     cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
-        report_step("engine", engine.name)
         sides = [_side(engine, config) for config in (new, old) if config is not None]
         sources = [side.source for side in sides]
         if len({"dataset" in side.good.columns for side in sides}) > 1:

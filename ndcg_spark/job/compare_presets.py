@@ -38,7 +38,6 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     scored: dict[Convention, PresetScores] = {}
     compared = []
     with engine_for(config) as engine:
-        report_step("engine", engine.name)
         for name in PRESETS:
             convention = Convention.preset(name).replace(**options)
             if convention not in scored:

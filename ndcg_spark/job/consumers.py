@@ -26,11 +26,8 @@ class Consumer(Protocol):
     def check_runs(self, runs: list[str]) -> None:
         """Called with the runs once the input is checked, before anything is scored; may refuse them."""
 
-    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
-        """Called with the rows of QUERY_SCORES, read back if they were published, and perhaps QUERY_ATTRIBUTES.
-
-        Runs Spark jobs.
-        """
+    def consume(self, scores: DataFrame, attributes: DataFrame | None = None) -> None:
+        """Called with the rows of QUERY_SCORES, and perhaps QUERY_ATTRIBUTES. Runs Spark jobs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +42,7 @@ class QueryScores:
     def check_runs(self, runs: list[str]) -> None:
         """Accept all runs."""
 
-    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
+    def consume(self, scores: DataFrame, attributes: DataFrame | None = None) -> None:
         """Sort the scores and write them."""
         rows = scores.orderBy(*self._sort_keys())
         self.write(row.asDict() for row in rows.toLocalIterator())
@@ -76,7 +73,7 @@ class InlineComparison:
         if self.baseline not in runs:
             raise unknown_name("baseline", "run", self.baseline, runs)
 
-    def consume(self, scores: DataFrame, published: bool, attributes: DataFrame | None = None) -> None:
+    def consume(self, scores: DataFrame, attributes: DataFrame | None = None) -> None:
         """Compare the scores, also in slices, and store the comparison in `result`."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.comparison.api import sources

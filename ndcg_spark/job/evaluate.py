@@ -28,7 +28,7 @@ from ndcg_spark.job.scores import (
 from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.steps import Clock, report_step
+from ndcg_spark.steps import Clock
 from ndcg_spark.text import masked_within
 
 
@@ -59,7 +59,6 @@ def evaluate(
     with _attempts_logged(config), contextlib.ExitStack() as stack:
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
-        report_step("engine", engine.name)
         release = engine.close if consumer is None else lambda: None
         return evaluate_on(engine, config, clock, release, consumer, accepted)
 
@@ -147,5 +146,5 @@ def _collected(context: Context, checked: CheckedTables) -> MeansOf:
     refuse_scores(context, checked, means)
     if context.consumer:
         ((per_query, _),) = parts
-        context.consumer.consume(per_query, False, context.slices.attributes)
+        context.consumer.consume(per_query, context.slices.attributes)
     return means

@@ -21,7 +21,6 @@ from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
-from ndcg_spark.steps import report_step
 from ndcg_spark.text import unknown_name
 
 #: The number of similar query ids from which a message chooses its suggestion.
@@ -41,7 +40,6 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: So
         The input, or the query, is refused.
     """
     with engine_for(config) as engine:
-        report_step("engine", engine.name)
         return explain_on(engine, config, request, sources)
 
 

@@ -17,7 +17,6 @@ def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
     With results, the runs of the configuration are ranked under both at its deepest cutoff.
     """
     with engine_for(config) as engine:
-        report_step("engine", engine.name)
         paths = [config.judgments.path, [other]]
         sources = [
             read_judgments(engine, config.judgments, [*map(config.dated, each)], config.convention.gain != "judged")

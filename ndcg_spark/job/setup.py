@@ -1,14 +1,13 @@
 """What every command sets up before it checks, scores or explains: the engine, the inputs and the evaluation."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TypeVar
+from collections.abc import Callable, Iterator
 
 from pyspark.sql import DataFrame
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig, TableConfig
+from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.inputs.read import (
     Source,
@@ -27,7 +26,6 @@ from ndcg_spark.steps import Clock, report_step
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
-_Table = TypeVar("_Table", bound=TableConfig)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +46,6 @@ class Context:
     config: EvaluationConfig
     sources: Sources
     evaluation: Evaluation
-    #: Size and time of every file before the tables were checked.
     clock: Clock
     #: Called when the engine is no longer needed.
     release: Callable[[], object] = lambda: None
@@ -58,16 +55,16 @@ class Context:
     slices: SliceTables = dataclasses.field(default_factory=SliceTables)
 
 
-def engine_for(config: EvaluationConfig) -> AbstractContextManager[Engine]:
-    """The engine that the configuration names, not yet open. Raises EngineError."""
-    return open_engine(config.engine, config.remote)
+@contextlib.contextmanager
+def engine_for(config: EvaluationConfig) -> Iterator[Engine]:
+    """The engine that the configuration names, which is reported. Raises EngineError."""
+    with open_engine(config.engine, config.remote) as engine:
+        report_step("engine", engine.name)
+        yield engine
 
 
 def context_of(
-    engine: Engine,
-    config: EvaluationConfig,
-    clock: Clock | None = None,
-    sources: Sources | None = None,
+    engine: Engine, config: EvaluationConfig, clock: Clock | None = None, sources: Sources | None = None
 ) -> Context:
     """The context of a command: its inputs are found and opened but not read, unless they are passed in.
 
@@ -83,34 +80,27 @@ def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     unjudged_gain(config.convention)
     graded = config.convention.gain != "judged"
-    judgments = _dated(config, config.judgments)
+    judgments = config.judgments.on(config.date)
     return read_judgments(engine, judgments, judgments.path, graded), results_of(engine, config)
 
 
 def results_of(engine: Engine, config: EvaluationConfig) -> Source:
     """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
-    results = _dated(config, config.results)
+    results = config.results.on(config.date)
     source = read_results(engine, results, results.path)
     if not config.exclude:
         return source
-    exclude = _dated(config, config.exclude)
+    exclude = config.exclude.on(config.date)
     return dataclasses.replace(source, without=read_excluded(engine, exclude, exclude.path))
 
 
 def slice_tables(engine: Engine, config: EvaluationConfig) -> SliceTables:
     """The attributes and the weights of queries that the configuration names. Raises InputError."""
-    attributes = _dated(config, config.query_attributes) if config.query_attributes else None
-    weights = _dated(config, config.query_weights) if config.query_weights else None
+    attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
     return SliceTables(
         read_attributes(engine, attributes.path, attributes) if attributes else None,
         read_weights(engine, weights.path, weights) if weights else None,
     )
-
-
-def _dated(config: EvaluationConfig, table: _Table) -> _Table:
-    """A table with the evaluation's date in place of {date} in its paths and its version."""
-    as_of = config.dated(table.as_of) if isinstance(table.as_of, str) else table.as_of
-    return table.model_copy(update={"path": [config.dated(path) for path in table.path], "as_of": as_of})
 
 
 def effective_config(config: EvaluationConfig, sources: Sources) -> EvaluationConfig:

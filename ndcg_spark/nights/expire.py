@@ -61,7 +61,7 @@ def waste(output: str) -> list[Removal]:
 def _scan(output: str) -> tuple[Nights, set[_Evaluation], set[_Evaluation], float]:
     """The log, the evaluations with rows, those of them that it does not know and that are old, and the time."""
     store = Store(output)
-    with store.failures("cannot be read"):
+    with store.failures("cannot be used"):
         # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
         there = {_key(path) for path in store.files(_SCORES, "")}
         known = committed(store)

@@ -209,16 +209,16 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
     is_lost = row is not None and (row["difference"] or 0.0) < 0 and "unchanged" not in row["flags"]
     if same := data.same_results:
         steps.append(Markup("The results are those of {}: check that the system has new output.").format(day(same)))
-    if verdict and verdict["verdict"] == "none" and str(verdict["reason"]).startswith("missing_"):
+    if verdict and file and str(verdict["reason"]).startswith("missing_"):
         steps.append(_step("When it has arrived, evaluate the night again:", "evaluate", *configured))
-    worst = [query for query in data.queries[:2] if query.before is not None and query.change < 0]
+    worst = [query for query in data.queries[:2] if data.compares and query.query_id in data.anchors]
     if is_lost and worst:
         link = Markup('<a href="#{}">{}</a>')
-        opened = _and(link.format(data.anchors[each.query_id], labels.query(each.query_id)) for each in worst)
+        opened = _and(link.format(data.anchors[query.query_id], labels.query(query.query_id)) for query in worst)
         left = [{lost.doc_id for lost in query.changes if lost.what == "left" and lost.part < 0} for query in worst]
         both = len(left[0] & left[1]) if len(left) == 2 else 0
-        same = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
-        steps.append(Markup("Open {}{}.").format(opened, same))
+        shared = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
+        steps.append(Markup("Open {}{}.").format(opened, shared))
     if is_lost and where and data.parts and data.parts.unjudged >= _UNJUDGED:
         said = "Have the unjudged documents judged; this decides whether the drop is real:"
         steps.append(_step(said, "judge-next", *where, "--run", data.run))

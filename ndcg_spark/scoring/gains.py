@@ -15,20 +15,9 @@ from ndcg_spark.user_functions import load
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged document, null if it is not finite or its grade has none.
+    """The gain of a judged document whose grade is not null; exp2: Burges et al. 2005, linear: Jarvelin et al. 2002.
 
-    Parameters
-    ----------
-    relevance : Column of double
-        Grades, never null.
-
-    Returns
-    -------
-    Column of double
-        ``2^relevance - 1`` (exp2, Burges et al. 2005), the grade itself (linear, Jarvelin and Kekalainen 2002),
-        1 for grades above 0 (binary), 1 for every judged document (judged), a table's or a user's value.
-        Null for a grade that the table lacks, and for a gain that is not a number or beyond MAX_GAIN. With
-        `min_relevance`, grades of at least that are 1 and lower ones 0 before the gain is computed.
+    Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
     """
     worth = _gain(counted(relevance, convention), convention)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
@@ -51,19 +40,7 @@ def _gain(relevance: Column, convention: Convention) -> Column:
 
 
 def discount(rank: Column, convention: Convention) -> Column:
-    """The weight by which a gain at a rank is multiplied.
-
-    Parameters
-    ----------
-    rank : Column of int
-        Ranks from 1.
-
-    Returns
-    -------
-    Column of double
-        ``1/log2(rank + 1)`` (log2), ``1/ln(rank + 1)`` (ln), ``1/rank`` (position), 1 up to rank 2 and then
-        ``1/log2(rank)`` (jarvelin), 1 (none), the weight of a list with 0 past its end, or a user's value.
-    """
+    """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of weights."""
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))

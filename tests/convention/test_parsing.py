@@ -42,36 +42,12 @@ def test_as_the_field_writes_a_measure_it_is_of_the_whole_ranking_or_at_its_cuto
         assert pairs(f"{written}@7") == [(name, 7)]
 
 
-def test_every_name_that_a_measure_has_is_tested_here():
-    assert {written: name for name, measure in MEASURES.items() for written in measure.written} == {
-        **OF_THE_FIELD,
-        "bpref": "bpref",
-    }
-
-
 @pytest.mark.parametrize("name", [name for name in MEASURES if name != "bpref"])
 def test_by_its_own_name_a_measure_is_at_every_cutoff(name):
     assert pairs(name) == [(name, 1), (name, 10)]
     assert pairs(name, [3, None]) == [(name, 3), (name, None)]
     assert pairs(f"{name}@5") == [(name, 5)]
     assert pairs(f"{name}@all") == [(name, None)]
-
-
-def test_bpref_is_of_the_whole_ranking_only():
-    assert pairs("bpref") == pairs("bpref", [3]) == [("bpref", None)]
-    with pytest.raises(ConfigurationError, match="Bpref@10 has a cutoff, but bpref is computed on the whole ranking"):
-        pairs("Bpref@10")
-
-
-@pytest.mark.parametrize(
-    "text", ["P@5 AP ndcg", "P@5,AP,ndcg", " P@5,  AP\tndcg\n", ["P@5", "AP", "ndcg"], ("P@5 AP", "ndcg")]
-)
-def test_measures_stand_in_a_text_or_a_list(text):
-    assert pairs(text) == [("precision", 5), ("ap", None), ("ndcg", 1), ("ndcg", 10)]
-
-
-def test_a_measure_that_is_asked_for_twice_is_computed_once():
-    assert pairs("P@1 precision precision@10 P@1") == [("precision", 1), ("precision", 10)]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +168,6 @@ def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, hea
     assert measure_set_in(again).headline([]) == headline
 
 
-def test_without_measures_the_headline_is_ndcg_at_the_deepest_cutoff_that_is_a_rank():
-    assert NDCG_ONLY.headline([1, 10, None]) == ("ndcg", 10)
-    assert NDCG_ONLY.headline([None]) == ("ndcg", None)
-
-
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():
     asked = parse_measures("nDCG@10 P@5 R@1000", None, DEFAULT).measure_set
     cutoffs = {column: asked.main_cutoff(column, [5, 10, 1000]) for column in ("ndcg", "precision", "recall", "dcg")}
@@ -204,19 +175,6 @@ def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_as
     assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
     whole = parse_measures("AP P@5 AP@10", None, DEFAULT).measure_set
     assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
-
-
-def test_measures_of_ir_measures_are_taken():
-    tool = pytest.importorskip("ir_measures")
-    listed = [tool.nDCG @ 10, tool.P @ 5, tool.R @ 100, tool.AP, tool.RR @ 10, tool.Success @ 5, tool.Bpref]
-    listed += [tool.RBP(p=0.8), tool.ERR @ 20, tool.Judged @ 10]
-    assert pairs(listed) == [
-        *(("ndcg", 10), ("precision", 5), ("recall", 100), ("ap", None), ("rr", 10), ("success", 5), ("bpref", None)),
-        *(("rbp", None), ("err", 20), ("judged", 10)),
-    ]
-    assert parse_measures([tool.P(rel=2) @ 5], None, DEFAULT).options == {"relevant_from": "2"}
-    with pytest.raises(ConfigurationError, match="'Rprec' is not a measure"):
-        pairs([tool.Rprec])
 
 
 def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
@@ -227,29 +185,6 @@ def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
     assert asked.cutoffs_of("ap") == []
     every = measure_set_of([f"{name}@all" for name in MEASURES])
     assert every.columns == list(COLUMNS)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(("relevant_from", value) for value in (0, -1, "nan", "all")),
-        *(("rbp_persistence", value) for value in (0, 1, 2, "high")),
-        *(("max_grade", value) for value in (0, -1, "inf", "lowest")),
-    ],
-)
-def test_an_option_of_the_measures_takes_no_such_value(option, value):
-    with pytest.raises(ConfigurationError, match=rf"{option}=.*; {option} takes"):
-        Convention(**{option: value})
-
-
-@pytest.mark.parametrize("option", [{"relevant_from": 2}, {"max_grade": 3}])
-def test_grades_that_count_as_1_or_0_reach_no_higher_one(option):
-    with pytest.raises(ConfigurationError, match="makes every grade 1 or 0, so "):
-        Convention(min_relevance=2, **option)
-
-
-def test_at_a_cutoff_the_case_of_a_name_does_not_matter():
-    assert pairs("p@5 Rbp@20 NDCG@10") == [("precision", 5), ("rbp", 20), ("ndcg", 10)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options, mathematics
+from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.convention.presets import PRESETS
@@ -46,10 +46,3 @@ def test_what_differs_is_said_option_by_option():
         "no_relevant=zero: queries without gain score 0",
     ]
     assert differences(Convention(gain={0: 0, 1: 2}), Convention()) == ["gain={0: 0, 1: 2}: gain {0: 0, 1: 2}"]
-
-
-def test_mathematics_writes_the_gain_the_discount_and_the_ideal():
-    lines = mathematics(Convention.preset("elasticsearch").replace(discount="position"))
-    assert lines[:2] == ["g(d) = 2^rel(d) - 1", "w(r) = 1 / r"]
-    assert "min(k, n)" in lines[3]
-    assert "expected over all orders" in mathematics(Convention(ties="average"))[2]

@@ -20,7 +20,7 @@ def handed_over(spark, sort=None):
     scores = evaluate(judged, returned, [1, None]).query_scores
     taken = []
     order = sort and order_of(sort, OF_QUERIES, [1, None])
-    QueryScores(taken.extend, order).consume(scores, published=False)
+    QueryScores(taken.extend, order).consume(scores)
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
@@ -37,7 +37,7 @@ def test_rows_come_in_the_order_that_is_asked_for(session):
 def in_order_of_scores(spark, scores, sort):
     table = spark.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
     taken = []
-    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).consume(table, published=False)
+    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).consume(table)
     return [row["query_id"] for row in taken]
 
 

@@ -20,7 +20,7 @@ from scipy import stats
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import NightRows
+from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_data import Request, night_data
 from ndcg_spark.report.page import read_page, write_report, write_site
@@ -58,7 +58,7 @@ def data_of(output, date=None, **request):
 
 def scores(output, number, run):
     shown = next(night for night in committed(str(output)) if night.evaluated_on == date(number))
-    return {query: score for query, (_, score) in NightRows(shown).scores_at(10, run, "ndcg").items()}
+    return {row["query_id"]: row["ndcg"] for row in night_rows(shown, "query_scores", cutoff=[10], run=[run])}
 
 
 def test_every_number_is_against_the_mean_of_the_good_nights(output):

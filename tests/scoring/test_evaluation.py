@@ -98,28 +98,6 @@ def test_dataset_scores_count_what_they_are_means_of(tiny):
     assert_rows(tiny.dataset_scores.where("run = 'r' and cutoff = 3").select(*expected), tuple(expected.values()))
 
 
-ANSWERED = ("q1", "scored", 1.0)
-
-
-@pytest.mark.parametrize(
-    ("grade", "options", "missing"),
-    [
-        (0.0, {"no_relevant": "skip"}, ("q2", "no_relevant", None)),
-        (0.0, {"no_relevant": "zero"}, ("q2", "no_relevant", 0.0)),
-        (0.0, {"no_relevant": "one"}, ("q2", "no_relevant", 1.0)),
-        (0.0, {"no_relevant": "one", "missing_query": "skip"}, ("q2", "missing", None)),
-        # The ideal is of the returned documents.
-        (1.0, {"ideal": "retrieved"}, ("q2", "missing", None)),
-        (1.0, {"ideal": "judged_capped"}, ("q2", "missing", None)),
-    ],
-    ids=str,
-)
-def test_a_query_without_results(session, grade, options, missing):
-    judged = [judgment("a", 1.0, "q1"), judgment("a", grade, "q2")]
-    scores = evaluated(session, judged, [result("a", 1.0, "q1")], [1], Convention(**options)).query_scores
-    assert_rows(scores.select("query_id", "status", "ndcg"), ANSWERED, missing)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -132,14 +110,6 @@ def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, options, 
     for table in (scores.query_scores, scores.dataset_scores):
         with pytest.raises(PySparkException, match=message):
             table.collect()
-
-
-def test_datasets_keep_their_queries_and_runs_apart(session):
-    judged = [judgment("a", 1.0, "q1", dataset="one"), judgment("a", 0.0, "q1", dataset="two")]
-    judged += [judgment("b", 1.0, "q1", dataset="two")]
-    returned = [result("a", 1.0, "q1", dataset="one"), result("b", 1.0, "q1", dataset="two", run="s")]
-    scores = evaluated(session, judged, returned, [1]).query_scores
-    assert_rows(scores.select("dataset", "run", "ndcg"), ("one", "r", 1.0), ("two", "s", 1.0))
 
 
 def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(session):
@@ -229,9 +199,3 @@ def test_the_whole_ranking_has_no_k_so_its_ideal_is_of_the_judged_documents(sess
     assert_rows(scores.select("cutoff", "ideal_dcg"), (3, 1 + 1 / log2(3) + 1 / 2), (None, 1 + 1 / log2(3)))
     with pytest.raises(ConventionError, match="ideal=k_relevant takes cutoffs up to"):
         evaluated(session, judged, returned, [100_001], K_RELEVANT)
-
-
-@pytest.mark.parametrize("options", [{}, {"gain": "linear"}, {"gain": "binary", "unjudged": 1.0}], ids=str)
-def test_an_ideal_of_k_relevant_documents_is_of_gains_that_are_one(options):
-    with pytest.raises(ConventionError, match="ideal=k_relevant"):
-        Convention(ideal="k_relevant", **options)

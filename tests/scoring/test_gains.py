@@ -34,18 +34,6 @@ def test_a_gain_is_its_rule_of_the_grade(session, rule, expected):
     assert gains_of(session, [-1.0, 0.0, 0.5, 3.0], rule) == pytest.approx(expected, rel=1e-15)
 
 
-def test_grades_from_the_least_relevant_on_count_as_1_and_lower_ones_as_0(session):
-    grades, binary = [-1.0, 0.0, 3.5, 4.0, 5.0], [0.0, 0.0, 1.0, 1.0]
-    assert gains_of(session, grades, "linear", min_relevance=4) == [-1.0, *binary]
-    assert gains_of(session, grades, {0: -1, 1: 7}, min_relevance=4) == [None, -1.0, -1.0, 7.0, 7.0]
-    assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=3.5)) == 0.0
-    assert unjudged_gain(Convention(gain="linear", min_relevance=4, unjudged=4)) == 1.0
-
-
-def test_a_gain_table_gives_each_grade_its_gain_and_null_to_a_grade_it_lacks(session):
-    assert gains_of(session, [0.0, 1.0, 1.5, 2.0], {0: -0.5, 1: 3, 2: 10}) == [-0.5, 3.0, None, 10.0]
-
-
 @pytest.mark.parametrize(("rule", "largest", "too_large"), [("exp2", 996.0, 997.0), ("linear", 1e300, 1.1e300)])
 def test_a_grade_whose_gain_could_not_be_summed_has_none(session, rule, largest, too_large):
     largest_gain, *none = gains_of(session, [largest, too_large, math.inf, math.nan], rule)

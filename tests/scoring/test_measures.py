@@ -89,16 +89,6 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name):
         assert found.mean(cutoff)["relevant_queries"] == len(rows)
 
 
-def test_judged_documents_are_relevant_whatever_their_grade_where_a_convention_says_so(session):
-    judged, returned = cases(5)
-    found = scored(session, judged, returned, [3], Convention(relevant_from="judged"), measures=["precision", "recall"])
-    for row in found.query_scores:
-        counting = dict.fromkeys(known(judged[row["query_id"]]), 1.0)
-        if counting:
-            expected = measures(counting, sorted_runs(returned[row["query_id"]]), 3, highest=1.0)
-            same(row, expected, ["precision", "recall"])
-
-
 def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
@@ -109,13 +99,6 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
         highest = max([*counting.values(), 0.0])
         expected = measures(counting, sorted_runs(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
         same(row, expected, ["rbp", "rbp_residual", "err"])
-
-
-def test_the_query_itself_is_no_result_where_a_convention_says_so(session):
-    judged, returned = {"q": {"a": 1.0, "q": 1.0}}, {"q": {"q": 3.0, "x": 2.0, "a": 1.0}}
-    convention = Convention(exclude_query_as_document=True)
-    found = scored(session, judged, returned, [2], convention, measures=ALL).of("q", 2)
-    same(found, measures(judged["q"], ["x", "a"], 2, highest=1.0))
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3, None])
@@ -211,42 +194,11 @@ def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session):
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
 
-def test_datasets_and_runs_are_apart_and_share_the_highest_grade(session):
-    judged = {
-        "dataset": ["web", "web", "shop", "idle"],
-        "query_id": ["q", "q", "q", "p"],
-        "doc_id": ["a", "b", "a", "a"],
-        "relevance": [1.0, 0.0, 2.0, 1.0],
-    }
-    returned = {
-        "dataset": ["web", "web", "web", "shop", "new"],
-        "run": ["r", "r", "s", "r", "r"],
-        "query_id": ["q"] * 5,
-        "doc_id": ["b", "a", "a", "a", "a"],
-        "score": [2.0, 1.0, 1.0, 1.0, 1.0],
-    }
-    found = scored(session, judged, returned, [2], measures=["precision", "rr", "rbp"])
-    names = ("precision", "rr", "rbp", "relevant_queries")
-    means = {(row["dataset"], row["run"]): [row[name] for name in names] for row in found.dataset_scores}
-    assert means == {
-        ("web", "r"): [0.5, 0.5, pytest.approx(0.2 * 0.8 / 2), 1],
-        ("web", "s"): [0.5, 1.0, pytest.approx(0.2 / 2), 1],
-        ("shop", "r"): [0.5, 1.0, pytest.approx(0.2), 1],
-        ("new", "r"): [None, None, None, 0],
-    }
-
-
 @pytest.mark.parametrize("name", ["precision", "ap", "judged"])
 def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(session, name):
     twice = {"run": ["r"] * 2, "query_id": ["q"] * 2, "doc_id": ["a"] * 2, "score": [2.0, 1.0]}
     with pytest.raises(PySparkException, match=r"refuses \[returned_twice\]"):
         scored(session, {"q": {"a": 1.0}}, twice, 5, measures=[name])
-
-
-def test_a_document_that_is_returned_twice_can_count_once(session):
-    twice = {"run": ["r"] * 3, "query_id": ["q"] * 3, "doc_id": ["x", "a", "a"], "score": [3.0, 2.0, 1.0]}
-    found = scored(session, {"q": {"a": 1.0}}, twice, None, Convention(duplicates="best"), measures=ALL)
-    same(found.of("q", None), measures({"a": 1.0}, ["x", "a"], None, highest=1.0))
 
 
 def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session):

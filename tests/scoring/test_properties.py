@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import ndcg, scores
-from scored import queries
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
@@ -137,13 +136,3 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
             assert score == of_moved == (expected if expected is None else pytest.approx(expected, abs=1e-12))
             assert score is None or 0 <= score <= 1 + 1e-12
             assert of_ideal is None or of_ideal == pytest.approx(1, abs=1e-12)
-
-
-def test_a_relevant_document_counts_exactly_up_to_the_cutoff_it_stands_at(session):
-    places, beyond = range(1, 13), 3
-    documents = {at: [f"d{place:02}" for place in range(1, at + beyond + 1)] for at in places}
-    judged = [judgment(documents[at][-beyond - 1], query_id=f"{at}") for at in places]
-    returned = [result(doc, -float(n), f"{at}") for at, docs in documents.items() for n, doc in enumerate(docs)]
-    rows = queries(session, judged, returned, [*places]).query_scores
-    assert len(rows) == len(places) ** 2
-    assert all((row["ndcg"] > 0) == (row["cutoff"] >= int(row["query_id"])) for row in rows)

@@ -14,9 +14,7 @@ from ndcg_spark.scoring.ranking import (
     RANK,
     TIE_RANK,
     by_window,
-    first_of_each_document,
     list_by_list,
-    rank_by_gain,
     removes_documents,
 )
 
@@ -72,17 +70,6 @@ def test_a_number_may_have_any_length_and_leading_zeros(session):
     assert order(session, rows, ties="doc_id_num_asc")[-2:] == [large, larger]
 
 
-def test_document_ids_are_compared_by_their_bytes(session):
-    rows = [result("Z"), result("z"), result("é"), result("10"), result("9")]
-    assert order(session, rows) == sorted(["Z", "z", "é", "10", "9"], key=str.encode, reverse=True)
-    assert order(session, rows)[:2] == ["é", "z"]
-
-
-def test_a_tie_may_be_broken_by_the_rank_column(session):
-    rows = [result("a", 1.0, rank=2), result("b", 1.0, rank=3), result("c", 2.0, rank=9), result("d", 1.0, rank=2)]
-    assert order(session, rows, ties="rank") == ["c", "d", "a", "b"]
-
-
 SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result("d", rank=3)]
 
 
@@ -103,19 +90,6 @@ def test_documents_off_the_list_come_last_and_tie_with_none_on_it(session):
     rows = [result("x", 9.0), result("a", 1.0), result("b", 1.0), result("y", 1.0)]
     found = ranked(session, rows, off=("x", "y"), unjudged="drop", ties="average")
     assert_rows(found.select("doc_id", RANK, TIE_RANK), ("b", 1, 1), ("a", 2, 1), ("x", 3, 3), ("y", 4, 4))
-
-
-def test_the_ideal_order_is_by_gain_with_null_gains_last(session):
-    gains = [("q1", "a", None), ("q1", "b", -1.0), ("q1", "c", 3.0), ("q1", "d", 3.0), ("q2", "a", 0.0)]
-    table = session.createDataFrame(gains, "query_id string, doc_id string, gain double")
-    found = rank_by_gain(table, ["query_id"], "gain", "place").drop("gain")
-    assert_rows(found, ("q1", "a", 4), ("q1", "b", 3), ("q1", "c", 2), ("q1", "d", 1), ("q2", "a", 1))
-
-
-def test_of_a_document_returned_twice_the_better_row_is_its_first(session):
-    table = results(session, [result("a", 1.0), result("a", 5.0), result("b", 2.0), result("a", 1.0, query_id="q2")])
-    firsts = table.select("query_id", "doc_id", "score", first_of_each_document(KEY, Convention()).alias("first"))
-    assert_rows(firsts.where("first").drop("first"), ("q1", "a", 5.0), ("q1", "b", 2.0), ("q2", "a", 1.0))
 
 
 @pytest.mark.parametrize("options", WITHOUT_GAINS, ids=str)
