@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ndcg_spark.convention.values import parse_option
+from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.text import expanded
@@ -87,7 +87,7 @@ accept_baseline = option(
 slices = option(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
-junit = option("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
+junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
 input_format = option("--input-format", None, "Input format. [default: recognised]", type=click.Choice(_INPUT_FORMATS))
 
 
