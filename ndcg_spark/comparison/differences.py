@@ -164,6 +164,8 @@ def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOpti
     """Give rows their p value of random signs, the adjusted ones, and the one that decides."""
     tested = [sample for sample in samples if sample.is_tested and sample.weights is None]
     tested = [sample for sample in tested if sample.row["p_value"] is not None]
+    if options.only_losses:
+        tested = [sample for sample in tested if sample.mean < 0 and sample.row["p_value"] < options.alpha]
     for precise in (options.precise, True):
         for sample in tested:
             row, near = sample.row, (options.alpha / 2, 2 * options.alpha)

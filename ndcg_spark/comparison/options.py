@@ -31,6 +31,8 @@ class ComparisonOptions:
     margin: float = 0.01
     #: Leave out queries whose judgments are not those of the baseline's night.
     unchanged_queries: bool = False
+    #: Draw random signs only for losses that the t test finds significant.
+    only_losses: bool = False
     #: Draw so many signs that every p value of the randomization test is precise.
     precise: bool = False
 
