@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ndcg_spark.convention.values import parse_option
+from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.text import expanded
