@@ -87,7 +87,7 @@ accept_baseline = option(
 slices = option(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
-junit = option("--junit", "FILE", "Also write the findings of the gate to this file as JUnit XML.", type=FILE)
+junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
 input_format = option("--input-format", None, "Input format. [default: recognised]", type=click.Choice(_INPUT_FORMATS))
 
 

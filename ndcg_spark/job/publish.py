@@ -1,8 +1,6 @@
 """The scores of checked tables are written and verified, judged by the gate if there is one, and published."""
 
-import contextlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -48,10 +46,9 @@ def publish(context: Context, checked: CheckedTables, output: str) -> tuple[Mean
     for sentence in remove(output, waste(output)):
         report_step("removed", sentence)
     date = evaluation.evaluated_on.isoformat()
-    publication = Publication(output, date, evaluation.evaluation_id)
     verdicts: list[Verdict] = []
     of_datasets: Mapping[str, Mapping[str, Any]] = {}
-    with _abandoning(publication):
+    with Publication(output, date, evaluation.evaluation_id) as publication:
         counts = checked.counts(len(evaluation.cutoffs))
         means = _write(context, checked, publication, counts)
         refuse_scores(context, checked, means)
@@ -104,7 +101,7 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
         # Every list of nights reads this small table. An engine may write several files, and this is one.
         publication.write_rows("dataset_scores", rows)
         means = sorted_rows(rows, shown_columns(context))
-        publication.verify("dataset_scores", counts["dataset_scores"] + _rows_of_slices(context, checked, means[1]))
+        publication.verify("dataset_scores", counts["dataset_scores"] + len(means[1]))
     if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
             _write_documents(publication, checked, evaluation, session)
@@ -117,13 +114,6 @@ def _write(context: Context, checked: CheckedTables, publication: Publication, c
             publication.write("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
             publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
     return means
-
-
-def _rows_of_slices(context: Context, checked: CheckedTables, rows: Iterable[Mapping[str, Any]]) -> int:
-    """How many dataset scores the slices of these rows must have: each has every run of its dataset at every cutoff."""
-    runs = Counter(run.dataset or context.config.dataset for run in checked.result_counts.runs)
-    slices = {(row["dataset"], row["attribute"], row["value"]) for row in rows}
-    return sum(runs[dataset] * len(context.evaluation.cutoffs) for dataset, _, _ in slices)
 
 
 def _write_documents(
@@ -179,14 +169,3 @@ def _lists_table(lists: Sequence[tuple[str, str, str]], session: SparkSession) -
     """One row per list: dataset, run, query_id."""
     columns = zip(_LIST, zip(*lists, strict=True), strict=True)
     return session.createDataFrame(pa.table({name: pa.array(values, pa.string()) for name, values in columns}))
-
-
-@contextlib.contextmanager
-def _abandoning(publication: Publication) -> Iterator[None]:
-    """Remove what was written if the block fails."""
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(Exception):
-            publication.abandon()
-        raise

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Publication:
     """Publishes the scores of one evaluation: one night of each of its datasets.
 
-    Call `write` and `verify` for every table, and `read` where rows are needed; then `commit`, or `abandon` if anything
-    failed. Our readers see nothing before the commit. Methods raise StorageError.
+    Call `write` and `verify` for every table, and `read` where rows are needed; then `commit`. Our readers see nothing
+    before the commit. As a context, it removes what was written if the block fails. Methods raise StorageError.
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
@@ -35,6 +35,13 @@ class Publication:
         #: By table, the rows and bytes of each of its files.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
         self._written: set[str] = set()
+
+    def __enter__(self) -> "Publication":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
 
     def write(self, name: str, table: "DataFrame") -> None:
         """Add rows to a table. Runs a job of the engine."""
@@ -52,10 +59,10 @@ class Publication:
         """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 
-    def night(self, dataset: str) -> Night:
+    def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
         night = Night(dataset, self._date, 0, self._id, self._store, {})
-        return night.with_record({"files": self._files})
+        return night.with_record({**record, "files": self._files})
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.

@@ -171,19 +171,3 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
 def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
     """The rows of one night that satisfy `where`. Raises as `read_rows`."""
     return list(read_rows([night], table, columns, where).to_pylist())
-
-
-class NightRows:
-    """The tables of one night, read without an engine, in no order. Methods raise as `read_rows`."""
-
-    def __init__(self, night: Night) -> None:
-        self._night = night
-
-    def scores_at(self, cutoff: int | None, run: str, measure: str = "ndcg") -> dict[str, tuple[str, float | None]]:
-        """The status and the score of every query of a run at a cutoff, by query; `measure` is a column of scores."""
-        rows = night_rows(self._night, "query_scores", ["query_id", "status", measure], cutoff=[cutoff], run=[run])
-        return {row["query_id"]: (row["status"], row[measure]) for row in rows}
-
-    def comparisons(self) -> list[Row]:
-        """The rows of COMPARISONS, which the gate has compared; none without a gate."""
-        return night_rows(self._night, "comparisons")

@@ -26,7 +26,7 @@ from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.explain_night import facts_of_queries
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import NightRows, read_dataset_scores, read_rows
+from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import Baseline, Row, choose
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.text import unknown_name
@@ -139,7 +139,7 @@ class NightData:
     def verdict(self) -> Row | None:
         """The verdict of the gate."""
         found: Row | None = self.night.record["verdict"]
-        return found if found and "results" in found else None
+        return found or None
 
     @property
     def measure(self) -> str:
@@ -203,8 +203,8 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
     if comparison and run in whole:
         queries = comparison.queries(place, run)
     else:
-        values = NightRows(night).scores_at(place[1], run, place[0])
-        queries = [QueryScore(query, score, None) for query, (_, score) in values.items() if score is not None]
+        own = night_rows(night, "query_scores", ["query_id", place[0]], cutoff=[place[1]], run=[run])
+        queries = [QueryScore(row["query_id"], row[place[0]], None) for row in own if row[place[0]] is not None]
     queries.sort(key=lambda query: (round(query.change, 12), query.query_id))
     slices = [row for row in compared if row["run"] == run and row["attribute"] is not None]
     detailed, parts = _with_documents(night, baseline, run, place, queries)

@@ -20,7 +20,7 @@ from scipy import stats
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import NightRows
+from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night_data import Request, night_data
 from ndcg_spark.report.page import read_page, write_report, write_site
@@ -58,7 +58,7 @@ def data_of(output, date=None, **request):
 
 def scores(output, number, run):
     shown = next(night for night in committed(str(output)) if night.evaluated_on == date(number))
-    return {query: score for query, (_, score) in NightRows(shown).scores_at(10, run, "ndcg").items()}
+    return {row["query_id"]: row["ndcg"] for row in night_rows(shown, "query_scores", cutoff=[10], run=[run])}
 
 
 def test_every_number_is_against_the_mean_of_the_good_nights(output):
@@ -193,7 +193,7 @@ def test_the_commands_of_a_page_run(tmp_path):
 
     nights = [settings(tmp_path, f"2026-11-{19 + at}", worse=30 * at, documents="all") for at in range(2)]
     for number, known in enumerate(nights):
-        gate = '[gate]\nbaseline = [{ night = "2026-11-19" }]\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
+        gate = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
         paths = "".join(f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results"))
         toml = tmp_path / f"{number}.toml"
         toml.write_text(f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}')
