@@ -1,6 +1,8 @@
 """Tables cast to a schema: which columns they must have, and in which types."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -9,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import INTERNAL, OPTIONAL, OWN, WRITTEN
+from ndcg_spark.schemas import INTERNAL, LINE, OPTIONAL, OWN
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -83,16 +85,22 @@ def conform(table: DataFrame, schema: pa.Schema, where: str, advice: str | None 
 def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     """As `conform`, with the columns that reading adds, which rules use to find the rows that break them.
 
-    Numbers whose cast may give null are there as they were, too, as WRITTEN.
+    LINE shows the values of a row with a number that is none.
     """
-    has, fields = dict(table.dtypes), {field.name: field.dataType for field in from_arrow_schema(schema)}
-    added = [F.col(name) for name in has if name in INTERNAL]
-    added += [
-        F.col(name).alias(written)
-        for name, written in WRITTEN.items()
-        if name in fields and name in has and has[name] not in _FITS[type(fields[name])]
+    has, typed = dict(table.dtypes), typed_columns(table, schema, where)
+    fields = [field for field in from_arrow_schema(schema) if field.name in has]
+    added = {name: F.col(name) for name in has if name in INTERNAL}
+    wrong = [
+        F.col(field.name).isNotNull() & column.isNull()
+        for field, column in zip(fields, typed, strict=True)
+        if not isinstance(field.dataType, StringType) and has[field.name] not in _FITS[type(field.dataType)]
     ]
-    return table.select(*typed_columns(table, schema, where), *added)
+    if wrong:
+        text = (F.coalesce(F.col(field.name).cast("string"), F.lit("null")) for field in fields)
+        pairs = (F.concat(F.lit(f"{field.name}="), value) for field, value in zip(fields, text, strict=True))
+        line = F.when(reduce(or_, wrong), F.concat_ws(" ", *pairs))
+        added[LINE] = F.coalesce(added[LINE], line) if LINE in added else line
+    return table.select(*typed, *(column.alias(name) for name, column in added.items()))
 
 
 def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, advice: str | None = None) -> InputError:

@@ -14,7 +14,7 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.gate.verdict import Word
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
@@ -26,7 +26,7 @@ from ndcg_spark.text import masked
 _SECONDS = 300
 #: The exit code of a process that a signal has ended is this and the signal's number.
 _SIGNAL = 128
-_VERDICTS = {Word.PASS: 0, Word.FAIL: 1, Word.NONE: 2}
+_VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 
 
 @contextlib.contextmanager
@@ -107,7 +107,7 @@ def _content(
     datasets = outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
     before = [night for night in nights if night.evaluated_on < date and (not datasets or night.dataset in datasets)]
-    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['reason']}" for verdict in verdicts]
+    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts]
     if datasets and not verdicts:
         lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
     if failure or not lines:
@@ -124,7 +124,7 @@ def _content(
         "evaluated_on": date,
         "output": output,
         "exit_code": exit_code,
-        "reason": failure or "; ".join(verdict["reason"] for verdict in verdicts) or None,
+        "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
         "verdicts": verdicts,
         # Nights are sorted by date, so that the last one of a dataset stays.
         "previous": {

@@ -39,14 +39,12 @@ QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMB
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
 #: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of a
-#: line that is not a row. Their names contain a private character, so that no user's column has the same name.
+#: line that is not a row, or that has a number which is none. Their names contain a private character, so that no
+#: user's column has the same name.
 FAULT, LINE = "\ue000fault", "\ue000line"
 
-#: The column with the text of a number as it was written, in rows that may break a rule, by the column of the number.
-WRITTEN = {"relevance": "\ue000relevance", "score": "\ue000score", "rank": "\ue000rank"}
-
 #: The columns that reading adds to a table as it was read.
-INTERNAL = (FAULT, LINE, *WRITTEN.values())
+INTERNAL = (FAULT, LINE)
 
 #: The prefix of the folders through which an engine gets the values of partition folders.
 OWN = "ndcg_own_"

@@ -19,7 +19,7 @@ from ndcg_spark.nights.store import Store
 DATE = datetime.date(2026, 11, 20)
 #: A sample in Prometheus' text format: the name, the labels and the value.
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
-FAILED = [gates.verdict(gates.gate(), gates.row(gates.spread(-0.1, 0.01)))]
+FAILED = [gates.verdict(gates.result("fail", "dropped"))]
 
 
 def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
@@ -79,10 +79,10 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     notify(configured(), 5, None, outcome(verdicts=FAILED))
     said = told()
     assert [(each["dataset"], each["verdict"]) for each in said["verdicts"]] == [("web", "fail")]
-    assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].reason)
+    assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].sentence)
     assert {name: each["verdict"] for name, each in said["previous"].items()} == {"web": "pass"}
     first, command = said["text"].splitlines()
-    assert (first, command.split()[:2]) == (f"web of 2026-11-20: fail. {FAILED[0].reason}", ["ndcg-spark", "report"])
+    assert (first, command.split()[:2]) == (f"web of 2026-11-20: fail. {FAILED[0].sentence}", ["ndcg-spark", "report"])
     assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 

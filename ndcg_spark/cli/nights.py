@@ -20,7 +20,7 @@ from ndcg_spark.report.console import echo
 @click.option(
     "--baseline", "baselines", multiple=True, metavar="RUN", help="Run to compare the others with. May be repeated."
 )
-@option("--baseline-date", "YYYY-MM-DD|last_good", "Night to compare this one with, run by run.")
+@option("--baseline-date", "YYYY-MM-DD|good", "Night to compare this one with, run by run.")
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
 @option("--measures", "MEASURE[@CUTOFF],...", "Measures to compare. [default: the headline]")
 @options.slices
@@ -102,7 +102,7 @@ def gate(
 
     asked = {"output": output, **engine}
     if rehearse:
-        from ndcg_spark.job.rehearsal import rehearse_published
+        from ndcg_spark.job.gate import rehearse_published
 
         if date or accept_baseline is not None or junit:
             raise ConfigurationError(

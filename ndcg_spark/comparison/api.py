@@ -176,10 +176,10 @@ def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     else:
         ours = resolve({}, wanted, has, where, _LEAVE_ONE)
     names = {name: theirs for name, theirs in ours.items() if theirs in has}
-    found = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
-    if not len(found):
+    rows = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
+    if not len(rows):
         raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
-    return found.rename_columns(list(names))
+    return rows.rename_columns(list(names))
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:

@@ -119,20 +119,20 @@ class Compared:
         """
         own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
         self._refuse_unknown(own, own if others is None else list(others.values()))
-        found = Comparison([], [], [])
+        comparison = Comparison([], [], [])
         for source in own:
-            self._add(found, source, None if others is None else others.get(source.dataset), others is None)
+            self._add(comparison, source, None if others is None else others.get(source.dataset), others is None)
         for table in (self.attributes, self.weights):
-            found.warnings.extend(table.warnings() if table else ())
-        return found
+            comparison.warnings.extend(table.warnings() if table else ())
+        return comparison
 
     def _places(self, source: Source) -> list[Place]:
         """What is compared: the cutoffs of a measure, by default those at which it has values."""
-        found: list[Place] = []
+        places: list[Place] = []
         for measure, cutoffs in self.options.measures.items():
             there = sorted((cutoff for name, cutoff in source.places if name == measure), key=by_depth)
-            found += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
-        return found
+            places += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
+        return places
 
     def _pairs(self, own: Collection[str], other: Collection[str] | None) -> list[tuple[str, str]]:
         """Every run with what it is compared with; `other` are the runs of another night, None for the same night."""
@@ -142,7 +142,7 @@ class Compared:
         runs = [run for run in chosen if other is not None or run not in self.baselines]
         return [(run, baseline) for run in runs for baseline in self.baselines]
 
-    def _add(self, found: Comparison, source: Source, other: Source | None, is_same_night: bool) -> None:
+    def _add(self, comparison: Comparison, source: Source, other: Source | None, is_same_night: bool) -> None:
         pairs = self._pairs(source.runs, None if is_same_night else other.runs if other else ())
         queries, places = Queries(), self._places(source)
         own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
@@ -160,12 +160,12 @@ class Compared:
             for place in some:
                 sides = Sides(matrices[place], others[place], place, key, pairs)
                 if place == places[0]:
-                    found.warnings.extend(self._other_judgments(sides))
+                    comparison.warnings.extend(self._other_judgments(sides))
                 if self.options.unchanged_queries:
                     sides = dataclasses.replace(sides, only=~sides.rejudged)
-                found.rows.extend(stripped(rows_of(sides, self.options, self.attributes, self.weights)))
+                comparison.rows.extend(stripped(rows_of(sides, self.options, self.attributes, self.weights)))
                 for pair in pairs if self.queries else ():
-                    found.queries.extend(extremes(sides, *pair, self.queries))
+                    comparison.queries.extend(extremes(sides, *pair, self.queries))
 
     def _other_judgments(self, sides: Sides) -> list[str]:
         """A sentence that says how many queries are judged differently than in the baseline's night."""

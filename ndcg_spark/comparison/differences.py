@@ -61,7 +61,7 @@ class _Sample:
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
             self.apart, n, weights = self.scores - self.theirs, len(self.queries), self.weights
-            self.mean, mean, baseline = (self._mean(each) for each in (self.apart, self.scores, self.theirs))
+            self.mean, mean, baseline = (self._mean(values) for values in (self.apart, self.scores, self.theirs))
             self.deviation = float(np.std(self.apart, ddof=1)) if n > 1 else 0.0
             is_equal = n > 1 and self.deviation <= statistics.SAME * abs(float(np.mean(self.apart)))
             #: How many queries of equal weight would be as informative.
@@ -103,13 +103,15 @@ def rows_of(
         own = attributes.masks(dataset, sides.own.queries, there)
         slices += [(attribute, value, mask & every) for attribute, value, mask in own]
     vectors = [None, *([] if weights is None else [weights.vector(dataset, sides.own.queries, there)])]
-    samples = [each for pair in sides.pairs for each in _samples(sides, *pair, slices, vectors, options.min_queries)]
+    samples = [
+        sample for pair in sides.pairs for sample in _samples(sides, *pair, slices, vectors, options.min_queries)
+    ]
     test = statistics.paired_t(
-        [len(each.apart) for each in samples],
-        [each.mean for each in samples],
-        [each.deviation if each.is_tested else np.nan for each in samples],
+        [len(sample.apart) for sample in samples],
+        [sample.mean for sample in samples],
+        [sample.deviation if sample.is_tested else np.nan for sample in samples],
         options.alpha,
-        freedom=[each.effective - 1 for each in samples],
+        freedom=[sample.effective - 1 for sample in samples],
     )
     for at, sample in enumerate(samples):
         row = sample.row
@@ -160,7 +162,10 @@ def _samples(
 
 def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOptions) -> None:
     """Give rows their p value of random signs, the adjusted ones, and the one that decides."""
-    tested = [each for each in samples if each.is_tested and each.weights is None and each.row["p_value"] is not None]
+    tested = [sample for sample in samples if sample.is_tested and sample.weights is None]
+    tested = [sample for sample in tested if sample.row["p_value"] is not None]
+    if options.only_losses:
+        tested = [sample for sample in tested if sample.mean < 0 and sample.row["p_value"] < options.alpha]
     for precise in (options.precise, True):
         for sample in tested:
             row, near = sample.row, (options.alpha / 2, 2 * options.alpha)
@@ -226,7 +231,7 @@ def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str,
             least = np.partition(sign * apart[at], -most)[-most]
             at = at[sign * apart[at] >= least - NOISE]
         ids = dict(zip(at.tolist(), sides.own.queries.ids.take(at).to_pylist(), strict=True))
-        for query in sorted(ids, key=lambda each: (-round(sign * float(apart[each]), 12), ids[each]))[:most]:
+        for query in sorted(ids, key=lambda number: (-round(sign * float(apart[number]), 12), ids[number]))[:most]:
             values = {"baseline_score": theirs[query], "score": scores[query], "difference": apart[query]}
             rows.append({**key, "query_id": ids[query], **{name: float(value) for name, value in values.items()}})
     return rows

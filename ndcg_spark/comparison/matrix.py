@@ -167,7 +167,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     kept: list[pa.RecordBatch] = []
     for batch in batches:
         kept.append(batch)
-        if sum(each.num_rows for each in kept) >= _ROWS_AT_ONCE:
+        if sum(part.num_rows for part in kept) >= _ROWS_AT_ONCE:
             yield pa.Table.from_batches(kept)
             kept = []
     if kept:
@@ -177,13 +177,14 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 def mean_of(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatrix:
     """The mean of several nights: a night's score of a query counts where its judgments are tonight's.
 
-    Runs are those of all nights; the hashes are those of the last.
+    Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.
     """
-    queries, there, hashes = tonight.queries, np.zeros(0, np.bool_), tonight.judgments_hash
+    queries, there, hashes = tonight.queries, np.zeros(0, np.bool_), np.zeros(0, np.int64)
     sums: dict[str, Numbers] = {}
     counts: dict[str, NDArray[np.int16]] = {}
     for matrix in matrices:
-        hashes = matrix.judgments_hash
+        known = np.pad(hashes, (0, len(queries) - len(hashes)))
+        hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         there = np.pad(there, (0, len(queries) - len(there))) | matrix.there()
         same = matrix.hashes() == tonight.hashes()
         for run in matrix.runs:

@@ -31,6 +31,8 @@ class ComparisonOptions:
     margin: float = 0.01
     #: Leave out queries whose judgments are not those of the baseline's night.
     unchanged_queries: bool = False
+    #: Draw random signs only for losses that the t test finds significant.
+    only_losses: bool = False
     #: Draw so many signs that every p value of the randomization test is precise.
     precise: bool = False
 
@@ -48,11 +50,11 @@ def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
 
     Raises ConfigurationError for an unknown measure or cutoff.
     """
-    found: dict[str, list[Cutoff] | None] = {}
+    measures: dict[str, list[Cutoff] | None] = {}
     for column, cutoff in columns_of(text, SCORES):
-        before = found.get(column, [])
+        before = measures.get(column, [])
         if cutoff == "each" or before is None:
-            found[column] = None
+            measures[column] = None
         else:
-            found[column] = ascending([*before, parse_cutoff(cutoff)])
-    return found
+            measures[column] = ascending([*before, parse_cutoff(cutoff)])
+    return measures

@@ -37,7 +37,7 @@ def numbers(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
         raise InputError(f"{where}: {name} has values that are not numbers, {first_line(error)}") from None
 
 
-class _OfQueries:
+class _QueryTable:
     """A table about queries, in which `dataset` is optional."""
 
     def __init__(self, table: pa.Table, where: str) -> None:
@@ -50,13 +50,13 @@ class _OfQueries:
             if empty and name != "weight":
                 raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
 
-    def _of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
+    def _rows_of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of the dataset's queries, each with the number of its query."""
-        is_of = np.ones(self.table.num_rows, np.bool_)
+        is_own = np.ones(self.table.num_rows, np.bool_)
         if "dataset" in self.key:
-            is_of = np.asarray(pc.equal(self.table["dataset"], dataset))
+            is_own = np.asarray(pc.equal(self.table["dataset"], dataset))
         query = queries.find(self.table["query_id"].combine_chunks())
-        known = is_of & (query >= 0)
+        known = is_own & (query >= 0)
         known[known] = there[query[known]]
         self._is_known |= bool(known.any())
         return self.table.filter(pa.array(known)), query[known]
@@ -68,7 +68,7 @@ class _OfQueries:
         return [] if self._is_known else [sentence]
 
 
-class Attributes(_OfQueries):
+class Attributes(_QueryTable):
     """The slices of QUERY_ATTRIBUTES, or of a table with a column for each attribute, in which a null has no row.
 
     A query may have several values of an attribute. InputError for a missing column, an empty id or value, a row that
@@ -108,7 +108,7 @@ class Attributes(_OfQueries):
 
     def masks(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Iterator[Slice]:
         """The slices of a dataset, those of each attribute by value; queries that are not `there` are in none."""
-        table, query = self._of(dataset, queries, there)
+        table, query = self._rows_of(dataset, queries, there)
         for attribute in sorted(self.table["attribute"].unique().to_pylist()):
             has = np.asarray(pc.equal(table["attribute"], attribute))
             own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
@@ -126,7 +126,7 @@ class Attributes(_OfQueries):
                 yield attribute, NONE, rest
 
 
-class Weights(_OfQueries):
+class Weights(_QueryTable):
     """The weights of QUERY_WEIGHTS.
 
     InputError for a missing column, an empty id, a query with two weights, or a weight outside its range.
@@ -152,7 +152,7 @@ class Weights(_OfQueries):
 
     def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
         """The weight of every query of a dataset, NaN where it has none."""
-        table, query = self._of(dataset, queries, there)
+        table, query = self._rows_of(dataset, queries, there)
         vector = np.full(len(queries), np.nan)
         vector[query] = np.asarray(table["weight"])
         return vector

@@ -49,10 +49,10 @@ def paired_t(
     `deviation` is that of the sample of n differences, `freedom` the degrees of freedom (n - 1). Where n < 2, nothing
     varies or no double holds how much it varies, every answer is nan.
     """
-    n, mean, deviation = (np.asarray(each, np.float64) for each in (n, mean, deviation))
+    n, mean, deviation = (np.asarray(number, np.float64) for number in (n, mean, deviation))
     freedom = n - 1 if freedom is None else np.asarray(freedom, np.float64)
     answers = (n >= 2) & (freedom > 0) & (deviation > 0) & np.isfinite(deviation)
-    freedom, n, spread = (np.where(answers, each, np.nan) for each in (freedom, n, deviation))
+    freedom, n, spread = (np.where(answers, number, np.nan) for number in (freedom, n, deviation))
     error = spread / np.sqrt(n)
     quantile = stdtrit(freedom, 1 - alpha / 2)
     return PairedTest(

@@ -234,17 +234,17 @@ def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str
     runs = {run for of_dataset in series.values() for run, _ in of_dataset}
     if request.run is not None and request.run not in runs:
         raise unknown_name("run", "run", request.run, runs)
-    found = []
+    trends = []
     for dataset, of_dataset in series.items():
-        measures = _measures(request.measures, [each for each in nights if each[0].dataset == dataset])
+        measures = _measures(request.measures, [(night, rows) for night, rows in nights if night.dataset == dataset])
         names = {run for run, _ in of_dataset if request.run in (None, run)}
-        found += [
+        trends += [
             _line(of_dataset[run, cutoff], run, measure, cutoff, request)
             for run in sorted(names)
             for measure, cutoff in measures
             if (run, cutoff) in of_dataset
         ]
-    return [line for line in found if line.points], missing
+    return [line for line in trends if line.points], missing
 
 
 def _read(output: str, dataset: str | None) -> tuple[list[_Night], list[str]]:
@@ -273,7 +273,7 @@ def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cut
     night, newest = nights[-1]
     asked = measure_set_in(night.record.get("configuration") or {})
     headline = written(*asked.headline([row["cutoff"] for row in newest]))
-    found = []
+    places = []
     for measure, cutoff in columns_of(text or headline, MEASURES):
         if cutoff != "each" and cutoff not in known:
             raise ConfigurationError(
@@ -285,8 +285,8 @@ def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cut
                 f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; ndcg-spark nights "
                 "OUTPUT --format csv shows what was"
             )
-        found.append((measure, chosen))
-    return list(dict.fromkeys(found))
+        places.append((measure, chosen))
+    return list(dict.fromkeys(places))
 
 
 def _cutoffs(rows: Iterable[Mapping[str, Any]], measure: str) -> list[Cutoff]:

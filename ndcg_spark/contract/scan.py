@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ndcg_spark.casting import as_type, named_by_user
 from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.rules import RULES
-from ndcg_spark.schemas import JUDGMENTS, LINE, OWN, RESULTS, WRITTEN, query_key
+from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
 
 #: The column that marks results which the table `exclude` removes from their lists; null for all others.
@@ -204,14 +204,12 @@ def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
 
 
 def shown_as(table: DataFrame, name: str) -> Column:
-    """A column as text: a number as it was written, else the value; null if there is no such column."""
-    written = WRITTEN.get(name)
-    value = (F.col(name) if name in table.columns else F.lit(None)).cast("string")
-    return F.coalesce(F.col(written), value) if written in table.columns else value
+    """A column as text; null if there is no such column."""
+    return (F.col(name) if name in table.columns else F.lit(None)).cast("string")
 
 
 def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
-    """A row as `name=value` pairs, or the text of a line that is not a row, cut to fit a message."""
+    """A row as `name=value` pairs, or the line of one that has it, cut to fit a message."""
     parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
     row = F.concat_ws(" ", *parts)
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
@@ -240,7 +238,9 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row except those of the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
     values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
-    return F.xxhash64(*values, *([LINE] if LINE in kinds else []))
+    # The line of a row is its values in another form.
+    broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
+    return F.xxhash64(*values, *broken)
 
 
 def _scores(table: DataFrame, reason: Column) -> _Aggregates:

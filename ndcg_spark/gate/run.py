@@ -1,241 +1,228 @@
-"""Run the gate on a night: look up its baselines among the published nights, compare it with them, and decide."""
+"""A night judged: it is compared with its baselines, and every check gets the row that decides it."""
 
 import dataclasses
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_spark.comparison.comparable import SAME_JUDGMENTS, ChangedJudgments, changed_judgments
-from ndcg_spark.comparison.compare import Source, mean_matrices, of_nights, together
+from ndcg_spark.comparison.compare import kept_attributes
 from ndcg_spark.comparison.differences import Sides, extremes, rows_of
-from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
+from ndcg_spark.comparison.matrix import Place, mean_of
 from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
-from ndcg_spark.errors import StorageError
-from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline, refused_judgments
-from ndcg_spark.gate.config import BaselineConfig, GateConfig
-from ndcg_spark.gate.decision import decide, decide_absent
-from ndcg_spark.gate.history import History
-from ndcg_spark.gate.rules import LARGE_LOSS, Row
-from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.nights.log import ReplacedError, unreplaced
+from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, missing, resolve
+from ndcg_spark.gate.config import CheckConfig, GateConfig
+from ndcg_spark.gate.decide import Case, Compared, key_of, results_of, verdict_of
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result, Verdict
+from ndcg_spark.nights.log import Night, Nights
+
+#: Where the signs of the differences cancel to less than this share of their sizes, no slice has a share of the change.
+_CANCELLED = 0.1
+#: At most so many slices are named as causes.
+_MAX_CAUSES = 20
+#: In a rehearsal, results without which a night can begin.
+_BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
 
-@dataclasses.dataclass(frozen=True)
-class GateResult:
-    """The verdict on a night, and the rows of COMPARISONS that it is based on."""
+class Judged(NamedTuple):
+    """A verdict, and the rows of COMPARISONS that it is based on."""
 
     verdict: Verdict
     rows: list[dict[str, Any]]
-    #: The run and the id of each query that changed most against the first baseline that could be compared with; if
-    #: that is a run of the same night, also with that run.
+    #: The run and the id of the queries that changed most.
     changed: list[tuple[str, str]]
 
 
-def run_gate(
+def judge(
     gate: GateConfig,
     tonight: Night,
-    scores: Source,
-    history: History,
+    nights: Nights,
+    scores: Scores,
     attributes: Attributes | None = None,
     weights: Weights | None = None,
     accepted: str | None = None,
-    changed: int = 0,
-) -> GateResult:
-    """The verdict on a night with these scores.
+    most_changed: int = 0,
+    only_losses: bool = False,
+) -> Judged:
+    """The verdict on a night, which is one of `nights`.
 
-    `changed` is how many of the queries that changed most are named for each run.
-
-    Raises
-    ------
-    InputError
-        The scores break their contract.
-    ReplacedError
-        A night that this one was compared with was evaluated again in the meantime.
+    `attributes` are those of a night that has kept none. `most_changed` is how many of the queries that changed most
+    are named for each run. With `only_losses`, rows by which nothing can fail go without the p value of random signs.
+    Raises StorageError where the scores of the night itself cannot be read.
     """
-    unreadable = history.unreadable
-    try:
-        tonight = history.known_of(tonight)
-        if not gate.compares_nights:
-            runs = history.expected_runs(tonight.dataset, tonight.evaluated_on)
-            datasets = history.expected(tonight.dataset, tonight.evaluated_on)
-            tonight = dataclasses.replace(tonight, expected_runs=runs, expected_datasets=datasets)
-    except ReplacedError:
-        raise
-    except StorageError as error:
-        unreadable = str(error)
-    if unreadable and not gate.compares_nights:
-        # Nobody knows which runs are expected.
-        tonight = dataclasses.replace(tonight, unreadable=unreadable)
-    run = _GateRun(gate, tonight, scores, history, attributes, weights, changed)
-    baselines = [run.baseline(config) for config in gate.baseline]
+    judging = _Judging(
+        gate, tonight, scores, kept_attributes([tonight]) or attributes, weights, most_changed, only_losses
+    )
+    baselines = [resolve(gate, name, tonight, nights) for name in gate.baseline]
     # Two baselines that stand for the same nights share their rows.
-    rows = {id(row): dict(row) for each in baselines for row in each.rows}
-    verdict = decide(gate, tonight, baselines, accepted, run.minimums())
-    return GateResult(verdict, list(rows.values()), _changed(baselines))
+    by_nights = {(each.run, each.refused, *each.nights): each for each in reversed(baselines)}
+    known = {key: judging.compare(each) for key, each in by_nights.items()}
+    compared = [dataclasses.replace(known[each.run, each.refused, *each.nights], baseline=each) for each in baselines]
+    results = list(missing(gate, tonight, nights, baselines, scores))
+    cases = list(judging.cases(compared))
+    if not (cases or results):
+        sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
+        results.append(Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence))
+    verdict = verdict_of(gate, tonight, nights, [*results, *results_of(gate, cases)], compared, accepted)
+    changed = next((each.changed for each in compared if each.rows), [])
+    return Judged(verdict, [row for each in known.values() for row in each.rows.values()], changed)
 
 
-def run_gate_on_absent(
-    gate: GateConfig, dataset: str, evaluated_on: str, there: Collection[str], history: History
-) -> Verdict | None:
-    """The verdict on a dataset that has no night of this date; None if it is not expected to have one.
+def rehearse(
+    gate: GateConfig,
+    nights: Nights,
+    dataset: str | None = None,
+    attributes: Attributes | None = None,
+    weights: Weights | None = None,
+) -> Iterator[Verdict]:
+    """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
-    It is expected if it has an earlier night and the gate compares nights. A dataset that was evaluated together with
-    one of those that are `there` is left to the verdict on that one, until somebody accepts that one's night.
+    Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
+    with.
     """
-    earlier = [night for night in history.nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
-    if not earlier or not gate.compares_nights:
-        return None
-    newest = max(earlier, key=lambda night: night.evaluated_on)
-    if set(there).intersection(newest.record.get("datasets", ())):
-        return None
-    return decide_absent(gate, dataset, evaluated_on, newest.evaluated_on)
+    known, scores = nights.with_nights(nights), Scores()
+    scores.read(nights)
+    for number, night in enumerate(nights):
+        if dataset in (None, night.dataset):
+            accepted = night.row["accepted"]
+            verdict, *_ = judge(gate, night, known, scores, attributes, weights, accepted, only_losses=True)
+            begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
+            known[number] = night.with_record({**night.record, "is_baseline": begins or verdict.is_baseline})
+            yield verdict
 
 
-def _changed(baselines: Sequence[Baseline]) -> list[tuple[str, str]]:
-    first = next((each for each in baselines if each.rows), None)
-    if first is None:
-        return []
-    run = first.config.run
-    of_baseline = [(run, query) for _, query in first.most_changed] if run is not None else []
-    return list(dict.fromkeys([*first.most_changed, *of_baseline]))
-
-
-@dataclasses.dataclass(frozen=True)
-class _GateRun:
+class _Judging(NamedTuple):
     gate: GateConfig
     tonight: Night
-    scores: Source
-    history: History
+    scores: Scores
     attributes: Attributes | None
     weights: Weights | None
-    changed: int = 0
-    #: By their date and number, because two baselines may stand for the same nights, whose rows are then computed once.
-    _compared: dict[tuple[str, int], Baseline] = dataclasses.field(default_factory=dict)
+    most_changed: int
+    only_losses: bool
 
-    def baseline(self, config: BaselineConfig) -> Baseline:
-        """A baseline, looked up and compared with the night."""
-        try:
-            return self._baseline(config)
-        except ReplacedError:
-            raise
-        except StorageError as error:
-            # A night that cannot be read is not a baseline, and tonight is published all the same.
-            return Baseline(config, None, refused_baseline(config, self.tonight, None, str(error)))
+    def compare(self, baseline: Baseline) -> Compared:
+        """The night beside a baseline, or why it cannot be compared."""
+        compared = Compared(baseline, baseline.refused)
+        checks = [check for _, check in self.gate.checks(self.tonight.dataset)]
+        for place in dict.fromkeys(check.place for check in checks if check.limits_drop or baseline.name is None):
+            if compared.refused is None and self.scores.has(self.tonight, place):
+                runs = {run for check in checks if check.place == place for run in check.runs or self._runs}
+                try:
+                    self._compare(compared, place, sorted(runs & self._runs - {baseline.run}))
+                except InputError as error:
+                    compared.refused = "not_measured", str(error)
+        return compared
 
-    def _baseline(self, config: BaselineConfig) -> Baseline:
-        tonight, history = self.tonight, self.history
-        if config.run is not None:
-            found = Baseline(config, refused=refused_baseline(config, tonight, None))
-            return found if found.refused else self._with_rows(found, [])
-        night = history.find(config, tonight.dataset, tonight.evaluated_on)
-        expected = history.expected(tonight.dataset, tonight.evaluated_on)
-        refused = refused_baseline(config, tonight, night, history.unreadable)
-        if refused or night is None:
-            return Baseline(config, night, refused, expected=expected)
-        nights = (night.evaluated_on, night.nights)
-        if nights not in self._compared:
-            committed = history.committed(night) if any(self._places(night)) else []
-            with unreplaced(committed):
-                self._compared[nights] = self._with_rows(Baseline(config, night), of_nights(committed, "baseline"))
-        return dataclasses.replace(self._compared[nights], config=config, expected=expected)
+    @property
+    def _runs(self) -> set[str]:
+        return self.scores.runs(self.tonight)
 
-    def _with_rows(self, baseline: Baseline, others: Sequence[Source]) -> Baseline:
-        """The baseline with its rows of COMPARISONS, or why there are none; `others` are its nights, if it is one."""
-        night = baseline.night or self.tonight
-        rows: list[Row] = []
-        found: list[Row] = []
-        changes: ChangedJudgments | None = None if others else SAME_JUDGMENTS
-        for places in self._places(night):
-            queries = Queries()
-            tonights = self.scores.read(queries, places, self.scores.runs)
-            theirs = mean_matrices(others, queries, places, tonights) if others else tonights
-            if changes is None:
-                changes = self._changes(night, tonights, theirs)
-                refused = refused_judgments(self.gate, night, changes)
-                if refused:
-                    return dataclasses.replace(baseline, refused=refused, changes=changes)
-            for place in places:
-                sides = self._sides(place, tonights[place], theirs[place], baseline.night, baseline.config.run)
-                if changes.changed:
-                    only = sides.own.hashes() == sides.baseline.hashes()
-                    sides = dataclasses.replace(sides, only=only)
-                rows += rows_of(sides, self._options(), self.attributes, self.weights)
-                is_first = place == (self.gate.check[0].measure, self.gate.check[0].cutoff)
-                for own, other in sides.pairs if is_first and self.changed else ():
-                    found += extremes(sides, own, other, self.changed)
-        return dataclasses.replace(
-            baseline, rows=rows, changes=changes or SAME_JUDGMENTS, most_changed=self._most_changed(found)
-        )
-
-    def _changes(
-        self, night: Night, tonights: Mapping[Place, ScoreMatrix], theirs: Mapping[Place, ScoreMatrix]
-    ) -> ChangedJudgments:
-        # The same fingerprint means the same judgments; only if it differs are the queries compared.
-        if night.judgments is not None and night.judgments == self.tonight.judgments:
-            return SAME_JUDGMENTS
-        place = next(iter(tonights))
-        return changed_judgments(tonights[place], theirs[place])
-
-    def _sides(
-        self, place: Place, own: ScoreMatrix, theirs: ScoreMatrix, night: Night | None, run: str | None = None
-    ) -> Sides:
-        requested = {run for check in self.gate.check for run in check.runs or self.tonight.runs}
-        runs = sorted(requested.intersection(self.tonight.runs, (night or self.tonight).runs) - {run})
+    def _compare(self, compared: Compared, place: Place, runs: list[str]) -> None:
+        """Add the rows of these runs by a measure at a cutoff, or why there can be none."""
+        baseline, own = compared.baseline, self.scores.matrix(self.tonight, place)
+        theirs, only = own, None
+        nights = [night for night in baseline.nights if self.scores.has(night, place)]
+        if nights:
+            try:
+                theirs = mean_of((self.scores.matrix(night, place) for night in nights), own)
+            except StorageError as error:
+                compared.refused = "no_baseline", f"{baseline.in_words} cannot be read, {error}"
+                return
+            every, only = own.there() | theirs.there(), own.hashes() == theirs.hashes()
+            compared.rejudged, compared.queries = int((every & ~only).sum()), int(every.sum())
+            if compared.rejudged and (compared.rejudged == compared.queries or not self.gate.unchanged_queries):
+                share = f"{compared.rejudged:,} of {compared.queries:,} queries have other judgments"
+                compared.refused = "other_judgments", f"{share} than on {baseline.newest}"
+                return
+        elif baseline.nights:
+            return
         key = {
             "dataset": self.tonight.dataset,
-            "evaluated_on": self.scores.evaluated_on,
-            "evaluation_id": self.scores.evaluation_id,
-            "baseline_night": datetime.date.fromisoformat(night.evaluated_on) if night else None,
-            "baseline_nights": night.nights if night else None,
+            "evaluated_on": datetime.date.fromisoformat(self.tonight.evaluated_on),
+            "evaluation_id": self.tonight.evaluation_id,
+            "baseline_night": baseline.newest and datetime.date.fromisoformat(baseline.newest),
+            "baseline_nights": len(baseline.nights) or None,
         }
-        return Sides(own, theirs, place, key, [(each, run or each) for each in runs])
+        pairs = [(run, baseline.run or run) for run in runs if (baseline.run or run) in theirs.runs]
+        sides = Sides(own, theirs, place, key, pairs, only)
+        # A check says itself how many queries it needs.
+        options = ComparisonOptions(alpha=self.gate.alpha, min_queries=2, only_losses=self.only_losses)
+        for row in rows_of(sides, options, self.attributes, self.weights):
+            compared.rows[key_of(row)] = row
+            if row["attribute"] is None:
+                compared.causes[key_of(row)] = self._causes(sides, row)
+        if self.most_changed and place == self.gate.checks(self.tonight.dataset)[0][1].place:
+            for pair in pairs:
+                ranked = sorted(extremes(sides, *pair, self.most_changed), key=lambda row: -abs(row["difference"]))
+                found = [(run, row["query_id"]) for row in ranked[: self.most_changed] for run in pair]
+                compared.changed += [each for each in dict.fromkeys(found) if each not in compared.changed]
 
-    def minimums(self) -> dict[tuple[float, Key], Row]:
-        """The rows that compare tonight with every `min_value`, as if each query had that score in another night."""
-        found: dict[tuple[float, Key], Row] = {}
-        checks = [check for check in self.gate.check if check.min_value is not None]
-        places = {(check.measure, check.cutoff) for check in checks}
-        for some in self._places(self.tonight) if checks else ():
-            queries = Queries()
-            wanted = [place for place in some if place in places]
-            tonights = self.scores.read(queries, wanted, self.scores.runs) if wanted else {}
-            for place, own in tonights.items():
-                for minimum in {check.min_value or 0.0 for check in checks if (check.measure, check.cutoff) == place}:
-                    values = np.where(np.isnan(own.values), np.nan, minimum)
-                    theirs = dataclasses.replace(own, values=values)
-                    sides = self._sides(place, own, theirs, self.tonight)
-                    rows = rows_of(sides, self._options(), self.attributes, self.weights)
-                    found |= {(minimum, key_of(row)): row for row in rows}
-        return found
+    def _causes(self, sides: Sides, row: Row) -> list[dict[str, Any]]:
+        """The share of a loss that each slice has, the largest first; none where it may be chance or signs cancel."""
+        high, own, dataset = row["interval_high"], sides.own, self.tonight.dataset
+        if self.attributes is None or (row["difference"] or 0.0) >= 0 or (high is not None and high >= 0):
+            return []
+        apart = sides.apart(row["run"], row["baseline"])
+        if row["weight_effective_n"] is not None and self.weights is not None:
+            apart *= self.weights.vector(dataset, own.queries, own.there())
+        paired, total = ~np.isnan(apart), np.nansum(apart)
+        if abs(total) < _CANCELLED * np.nansum(np.abs(apart)):
+            return []
+        found: list[dict[str, Any]] = []
+        for attribute, value, mask in self.attributes.masks(dataset, own.queries, own.there()):
+            counts = {"queries": int((mask & paired).sum()), "of_queries": int(paired.sum())}
+            share = float(np.nansum(apart[mask]) / total)
+            if share > 0 and counts["queries"] < counts["of_queries"]:
+                found.append({"attribute": attribute, "value": value, **counts, "share": share})
+        return sorted(found, key=lambda each: -each["share"])[:_MAX_CAUSES]
 
-    def _places(self, night: Night) -> Iterator[Sequence[Place]]:
-        """The places of all checks that both nights have, as many as are read at once.
+    def cases(self, compared: list[Compared]) -> Iterator[Case]:
+        """Every check for every run of the night and every baseline. A run that is missing has none."""
+        checks = self.gate.checks(self.tonight.dataset)
+        has_minimum = any(check.min_value is not None for _, check in checks)
+        itself = [self.compare(Baseline(None))] if has_minimum else []
+        for place, check in checks:
+            sides = [*(compared if check.limits_drop else []), *(itself if check.min_value is not None else [])]
+            for run in sorted(self._runs.intersection(check.runs or self._runs)):
+                for each in sides:
+                    if run != each.baseline.run:
+                        key = (run, *check.place, *_slice_of(check))
+                        row, plain = each.rows.get((*key, check.weighted)), each.rows.get((*key, False))
+                        refused = each.refused or next(self._refusals(check, run, each.baseline, row, plain), None)
+                        yield Case(place, check, run, each.baseline, row, refused)
 
-        Empty if a side has no judged query.
-        """
-        there = self.tonight.cutoffs & night.cutoffs
-        places = dict.fromkeys((check.measure, check.cutoff) for check in self.gate.check if check.cutoff in there)
-        if not (places and self.tonight.has_queries and night.has_queries):
-            return iter(())
-        return together(list(places), max(1, self.scores.size) * max(1, night.nights))
+    def _refusals(
+        self, check: CheckConfig, run: str, baseline: Baseline, row: Row | None, plain: Row | None
+    ) -> Iterator[Refusal]:
+        """Why a row decides nothing; `plain` is that without weights."""
+        subject, nights = check.subject(run), baseline.nights
+        if not self.scores.has(self.tonight, check.place):
+            yield "other_cutoff", f"{subject} was not evaluated in this night"
+        if nights and not any(self.scores.has(night, check.place) for night in nights):
+            yield "other_cutoff", f"{subject} was not evaluated in {baseline.in_words}"
+        if nights and not any(run in self.scores.runs(night) for night in nights):
+            yield "missing_run", f"{run} has no results in {baseline.in_words}"
+        queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
+        if not queries + unpaired and check.slice:
+            yield "missing_slice", f"{subject}: no query is {check.slice}"
+        if not queries + unpaired:
+            yield "not_measured", f"{subject}: no query has a value"
+        if unpaired:
+            share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
+            yield "not_measured", f"{subject} against {baseline.in_words}: {share}"
+        weighed = row["queries"] if row else 0
+        if weighed < queries:
+            yield "not_measured", f"{subject}: {queries - weighed:,} of {queries:,} queries have no weight"
+        effective = row["weight_effective_n"] if row and row["weight_effective_n"] is not None else queries
+        least = check.min_queries or self.gate.min_queries
+        if effective < least:
+            few = f"the weights of {queries:,} queries come down to" if check.weighted else "there are only"
+            yield "few_queries", f"{subject}: {few} {effective:,.4g} queries, and min_queries is {least:,}"
 
-    def _options(self) -> ComparisonOptions:
-        gate = self.gate
-        limits = {check.max_share_losing.by for check in gate.check if check.max_share_losing}
-        return ComparisonOptions(
-            alpha=gate.alpha,
-            correction=gate.correction,
-            losses=(LARGE_LOSS, *sorted(limits - {LARGE_LOSS})),
-            min_queries=gate.min_queries,
-            precise=True,
-        )
 
-    def _most_changed(self, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """The run and the id of the queries that changed most."""
-        of_runs: dict[str, list[str]] = {}
-        for row in sorted(rows, key=lambda row: (-abs(row["difference"]), row["query_id"])):
-            of_runs.setdefault(row["run"], []).append(row["query_id"])
-        return [(run, query) for run, queries in of_runs.items() for query in queries[: self.changed]]
+def _slice_of(check: CheckConfig) -> tuple[str | None, str | None]:
+    attribute, _, value = (check.slice or "").partition("=")
+    return attribute or None, value or None

@@ -1,123 +1,59 @@
-"""What a gate finds and decides, as plain data that is published in a night's record, printed and tested."""
+"""What a gate decides, as plain data that the log keeps and that is printed."""
 
 import dataclasses
-import enum
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.nights.log import is_baseline
 
+PASS, FAIL = "pass", "fail"
+#: The mean dropped by more than is allowed, and it may be chance.
+UNDECIDED = "undecided"
+#: Nothing comparable was measured.
+NOT_COMPARABLE = "not_comparable"
+#: The verdict of a night of which some check is undecided or not comparable.
+NONE = "none"
 
-class Outcome(enum.StrEnum):
-    """The outcome of one comparison of a check."""
-
-    PASS = "pass"  # noqa: S105  # no password
-    FAIL = "fail"
-    #: The mean dropped or may have dropped by more than is allowed, and there are too few queries to tell.
-    INCONCLUSIVE = "inconclusive"
-    #: Nothing was measured, or the measured values cannot be compared.
-    INCOMPARABLE = "incomparable"
-
-
-class Code(enum.StrEnum):
-    """The reason for an outcome as a code, which programs use; the sentence beside it is for people."""
-
-    # Passes.
-    PROVED = "drop_ruled_out"
-    INTERVAL_WITHIN = "interval_within_limit"
-    NOT_DISPROVED = "no_drop_seen"
-    UNCHANGED = "unchanged"
-    WITHIN = "within_limit"
-    # Failures.
-    DROPPED = "dropped"
-    BELOW = "below_min_value"
-    LOSING = "too_many_lose"
-    SAME_RESULTS = "same_results"
-    # Inconclusive.
-    NOT_SIGNIFICANT = "drop_not_significant"
-    NOT_RULED_OUT = "drop_not_ruled_out"
-    MAY_BE_CHANCE = "may_be_chance"
-    # Incomparable.
-    NO_CHECKS = "no_checks"
-    NO_BASELINE = "no_baseline"
-    UNREADABLE = "nights_unreadable"
-    OWN_NIGHT = "baseline_is_this_night"
-    OTHER_CONVENTION = "other_convention"
-    OTHER_JUDGMENTS = "other_judgments"
-    OTHER_CUTOFFS = "other_cutoffs"
-    MISSING_DATASET = "missing_dataset"
-    MISSING_RUN = "missing_run"
-    MISSING_SLICE = "missing_slice"
-    NOT_MEASURED = "not_measured"
-    NOT_FINITE = "not_finite"
-    UNPAIRED = "too_many_unpaired"
-    UNWEIGHTED = "too_many_without_weight"
-    TOO_FEW = "too_few_queries"
-    DEGENERATE = "degenerate"
-    ZERO_BASELINE = "baseline_is_zero"
-
-
-class Word(enum.StrEnum):
-    """A verdict."""
-
-    PASS = "pass"  # noqa: S105  # no password
-    FAIL = "fail"
-    NONE = "none"
-
-
-class Effect(enum.StrEnum):
-    """The effect of a finding on the verdict; a warning has none."""
-
-    PASS = "pass"  # noqa: S105  # no password
-    WARNING = "warning"
-    FAIL = "fail"
-    NONE = "none"
-
-
-EXIT_CODES = {Word.PASS: DONE, Word.FAIL: GATE_FAILED, Word.NONE: NO_VERDICT}
+EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """What one check found for one run and one baseline, with the numbers that decided it."""
+class Result:
+    """The result of one check for one run and one baseline, with the numbers that decided it."""
 
-    #: The place of the check in the configuration, such as gate.check.0; for datasets, that of the baseline.
+    #: Its place in the configuration, such as gate.check.0; `gate` for what must arrive.
     check: str
-    #: drop, min_value, max_share_losing; same_results and datasets (that all are there), which belong to no check.
-    criterion: str
-    outcome: Outcome
-    code: Code
-    reason: str
     severity: str
-    #: Its effect on the verdict, which follows from its outcome, its severity and the gate's options.
-    effect: Effect
+    #: PASS, FAIL, UNDECIDED or NOT_COMPARABLE.
+    result: str
+    #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance. NOT_COMPARABLE:
+    #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
+    #: not_measured, few_queries.
+    reason: str | None
+    sentence: str
     run: str | None = None
-    #: The baseline as the configuration calls it; None where a check needs none.
-    baseline: str | None = None
-    baseline_night: str | None = None
     measure: str | None = None
     #: A rank, or `all`.
     cutoff: str | None = None
     slice: str | None = None
-    #: Whether the means are weighted.
     weighted: bool = False
-    rule: str | None = None
-    #: What was measured, and its limit: for a drop the difference and the lowest that is allowed.
-    value: float | None = None
-    threshold: float | None = None
+    #: As the configuration names it: good, a date, or `run bm25`. None for `min_value`, whose `difference` is that to
+    #: the least value, with nothing `allowed`.
+    baseline: str | None = None
+    baseline_night: str | None = None
     mean: float | None = None
     baseline_mean: float | None = None
+    difference: float | None = None
+    #: How much the mean may drop.
+    allowed: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
-    #: The drop that would fail in four of five nights, given how many checks there are.
-    minimum_detectable: float | None = None
+    #: The larger p value of the two tests, adjusted for the number of rows.
+    p: float | None = None
     queries: int | None = None
-    unpaired_queries: int | None = None
-    flags: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,25 +62,31 @@ class Verdict:
 
     dataset: str
     evaluated_on: str
-    verdict: Word
-    code: str
-    reason: str
-    #: The exit code of the verdict, but 0 if the verdict is `none` and the night is accepted.
+    #: PASS, FAIL or NONE.
+    verdict: str
+    #: The code of the result that decided; None for a pass.
+    reason: str | None
+    sentence: str
+    #: The run that it is about.
+    run: str | None
+    #: That of the verdict, but 0 if the verdict is NONE and the night is accepted.
     exit_code: int
-    findings: tuple[Finding, ...]
+    results: tuple[Result, ...]
     #: What did not decide, in sentences.
     warnings: tuple[str, ...] = ()
-    #: The nights that this one was compared with: baseline, night, evaluation_id, and the changed judgments, if any.
-    baselines: tuple[dict[str, Any], ...] = ()
-    #: The reason why somebody accepted this night as a baseline for later ones, whatever was found.
+    #: name, nights (their dates), evaluation_id (of the newest), changed_judgments and queries (how many of how many).
+    baselines: tuple[Mapping[str, Any], ...] = ()
+    #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
+    causes: tuple[Mapping[str, Any], ...] = ()
+    #: The date of the last night, if its results are identical.
+    same_results: str | None = None
+    #: The reason why somebody accepted this night as a baseline for later ones.
     accepted: str | None = None
-    #: The verdict on the night of the dataset before this one; None without one.
-    previous: str | None = None
 
     @property
-    def in_words(self) -> str:
-        """The verdict in one or two words."""
-        return in_words({"verdict": self.verdict, "accepted": self.accepted})
+    def is_baseline(self) -> bool:
+        """Whether later nights may be compared with this one."""
+        return is_baseline({"results": [vars(each) for each in self.results]}, self.accepted)
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""
@@ -154,25 +96,20 @@ class Verdict:
 
 def exit_code_of(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
-    found = {verdict.exit_code for verdict in verdicts}
-    return next((code for code in (GATE_FAILED, NO_VERDICT) if code in found), DONE)
+    codes = {verdict.exit_code for verdict in verdicts}
+    return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
 
 
 def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """How many nights of each dataset have each verdict and code: dataset, verdict, code, nights, share, last."""
-    of_dataset: dict[str, int] = {}
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for each in verdicts:
-        of_dataset[each.dataset] = of_dataset.get(each.dataset, 0) + 1
-        groups.setdefault((each.dataset, each.verdict, each.code), []).append(each.evaluated_on)
+    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason, nights, share, last."""
+    keys = [(verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts]
+    totals, last = Counter(dataset for dataset, *_ in keys), dict(zip(keys, verdicts, strict=True))
     return [
         {
-            "dataset": dataset,
-            "verdict": word,
-            "code": code,
-            "nights": len(dates),
-            "share": len(dates) / of_dataset[dataset],
-            "last": dates[-1],
+            **dict(zip(("dataset", "verdict", "reason"), key, strict=True)),
+            "nights": nights,
+            "share": nights / totals[key[0]],
+            "last": last[key].evaluated_on,
         }
-        for (dataset, word, code), dates in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1])))
+        for key, nights in sorted(Counter(keys).items(), key=lambda group: (group[0][0], -group[1]))
     ]

@@ -2,7 +2,7 @@
 
 Text, JSON and tables of lakehouses become Parquet once, in this process. Engines see Parquet, ORC where they read it,
 and catalog tables. Columns have the schema's names. What was typed when it was stored keeps its types; of text, numbers
-are typed, and the columns INTERNAL of `schemas` tell what is wrong with a line.
+are typed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
 """
 
 import dataclasses
@@ -31,7 +31,6 @@ from ndcg_spark.schemas import (
     QUERY_ATTRIBUTES,
     QUERY_WEIGHTS,
     RESULTS,
-    WRITTEN,
 )
 
 #: The schema of a table whose files have these columns.
@@ -95,7 +94,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     if constant is None:
         return source
     note = f"every judgment has the grade {constant:g}"
-    table = source.table.drop(WRITTEN["relevance"]).withColumn("relevance", F.lit(constant))
+    table = source.table.withColumn("relevance", F.lit(constant))
     return dataclasses.replace(source, table=table, notes=(*source.notes, note))
 
 

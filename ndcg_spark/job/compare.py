@@ -4,10 +4,10 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
-from ndcg_spark.comparison.comparable import baseline_night, doubts
+from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
 from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.config_values import LAST_GOOD
+from ndcg_spark.config_values import GOOD
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
@@ -16,7 +16,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
 from ndcg_spark.nights.read import read_dataset_scores
-from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
 
 
@@ -30,7 +30,7 @@ class ComparisonRequest:
     dataset: str | None = None
     #: The runs that the others are compared with, each in turn.
     baselines: Sequence[str] = ()
-    #: A date, or LAST_GOOD.
+    #: A date, or GOOD.
     baseline_date: str | None = None
     runs: Sequence[str] | None = None
     options: ComparisonOptions = dataclasses.field(default_factory=ComparisonOptions)
@@ -43,12 +43,12 @@ class ComparisonRequest:
     def __post_init__(self) -> None:
         if not self.baselines and self.baseline_date is None:
             raise ConfigurationError(
-                f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {LAST_GOOD}"
+                f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {GOOD}"
             )
         both = set(self.runs or ()).intersection(self.baselines)
         if self.baseline_date is None and both:
             raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
-        if self.baseline_date != LAST_GOOD:
+        if self.baseline_date != GOOD:
             date_of("baseline-date", self.baseline_date)
 
 
@@ -126,14 +126,14 @@ def _compared(request: ComparisonRequest, tonight: Sequence[Night], baselines: M
 
 
 def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: str) -> dict[str, Night]:
-    """The baseline night of each dataset; `baseline` is a date or LAST_GOOD."""
+    """The baseline night of each dataset; `baseline` is a date or GOOD."""
     baselines = {}
     for night in tonight:
         other = baseline_night(nights, night.dataset, night.evaluated_on, baseline)
         if other is None:
             missing = (
-                f"no night of {night.dataset} before {night.evaluated_on} has passed the gate"
-                if baseline == LAST_GOOD
+                f"no night of {night.dataset} before {night.evaluated_on} is good"
+                if baseline == GOOD
                 else f"{night.dataset} has no night of {baseline}"
             )
             raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")

@@ -1,34 +1,25 @@
-"""The gate on nights: on written ones before they are published, and on published ones again.
+"""The gate on nights: on written ones before they are published, on published ones again, and rehearsed on all."""
 
-A published night is decided on again by another gate, or after somebody accepts it as a baseline of later nights.
-"""
-
-import dataclasses
 import datetime
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.comparable import arrived
-from ndcg_spark.comparison.compare import kept_attributes, of_night, of_nights
 from ndcg_spark.comparison.options import SCORES
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.baseline import Night
+from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.decision import decide_absent
-from ndcg_spark.gate.history import History, night_of
-from ndcg_spark.gate.run import GateResult, run_gate, run_gate_on_absent
+from ndcg_spark.gate.run import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
 from ndcg_spark.nights import log
-from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
-    from ndcg_spark.contract.scan import Counts
     from ndcg_spark.job.setup import Context
     from ndcg_spark.nights.publish import Publication
 
@@ -67,7 +58,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{verdict.in_words}: {verdict.reason}")
+        report_step("gate", f"{of_dataset}{in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -82,33 +73,17 @@ def gate_written(
     rows: Iterable[Mapping[str, Any]],
     most_changed: int,
 ) -> _Written:
-    """Run the gate on every written night, and write the comparisons that the verdicts rest on.
+    """Judge every written night, and write the comparisons that the verdicts rest on.
 
     `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
     run.
     """
-    evaluation = context.evaluation
-    tables = tables_of_queries(context.slices)
-    rows_of: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        rows_of.setdefault(row["dataset"], []).append(row)
+    # Here, because it imports an engine's packages.
+    from ndcg_spark.job.outcome import night_record
 
-    def result(dataset: str) -> GateResult:
-        tonight = Night(
-            dataset,
-            evaluation.evaluated_on.isoformat(),
-            evaluation.evaluation_id,
-            evaluation.convention.options(),
-            _fingerprint(checked.judgment_counts, dataset),
-            _fingerprint(checked.result_counts, dataset),
-            rows_of[dataset],
-            sorted(rows_of),
-            without_results=checked.datasets_without_results,
-        )
-        scores = of_night(publication.night(dataset), rows_of[dataset])
-        return run_gate(gate, tonight, scores, History.of(output), *tables, context.accepted, most_changed)
-
-    results = {dataset: log.read_again_if_replaced(functools.partial(result, dataset)) for dataset in rows_of}
+    tables, record = tables_of_queries(context.slices), night_record(context, checked)
+    written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
+    results = judge_written(gate, output, written, *tables, context.accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
@@ -117,14 +92,22 @@ def gate_written(
         name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
     }
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
-    date = evaluation.evaluated_on.isoformat()
-    absent = [decide_absent(gate, dataset, date) for dataset in checked.datasets_without_results]
-    return [*(each.verdict for each in results.values()), *absent], of_datasets, changed
+    return [each.verdict for each in results.values()], of_datasets, changed
 
 
-def _fingerprint(counts: "Counts", dataset: str) -> str | None:
-    # All rows of a table that names no dataset belong to the only one.
-    return counts.fingerprints.get(dataset, counts.fingerprints.get(None))
+def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *how: Any) -> dict[str, Judged]:
+    """What the gate says of nights of one evaluation that are not published yet, by dataset; `how` is for `judge`."""
+    replaced = {(night.dataset, night.evaluated_on) for night in written}
+
+    def judged() -> dict[str, Judged]:
+        known, scores = log.committed(output), Scores()
+        others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
+        nights = known.with_nights(sorted([*others, *written]))
+        found = {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
+        log.refuse_replaced([night for night in scores.nights if night not in written])
+        return found
+
+    return log.read_again_if_replaced(judged)
 
 
 def gate_published(
@@ -132,8 +115,7 @@ def gate_published(
 ) -> list[Verdict]:
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
 
-    Without `dataset`, a dataset that has earlier nights but none of the date has no verdict. The nights stay as they
-    are, except that their records note why they are `accepted` as baselines of later nights, if they are.
+    The nights stay as they are, except that the log notes why they are `accepted` as baselines of later nights.
 
     Raises
     ------
@@ -143,49 +125,50 @@ def gate_published(
         The output cannot be read.
     """
     gate = usable_gate(config.gate, accepted)
-    nights, verdicts = log.read_again_if_replaced(lambda: _published(config, gate, output, dataset, accepted))
-    if accepted is not None:
-        for night in nights:
-            log.accept(night, accepted)
+    date = config.date.isoformat()
+
+    def judged() -> tuple[list[log.Night], list[Verdict]]:
+        nights, scores = log.committed(output), Scores()
+        of_date = select_nights(nights, output, date, dataset)
+        absent = missing_datasets(nights, date, dataset)
+        if absent:
+            report_step("note", absent)
+        tables = read_tables_of_queries(config, of_date)
+        reasons = [accepted or night.row["accepted"] for night in of_date]
+        verdicts = [
+            judge(gate, night, nights, scores, *tables, reason).verdict
+            for night, reason in zip(of_date, reasons, strict=True)
+        ]
+        log.refuse_replaced([*scores.nights])
+        return of_date, verdicts
+
+    of_date, verdicts = log.read_again_if_replaced(judged)
+    for night in of_date if accepted is not None else ():
+        log.accept(night, str(accepted))
     report_verdicts(verdicts)
     return verdicts
 
 
-def _published(
-    config: EvaluationConfig,
-    gate: GateConfig,
-    output: str,
-    dataset: str | None,
-    accepted: str | None,
-) -> tuple[list[log.Night], list[Verdict]]:
-    """The nights of the configured date, and the verdicts on them and on the datasets that are absent."""
-    nights = log.committed(output)
-    date = config.date.isoformat()
-    of_date = select_nights(nights, output, date, dataset)
-    there = sorted(arrived(nights, date))
-    all_of_date = (night for night in nights if night.evaluated_on == date)
-    without_results = {name for night in all_of_date for name in night.record.get("datasets_without_results", ())}
-    judged_only = {name for name in without_results.difference(there) if dataset in (None, name)}
-    of_date = [night for night in of_date if night.dataset not in judged_only]
-    absent = missing_datasets(nights, date, dataset)
-    # A gate that compares nights reports this in its verdicts.
-    if absent and not gate.compares_nights:
-        report_step("note", absent)
-    with log.unreplaced(of_date):
-        history = History(nights)
-        attributes, weights = read_tables_of_queries(config, of_date)
-        verdicts = []
-        for night in of_date:
-            tonight = dataclasses.replace(night_of(night), datasets=there)
-            reason = accepted or (night.record.get("accepted") or {}).get("reason")
-            (scores,) = of_nights([night])
-            result = run_gate(gate, tonight, scores, history, kept_attributes([night]) or attributes, weights, reason)
-            verdicts.append(result.verdict)
-        verdicts += [decide_absent(gate, name, date) for name in sorted(judged_only)]
-        others = {night.dataset for night in nights}.difference(there, judged_only) if dataset is None else set()
-        missing = (run_gate_on_absent(gate, name, date, there, history) for name in sorted(others))
-        verdicts += [verdict for verdict in missing if verdict is not None]
-    return of_date, verdicts
+def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None) -> list[Verdict]:
+    """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no gate, or no night.
+    StorageError
+        The output cannot be read.
+    """
+    gate = usable_gate(config.gate)
+
+    def judged() -> list[Verdict]:
+        nights = log.committed(output)
+        nights_of_dataset(nights, output, dataset)
+        verdicts = list(rehearse(gate, nights, dataset, *read_tables_of_queries(config, nights)))
+        log.refuse_replaced(nights)
+        return verdicts
+
+    return log.read_again_if_replaced(judged)
 
 
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:

@@ -1,13 +1,12 @@
 """Removes what does not count: leftovers of killed evaluations, superseded evaluations, and nights that are too old."""
 
 import datetime
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ndcg_spark.config_values import RECENT_GOOD
-from ndcg_spark.nights.log import Night, Nights, committed, last_good
+from ndcg_spark.config_values import GOOD
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.store import Store, folder
 from ndcg_spark.schemas import KEPT
 
@@ -113,13 +112,13 @@ def _baselines(nights: Sequence[Night]) -> dict[str, str]:
     needed: dict[str, str] = {}
     for dataset in {night.dataset for night in nights}:
         of_dataset = [night for night in nights if night.dataset == dataset]
-        configured = (of_dataset[-1].record["configuration"].get("gate") or {}).get("baseline", [])
-        for baseline in configured:
-            needed[str(baseline.get("night"))] = f"{dataset} has a baseline of the gate there"
-        most = max((each.get("nights", 1) for each in configured if each.get("night") == RECENT_GOOD), default=0)
-        for night in itertools.islice((night for night in reversed(of_dataset) if night.is_not_worse), most):
-            needed[night.evaluated_on] = f"{dataset} is compared with the mean of its {most} last good nights"
-        good = last_good(of_dataset)
-        if good is not None:
-            needed[good.evaluated_on] = f"{dataset} has no newer good night; --baselines removes it, too"
+        gate = of_dataset[-1].record["configuration"].get("gate") or {}
+        for baseline in gate.get("baseline", ()):
+            needed[baseline] = f"{dataset} has a baseline of the gate there"
+        good = [night.evaluated_on for night in of_dataset if night.is_good]
+        # The newest good night says what must arrive, whatever the baseline is.
+        needed |= dict.fromkeys(good[-1:], f"{dataset} has no newer good night; --baselines removes it, too")
+        if GOOD in gate.get("baseline", ()):
+            most = gate["nights"]
+            needed |= dict.fromkeys(good[-most:], f"{dataset} is compared with the mean of its {most} last good nights")
     return {date: why for date, why in needed.items() if any(night.evaluated_on == date for night in nights)}

@@ -56,22 +56,15 @@ class Night:
         """Its row with the columns of JSON decoded; `verdict`, `accepted` and `notes` are objects."""
         row = {**self.row, **{name: json.loads(self.row[name]) if self.row[name] else {} for name in JSON}}
         verdict, accepted = row["verdict"], row["accepted"]
-        row["verdict"] = {"verdict": verdict, "reason": row["reason"], **row["findings"]} if verdict else None
+        decided = {name: row[name] for name in ("verdict", "reason", "run")}
+        row["verdict"] = {**decided, **row["findings"]} if verdict else None
         row["accepted"] = {"reason": accepted, "at": row["accepted_at"]} if accepted else None
         return {**row, "seconds": row["steps"], "notes": list(self.notes)}
 
     @property
     def is_good(self) -> bool:
-        """Whether later nights may be compared with it alone: its verdict was a pass, or somebody has accepted it."""
-        return bool(self.record["accepted"]) or (self.record["verdict"] or {}).get("verdict") == "pass"
-
-    @property
-    def is_not_worse(self) -> bool:
-        """Whether it is good, or all was measured and nothing failed, so that a drop that was seen may be chance.
-
-        The mean of the nights that passed would be that of the lucky ones.
-        """
-        return self.is_good or bool(self.record["is_baseline"])
+        """Whether later nights may be compared with it: every check measured something and none failed, or accepted."""
+        return bool(self.record.get("is_baseline"))
 
     def with_record(self, record: Row) -> "Night":
         """The same night as if it had this record."""
@@ -105,6 +98,12 @@ class Nights(list[Night]):
         """The rows of evaluations that published nothing, by date and time."""
         others = [row for row in self.rows if row["status"] != "published"]
         return sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
+
+    def with_nights(self, nights: Iterable[Night]) -> "Nights":
+        """The same log with these nights."""
+        other = Nights(nights)
+        other.rows, other.damaged = self.rows, self.damaged
+        return other
 
     def refuse_damaged(self, dates: Iterable[str]) -> None:
         """StorageError if the log of one of these dates cannot be read."""
@@ -183,11 +182,6 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
     return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
 
-def last_good(nights: Sequence[Night]) -> Night | None:
-    """The last of these nights of one dataset, sorted by date, that is good."""
-    return next((night for night in reversed(nights) if night.is_good), None)
-
-
 def log_table(rows: Iterable[Row], date: str | None = None) -> pa.Table:
     """The table EVALUATIONS of these rows, or of those of a date."""
     dated = (row for row in rows if date in (None, row["evaluated_on"]))
@@ -202,15 +196,14 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
 
 def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None, **more: Any) -> Row:
     """The row of an evaluation with this record, and the verdict on one of its datasets."""
-    known = {"verdict", "reason", "accepted", "dataset", "evaluated_on"}
+    known = {"verdict", "reason", "run", "accepted", "dataset", "evaluated_on"}
     verdict, inputs, seconds = verdict or {}, record.get("inputs", {}), record.get("seconds", {})
-    findings = verdict.get("findings", ())
     row = {
         **record,
         "revision": 0,
         "verdict": verdict.get("verdict"),
         "reason": verdict.get("reason"),
-        "run": next((each["run"] for each in findings if each["effect"] != "pass"), None),
+        "run": verdict.get("run"),
         "accepted": accepted,
         "is_baseline": is_baseline(verdict, accepted),
         "version": record.get("versions", {}).get("ndcg_spark"),
@@ -228,12 +221,10 @@ def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None,
 
 
 def is_baseline(verdict: Row, accepted: object) -> bool:
-    """Whether a night with this verdict was accepted, or passed, or all was measured and nothing failed."""
-    findings = verdict.get("findings", ())
-    doubtful = [each["outcome"] == "inconclusive" for each in findings]
-    measured = all(each["effect"] in ("pass", "warning") or each["outcome"] == "inconclusive" for each in findings)
-    # If there is no verdict and nothing is inconclusive, nothing was measured: all checks only warn.
-    return bool(accepted) or verdict.get("verdict") == "pass" or (measured and any(doubtful))
+    """Whether a night with this verdict was accepted, or every check measured something and none failed."""
+    results = [each["result"] for each in verdict.get("results", ())]
+    measured = bool(results) or verdict.get("verdict") == "pass"
+    return bool(accepted) or (measured and set(results) <= {"pass", "undecided"})
 
 
 def utc_now() -> str:

@@ -59,10 +59,10 @@ class Publication:
         """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 
-    def night(self, dataset: str) -> Night:
+    def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
         night = Night(dataset, self._date, 0, self._id, self._store, {})
-        return night.with_record({"files": self._files})
+        return night.with_record({**record, "files": self._files})
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.

@@ -110,8 +110,8 @@ def gate_night(
     Returns
     -------
     View
-        A table of findings per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason` and
-        `exit_code`; `to_pandas` and `to_arrow` have a row per finding.
+        A table of results per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason`,
+        `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result.
 
     Raises
     ------

@@ -5,9 +5,11 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparable import convention_key, earlier, fingerprint
+from ndcg_spark.comparison.comparable import convention_key, fingerprint
+from ndcg_spark.config_values import GOOD
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.select import earlier
 from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
@@ -78,20 +80,19 @@ def choose(
     """
     before = earlier(nights, night.dataset, night.evaluated_on)
     if date is not None:
-        good = (each for each in reversed(before) if each.row["is_baseline"] or each.is_good)
+        good = (each for each in reversed(before) if each.is_good)
         found = next((each for each in nights if (each.dataset, each.evaluated_on) == (night.dataset, date)), None)
-        found = next(good, None) if date in ("good", "last_good") else found
+        found = next(good, None) if date == GOOD else found
         if found is None:
             raise ConfigurationError(
                 f"baseline-date: {night.dataset} has no night {date}; ndcg-spark nights lists them"
             )
-        return Baseline(run, [found], [found.evaluated_on], is_good=date in ("good", "last_good"))
+        return Baseline(run, [found], [found.evaluated_on], is_good=date == GOOD)
     if run is not None:
         if run not in runs:
             raise unknown_name("baseline", "run", run, runs)
         return Baseline(run)
     verdict = night.record["verdict"] or {}
-    verdict = verdict if "results" in verdict else {}
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
     for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
         dates = entry["nights"]

@@ -34,7 +34,7 @@ def parts_of(data: NightData, labels: Labels, output: str | None) -> list[tuple[
     parts.append(("runs", "Runs and measures", runs))
     if data.slices:
         parts.append(("slices", "Slices", [_slices(data)]))
-    if data.verdict and data.verdict["results"] and hasattr(verdicts, "worst_results"):
+    if data.verdict and data.verdict["results"]:
         parts.append(("gate", "Checks of the gate", [verdicts.verdict_table(data.verdict)]))
     parts.append(("judgments", "Judgments", [_coverage(data, output)]))
     return [*parts, ("origins", "Where the numbers come from", [_origins(data)])]

@@ -139,7 +139,7 @@ class NightData:
     def verdict(self) -> Row | None:
         """The verdict of the gate."""
         found: Row | None = self.night.record["verdict"]
-        return found if found and "results" in found else None
+        return found or None
 
     @property
     def measure(self) -> str:

@@ -56,7 +56,8 @@ def print_nights(nights: Nights, scores: NightScores, style: str, asked: Measure
 def _table(nights: Nights, scores: NightScores, asked: MeasureSet) -> TextTable:
     best = [written(measure, cutoff) for measure, cutoff in asked.pairs] or ["measure", "best"]
     columns = [
-        *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("best run", "best 0")),
+        *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("reason"), name("its run", "run")),
+        name("best run", "best 0"),
         *(
             TextColumn(heading, f"best {place}", is_number=heading != "measure")
             for place, heading in enumerate(best, 1)
@@ -76,6 +77,8 @@ def _row(night: Night, rows: Sequence[Mapping[str, Any]], asked: MeasureSet) -> 
         "dataset": night.dataset,
         "evaluated_on": night.evaluated_on,
         "verdict": in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")}),
+        # Why the verdict is what it is, and the run that it is about.
+        **{field: record.get(field) or "-" for field in ("reason", "run")},
         **{f"best {place}": cell for place, cell in enumerate(_best(night, rows, asked))},
         "runs": len({row["run"] for row in rows}),
         # Those that means are over, as `evaluate` prints them.

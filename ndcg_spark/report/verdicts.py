@@ -6,42 +6,39 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE, ConfigurationError
-from ndcg_spark.gate.verdict import Effect, Finding, Verdict, counted
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, counted
 from ndcg_spark.report import files
 from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.verdicts import rehearsal_table, verdict_table
 from ndcg_spark.text import message
 from ndcg_spark.views import View
 
-_AGAINST = (Effect.FAIL, Effect.NONE)
-#: The columns of a finding in CSV; its reason is the sentence.
+#: The columns of a result in CSV.
 _COLUMNS = (
     *("dataset", "evaluated_on", "verdict", "check", "run", "baseline", "baseline_night", "measure", "cutoff", "slice"),
-    *("weighted", "criterion", "rule", "severity", "outcome", "effect", "code", "value", "threshold"),
-    *("mean", "baseline_mean"),
-    *("interval_low", "interval_high", "p_value", "p_adjusted", "minimum_detectable", "queries", "unpaired_queries"),
-    "reason",
+    *("weighted", "severity", "result", "reason", "mean", "baseline_mean", "difference", "allowed"),
+    *("interval_low", "interval_high", "p", "queries", "sentence"),
 )
 
 
 def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
-    """Print verdicts; in CSV there is a row for each finding."""
+    """Print verdicts; in CSV there is a row for each result."""
     view = verdict_view(verdicts)
     print_result(style, view.tables, view.json, view.columns, view.rows())
 
 
 def verdict_view(verdicts: Sequence[Verdict]) -> View:
-    """The verdicts, a row for each finding."""
+    """The verdicts, a row for each result."""
     values = [verdict.as_json() for verdict in verdicts]
-    findings = [{**value, **finding} for value in values for finding in value["findings"]]
+    results = [{**value, **result} for value in values for result in value["results"]]
     return View(
-        lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, lambda: findings
+        lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, lambda: results
     )
 
 
 def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
-    names = ("dataset", "evaluated_on", "verdict", "code", "reason")
+    names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
     print_result(style, lambda: [rehearsal_table(counted(verdicts))], lambda: rows, names, rows)
 
@@ -57,7 +54,7 @@ def refuse_unwritable(file: Path) -> None:
 
 
 def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write the verdicts; a finding that decides against a night is a failure, or an error if there is no verdict.
+    """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error.
 
     Raises
     ------
@@ -67,11 +64,12 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
         suite = ET.SubElement(suites, "testsuite", name=_text(f"{verdict.dataset} of {verdict.evaluated_on}"))
-        for finding in verdict.findings:
-            _case(suite, finding, verdict)
-        if not any(finding.effect in _AGAINST for finding in verdict.findings):
-            # Such as a gate without checks, or a night that is accepted.
-            _verdict_case(suite, verdict)
+        for result in verdict.results:
+            _case(suite, result, verdict)
+        if verdict.exit_code != DONE and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
+            # All checks only warn, and none has measured anything.
+            case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
+            ET.SubElement(case, "error", type=str(verdict.reason), message=_text(verdict.sentence))
         for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
             suite.set(name, str(len(suite.findall(tag))))
     ET.indent(suites)
@@ -80,31 +78,21 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
     files.write_file("junit", file, content.getvalue())
 
 
-def _case(suite: ET.Element, finding: Finding, verdict: Verdict) -> None:
+def _case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
     where = [
-        finding.criterion,
-        *(["weighted"] if finding.weighted else []),
-        *([f"{finding.measure}@{finding.cutoff}"] if finding.measure else []),
+        *(["weighted"] if result.weighted else []),
+        *([f"{result.measure}@{result.cutoff}"] if result.measure else [str(result.reason)]),
     ]
-    where += [part for part in (finding.run, finding.slice, finding.baseline and f"against {finding.baseline}") if part]
-    case = ET.SubElement(suite, "testcase", classname=_text(finding.check), name=_text(" ".join(where)))
-    is_accepted = finding.effect is Effect.NONE and verdict.accepted is not None
-    if finding.effect in _AGAINST and not is_accepted:
-        tag = "failure" if finding.effect is Effect.FAIL else "error"
-        problem = ET.SubElement(case, tag, type=str(finding.code))
-        problem.set("message", _text(finding.reason))
+    against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
+    where += [part for part in (result.run, result.slice, against) if part]
+    case = ET.SubElement(suite, "testcase", classname=_text(result.check), name=_text(" ".join(where)))
+    is_accepted = result.result != FAIL and verdict.accepted is not None
+    if result.result != PASS and result.severity == FAIL and not is_accepted:
+        problem = ET.SubElement(case, "failure" if result.result == FAIL else "error", type=str(result.reason))
+        problem.set("message", _text(result.sentence))
     else:
-        ET.SubElement(case, "system-out").text = _text(
-            f"{'accepted' if is_accepted else finding.effect}: {finding.reason}"
-        )
-
-
-def _verdict_case(suite: ET.Element, verdict: Verdict) -> None:
-    case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
-    if verdict.exit_code == DONE:
-        ET.SubElement(case, "system-out").text = _text(verdict.reason)
-    else:
-        ET.SubElement(case, "error", type=verdict.code, message=_text(verdict.reason))
+        word = "pass" if result.result == PASS else "warning" if result.severity != FAIL else "accepted"
+        ET.SubElement(case, "system-out").text = _text(f"{word}: {result.sentence}")
 
 
 def _text(text: str) -> str:

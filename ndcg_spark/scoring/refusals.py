@@ -6,14 +6,14 @@ code; the sentence is for people.
 
 import dataclasses
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import named_by_user
 from ndcg_spark.rules import Broken
-from ndcg_spark.schemas import WRITTEN
+from ndcg_spark.schemas import LINE
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
 
@@ -78,15 +78,14 @@ def refusal(why: Refusal, key: Iterable[str]) -> Column:
     return failure(why, key).cast("double")
 
 
-def failure(why: Refusal, key: Iterable[str], written: Container[str] = ()) -> Column:
-    """The same as `refusal` without a type, so that it can be cast to any type; `written` are columns of WRITTEN."""
-    shown = {name: WRITTEN[name] if WRITTEN.get(name) in written else name for name in key}
+def failure(why: Refusal, key: Iterable[str], line: str | None = None) -> Column:
+    """The same as `refusal` without a type, to be cast to any; the example is the column `line` where it has one."""
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     row = (
-        f"'{name}=' || coalesce(cast(`{column}` as string), '{'all' if name == 'cutoff' else 'null'}')"
-        for name, column in shown.items()
+        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key
     )
     words = F.expr(f"concat_ws(' ', {', '.join(row)})")
+    words = F.coalesce(F.col(line), words) if line else words
     message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
     return F.raise_error(message)
 
@@ -102,7 +101,7 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(broken)):
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-        failing = failure(why, columns, kinds)
+        failing = failure(why, columns, LINE if LINE in kinds else None)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
             guarded[column] = F.when(breaks, failing.cast(kinds[column])).otherwise(kept)

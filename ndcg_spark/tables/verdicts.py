@@ -1,17 +1,13 @@
-"""A verdict of the gate as a table: a row per finding, with what was measured and what is allowed."""
+"""A verdict of the gate as a table: a row per result, with what was measured and what is allowed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
 
-_ORDER = ("fail", "none", "warning", "pass")
-#: More findings are shown only if they speak against the night.
-_MOST_FINDINGS = 50
-_CRITERIA = {"min_value": " at least", "max_share_losing": " losing"} | {
-    **dict.fromkeys(("max_changed_share", "max_moved_discount"), " at most"),
-    **dict.fromkeys(("min_changed_share", "min_rbo"), " at least"),
-}
+_ORDER = ("fail", "undecided", "not_comparable", "pass")
+#: More results are shown only if they are no pass.
+_MAX_RESULTS = 50
 
 Row = Mapping[str, Any]
 
@@ -19,28 +15,42 @@ Row = Mapping[str, Any]
 def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTable:
     """The table of a verdict, as JSON has it; with the name of its night if it stands among several.
 
-    What speaks against the night comes first, and is never left out.
+    What is no pass comes first, and is never left out.
     """
     of_night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
-    findings = sorted(verdict["findings"], key=lambda finding: _ORDER.index(finding["effect"]))
-    shown = max(_MOST_FINDINGS, sum(finding["effect"] != "pass" for finding in findings))
-    more = len(findings) - shown
-    notes = [f"{more:,} more findings pass; --format json has all"] if more > 0 else []
-    notes += [f"{of_night}{in_words(verdict)}: {verdict['reason']}"]
+    results = worst_results(verdict["results"], passes=True)
+    shown = max(_MAX_RESULTS, sum(result["result"] != "pass" for result in results))
+    more = len(results) - shown
+    notes = [f"{more:,} more results pass; --format json has all"] if more > 0 else []
+    notes += [f"{of_night}{in_words(verdict)}: {verdict['sentence']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
     columns = [
         name("check", _check),
-        name("run", lambda finding: finding["run"] or "-"),
+        name("run", lambda result: result["run"] or "-"),
         name("against", _baseline),
-        number("measured", lambda finding: _as_difference(finding, "value"), str),
-        number("allowed", lambda finding: _as_difference(finding, "threshold"), str),
-        number("low", lambda finding: _as_difference(finding, "interval_low"), str),
-        number("high", lambda finding: _as_difference(finding, "interval_high"), str),
-        number("p", "p_adjusted", lambda p: "-" if p is None else f"{p:.2g}"),
+        number("mean"),
+        number("difference", _signed("difference"), str),
+        number("allowed", lambda result: "-" if result["allowed"] is None else f"{-result['allowed']:+z.4f}", str),
+        number("low", _signed("interval_low"), str),
+        number("high", _signed("interval_high"), str),
+        number("p", "p", lambda p: "-" if p is None else f"{p:.2g}"),
         number("queries", form=counted),
-        name("finding", lambda each: f"{'no verdict' if each['effect'] == 'none' else each['effect']}: {each['code']}"),
+        name("result", _result),
     ]
-    return text_table(columns, findings[:shown], notes, is_whole=True)
+    return text_table(columns, results[:shown], notes, is_whole=True)
+
+
+def worst_results(results: Iterable[Row], passes: bool = False) -> list[Row]:
+    """The results that are no pass, the worst first: failures, then what is undecided; the largest drop first.
+
+    With `passes`, those that pass come last.
+    """
+    found = [result for result in results if passes or result["result"] != "pass"]
+    # Checks that only warn come after the others.
+    return sorted(
+        found,
+        key=lambda each: (_ORDER.index(each["result"]), each["severity"] != "fail", each["difference"] or 0.0),
+    )
 
 
 def rehearsal_table(counts: Sequence[Row]) -> TextTable:
@@ -48,7 +58,7 @@ def rehearsal_table(counts: Sequence[Row]) -> TextTable:
     columns = [
         name("dataset"),
         name("verdict", in_words),
-        name("why", lambda row: row["code"]),
+        name("why", lambda row: row["reason"] or "-"),
         number("nights", form=counted),
         number("share", form=lambda share: f"{share:.1%}"),
         name("last"),
@@ -62,17 +72,25 @@ def in_words(verdict: Mapping[str, Any]) -> str:
     return f"{word} (accepted)" if verdict.get("accepted") else word
 
 
-def _check(finding: Row) -> str:
-    measured = f"{finding['measure']}@{finding['cutoff']}" if finding["measure"] else finding["criterion"]
-    parts = ("weighted" if finding.get("weighted") else None, measured, finding["slice"])
-    return " ".join(part for part in parts if part) + _CRITERIA.get(finding["criterion"], "")
+def _result(result: Row) -> str:
+    word = result["result"].replace("_", " ")
+    warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
+    return f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}")
 
 
-def _baseline(finding: Row) -> str:
-    night = finding["baseline_night"] if finding["baseline_night"] != finding["baseline"] else None
-    return " ".join(part for part in (finding["baseline"], night) if part) or "-"
+def _check(result: Row) -> str:
+    if not result["measure"]:
+        return "arrival"
+    parts = ("weighted" if result["weighted"] else None, f"{result['measure']}@{result['cutoff']}", result["slice"])
+    return " ".join(part for part in parts if part)
 
 
-def _as_difference(finding: Row, key: str) -> str:
-    sign = "+" if finding["criterion"] == "drop" else ""
-    return "-" if finding[key] is None else format(finding[key], f"{sign}z.4f")
+def _baseline(result: Row) -> str:
+    if result["measure"] and result["baseline"] is None:
+        return "the least value"
+    night = result["baseline_night"] if result["baseline_night"] != result["baseline"] else None
+    return " ".join(part for part in (result["baseline"], night) if part) or "-"
+
+
+def _signed(key: str) -> Any:
+    return lambda result: "-" if result[key] is None else format(result[key], "+z.4f")

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paired import matrix, scores
 
-from ndcg_spark.comparison.comparable import changed_judgments
 from ndcg_spark.comparison.matrix import MatrixReader, Queries, mean_of
 from ndcg_spark.errors import InputError
 
@@ -72,21 +71,6 @@ def test_what_breaks_the_contract_is_refused(table, words):
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
-    [
-        ([1, 2], [1, 2], (2, 0, None)),
-        ([1, 3, 3], [1, 2, 3], (3, 1, "q1")),
-        ([1, 0, 3], [1, 2, 0], (3, 2, "q1")),
-        ([1], [2], (1, 1, "q0")),
-    ],
-)
-def test_a_query_has_changed_if_its_hash_differs_or_only_one_night_has_judged_it(ours, theirs, expected):
-    own = matrix({"a": [0.5] * len(ours)}, ours)
-    found = changed_judgments(own, matrix({"a": [0.5] * len(theirs)}, theirs, own.queries))
-    assert (found.queries, found.changed, found.example) == expected
-
-
 def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights():
     tonight = matrix({"a": [0.0] * 4}, [1, 2, 3, 4])
     nights = [
@@ -96,3 +80,4 @@ def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights(
     found = mean_of(nights, tonight)
     np.testing.assert_allclose(found.scores("a"), [0.3, 0.4, 0.6, np.nan])
     np.testing.assert_allclose(found.scores("b"), [1.0, np.nan, 1.0, np.nan])
+    assert found.hashes().tolist() == [1, 2, 3, 9]

@@ -47,7 +47,7 @@ assert ndcg_spark.gate_night("out", "gate.toml").json()[0]["verdict"] in ("pass"
 assert len(ndcg_spark.explain("out", query="q0").to_pandas())
 assert not {"pyspark", "pysail"} & {*sys.modules}
 """
-GATE = '[gate]\nbaseline = [{ night = "2026-11-19" }]\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
+GATE = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
 
 
 @pytest.mark.slow

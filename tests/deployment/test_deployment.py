@@ -136,7 +136,7 @@ def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(nig
 @pytest.mark.slow
 def test_a_night_that_its_gate_does_not_pass_is_published_and_that_is_told(night):
     with (night / "night.toml").open("a", encoding="utf-8") as file:
-        file.write('[gate]\n[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n')
+        file.write("[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n")
     done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night)
     assert done.returncode == 6, done.stderr
     assert "exit code 6, published, the gate came to no verdict after" in done.stderr

@@ -56,7 +56,7 @@ def materialize(monkeypatch):
 @pytest.mark.parametrize(("code", "passed", "severity"), [(0, True, "ERROR"), (5, False, "ERROR"), (6, False, "WARN")])
 def test_the_check_of_a_dagster_asset_is_the_verdict_of_the_gate(materialize, code, passed, severity):
     row = {"dataset": "web", "run": "bm25", "cutoff": None, "ndcg": 0.5}
-    found = materialize(code, dataset_scores=[row], verdicts=[{"reason": "as it is"}])
+    found = materialize(code, dataset_scores=[row], verdicts=[{"sentence": "as it is"}])
     (check,) = found.check_results
     assert (check.passed, check.severity, check.description) == (passed, severity, "as it is")
     assert found.metadata == {"web bm25 ndcg@all": 0.5}
@@ -147,7 +147,7 @@ def test_a_night_is_logged_to_mlflow(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("previous", "lines"), [("fail", 1), ("pass", 0), (None, 0)])
 def test_two_failures_in_a_row_are_told(monkeypatch, capsys, previous, lines):
-    failed = {"dataset": "web", "evaluated_on": "2026-11-20", "verdict": "fail", "reason": "dropped"}
+    failed = {"dataset": "web", "evaluated_on": "2026-11-20", "verdict": "fail", "sentence": "it fell"}
     content = json.dumps({"verdicts": [failed], "previous": {"web": {"verdict": previous}} if previous else {}})
     monkeypatch.setattr(sys, "stdin", io.StringIO(content))
     exec(recipe("Two failures in a row", "python"), {})  # noqa: S102  # our own page

@@ -53,7 +53,7 @@ def test_a_query_that_changed_is_explained_and_one_that_is_not_kept_is_refused(n
 
 
 def test_with_a_baseline_of_the_same_night_its_documents_are_kept_beside(tmp_path):
-    gate = {**GATE, "baseline": [{"run": "bm25"}]}
+    gate = {**GATE, "baseline": "run bm25"}
     evaluated(tmp_path, settings(tmp_path, TONIGHT, gate, documents=50, worse=9))
     lists, _ = kept(tmp_path)
     own = {query for run, query in lists if run == "hybrid"}

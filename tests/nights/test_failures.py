@@ -189,8 +189,8 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     ("configuration", "kept"),
     [
         ({}, {5}),
-        ({"gate": {"baseline": [{"night": "2026-11-01"}]}}, {1, 5}),
-        ({"gate": {"baseline": [{"night": "recent_good", "nights": 3}]}}, {3, 4, 5}),
+        ({"gate": {"baseline": ["2026-11-01"]}}, {1, 5}),
+        ({"gate": {"baseline": ["good"], "nights": 3}}, {3, 4, 5}),
     ],
 )
 def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, kept, tmp_path):

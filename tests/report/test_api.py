@@ -42,18 +42,16 @@ def printed(output, *arguments):
 
 def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session, output):
     toml = output.parent / "gate.toml"
-    toml.write_text(
-        '[[gate.baseline]]\nnight = "last_good"\n[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n'
-    )
+    toml.write_text('[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n')
     words, page, (verdict,), frame, table = both(session, gate_night, str(output), {"gate": GATE})
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 5)
     assert words == printed(output, "gate", "out", "--config", "gate.toml").rstrip("\n")
     assert "<td" in page
     rows = list(csv.DictReader(io.StringIO(printed(output, "gate", "out", "--config", "gate.toml", "--format", "csv"))))
     assert [list(frame), table.column_names] == [list(rows[0])] * 2
-    assert frame["value"].tolist() == [float(row["value"]) for row in rows]
+    assert frame["difference"].tolist() == [float(row["difference"]) for row in rows]
     assert both(session, gate_night, str(output), toml)[2] == [verdict]
-    assert both(session, gate_night, output, toml, date="2026-11-01")[2][0]["code"] == "no_baseline"
+    assert both(session, gate_night, output, toml, date="2026-11-01")[2][0]["reason"] == "no_baseline"
 
 
 def test_a_query_in_python_is_explained_as_the_command_does(session, output):

@@ -115,7 +115,7 @@ def hostile(tmp_path_factory):
         json_lines(folder / f"{name}.jsonl", rows)
     attributes = [{"query_id": each, "attribute": HOSTILE, "value": HOSTILE} for each in (HOSTILE, "q")]
     json_lines(folder / "attributes.jsonl", attributes)
-    gate = '[gate]\nmin_queries = 2\nbaseline = [{night = "last_good"}]\ncheck = [{cutoff = 3, max_drop = 0.1}]\n'
+    gate = "[gate]\nmin_queries = 2\ncheck = [{cutoff = 3, max_drop = 0.1}]\n"
     (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}')
     night = ["evaluate", "--output", "out", "--config", "gate.toml", "--accept-baseline", HOSTILE]
     for date, *tables in (("2026-11-19", "other.jsonl", "old.jsonl"), ("2026-11-20", "qrels.jsonl", "new.jsonl")):

@@ -4,13 +4,11 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from gates import YESTERDAY, against, gate, night, row, spread, verdict
+from gates import result, verdict
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.decision import decide
 from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
 
-DROPPED, SAME = spread(-0.05, 0.05), spread(0.0, 0.01)
 ODD = 'a<b>&"c\x1b\u202e'
 
 
@@ -20,48 +18,34 @@ def suite(tmp_path, *verdicts):
     return found
 
 
-def test_a_failure_is_a_failure_a_pass_passes_and_what_was_not_measured_is_an_error(tmp_path):
-    runs = ["bad", "good", "gone"]
-    checked = gate({"max_drop": 0.01, "runs": runs})
-    nights = {"tonight": night(runs=runs[:2]), "night": night(YESTERDAY, runs=runs)}
-    found = suite(tmp_path, verdict(checked, row(DROPPED, run="bad"), row(SAME, run="good"), **nights))
-    assert [found.get(name) for name in ("tests", "failures", "errors")] == ["3", "1", "1"]
-    bad, good, gone = found
-    assert bad.find("failure").get("type") == "dropped"
-    assert [child.tag for child in good] == ["system-out"]
-    assert gone.find("error").get("type") == "missing_run"
+def test_results_as_cases(tmp_path):
+    dropped, gone = result("fail", "dropped"), result("not_comparable", "missing_run", measure=None, baseline=None)
+    warned = result("fail", "dropped", severity="warn")
+    found = suite(tmp_path, verdict(dropped, result(), gone, warned))
+    assert [found.get(name) for name in ("name", "tests", "failures", "errors")] == [
+        *("web of 2026-11-20", "4", "1", "1")
+    ]
+    assert [(each.get("name"), each[0].tag, each[0].get("type") or each[0].text) for each in found] == [
+        ("ndcg@10 hybrid against good", "failure", "dropped"),
+        ("ndcg@10 hybrid against good", "system-out", "pass: a sentence"),
+        ("missing_run hybrid", "error", "missing_run"),
+        ("ndcg@10 hybrid against good", "system-out", "warning: a sentence"),
+    ]
 
 
-def test_a_warning_passes_and_is_told(tmp_path):
-    found = suite(tmp_path, verdict(gate({"max_drop": 0.01, "severity": "warn"}), row(DROPPED)))
-    assert (found.get("failures"), found.get("errors")) == ("0", "0")
-    assert found.find("testcase/system-out").text.startswith("warning: ndcg@10 of hybrid fell by 0.0500")
-
-
-def test_a_gate_without_checks_is_an_error(tmp_path):
-    found = suite(tmp_path, verdict(gate().model_copy(update={"check": ()})))
-    assert (found.get("errors"), found.find("testcase/error").get("type")) == ("1", "no_checks")
-
-
-def test_results_of_yesterday_fail_a_gate_without_checks_in_the_exit_code_too(tmp_path):
-    empty = gate(on_same_results="fail").model_copy(update={"check": ()})
-    stale = verdict(empty, night=night(YESTERDAY, results="same"), tonight=night(results="same"))
-    assert (suite(tmp_path, stale).get("failures"), stale.exit_code) == ("1", 5)
+def test_checks_that_only_warn_and_measure_nothing_are_an_error(tmp_path):
+    found = suite(tmp_path, verdict(result("not_comparable", "no_baseline", severity="warn")))
+    assert (found.get("tests"), found.find("testcase/error").get("type")) == ("2", "no_baseline")
 
 
 def test_a_night_that_was_accepted_passes(tmp_path):
-    first = gate()
-    found = suite(tmp_path, decide(first, night(), [against(first, night=None)], "the first night"))
-    assert (found.get("tests"), found.get("errors")) == ("1", "0")
-    assert found.find("testcase/system-out").text.startswith("accepted: there is no earlier night")
+    found = suite(tmp_path, verdict(result("not_comparable", "no_baseline"), accepted="the first", exit_code=0))
+    assert (found.get("tests"), found.get("errors"), found[0][0].text) == ("1", "0", "accepted: a sentence")
 
 
 def test_no_name_breaks_the_xml_or_loses_a_letter(tmp_path):
-    odd = row(DROPPED, run=ODD)
-    checked = gate({"max_drop": 0.01, "runs": [ODD]})
-    tonight = night(runs=[ODD])
-    found = suite(tmp_path, verdict(checked, odd, tonight=tonight, night=night(YESTERDAY, runs=[ODD])))
-    assert found[0].get("name") == 'drop ndcg@10 a<b>&"c\\x1b\\u202e against last_good'
+    found = suite(tmp_path, verdict(result(run=ODD)))
+    assert found[0].get("name") == 'ndcg@10 a<b>&"c\\x1b\\u202e against good'
 
 
 def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is_refused(tmp_path):

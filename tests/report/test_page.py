@@ -193,7 +193,7 @@ def test_the_commands_of_a_page_run(tmp_path):
 
     nights = [settings(tmp_path, f"2026-11-{19 + at}", worse=30 * at, documents="all") for at in range(2)]
     for number, known in enumerate(nights):
-        gate = '[gate]\nbaseline = [{ night = "2026-11-19" }]\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
+        gate = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
         paths = "".join(f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results"))
         toml = tmp_path / f"{number}.toml"
         toml.write_text(f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}')

@@ -8,7 +8,7 @@ from typing import Any
 import sessions
 
 QUERIES = 60
-GATE = {"baseline": [{"night": "last_good"}], "check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
+GATE = {"check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
 
 
 def write_night(
@@ -40,7 +40,7 @@ def settings(folder: Path, date: str, gate: dict[str, Any] | None = None, **nigh
 
 
 def evaluated(folder: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each night came to: verdict, code, exit_code, reason, warnings, nights (compared with), evaluation_id.
+    """What each night came to: verdict, reason, exit_code, sentence, warnings, results, nights, evaluation_id.
 
     A night with the key `accepted` is accepted for that reason.
     """
@@ -67,6 +67,6 @@ def evaluate(night: dict[str, Any]) -> dict[str, Any]:
     outcome = evaluate(validate(given, "test"), None, accepted)
     (verdict,) = outcome.verdicts
     found = verdict.as_json()
-    kept = ("verdict", "code", "exit_code", "reason", "warnings", "findings")
-    nights = [baseline["night"] for baseline in found["baselines"]]
+    kept = ("verdict", "reason", "exit_code", "sentence", "warnings", "results", "causes")
+    nights = [night for baseline in found["baselines"] for night in baseline["nights"]]
     return {**{name: found[name] for name in kept}, "nights": nights, "evaluation_id": outcome.evaluation_id}

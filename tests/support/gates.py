@@ -1,114 +1,120 @@
-"""Builders for gates: nights, rows of COMPARISONS with numbers of scipy, and verdicts."""
+"""Nights of a gate, written and judged as an evaluation does it, without an engine."""
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from kept_nights import frame, record
+from paired import weights as weights_table
 
-from ndcg_spark.config import validate
+from ndcg_spark.comparison.slices import Weights
+from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.gate.baseline import Baseline, Key, Night, key_of, refused_baseline
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.decision import decide
-from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
+from ndcg_spark.job.gate import judge_written
+from ndcg_spark.nights.publish import Publication
 
-TONIGHT, YESTERDAY, ANCHOR = "2026-11-20", "2026-11-19", "2026-11-01"
-
-
-def gate(*checks: dict[str, Any], **settings: Any) -> GateConfig:
-    """A gate of these checks, or of one that allows a drop of 0.01, against last_good."""
-    checked = [{"cutoff": 10, **check} for check in checks or [{"max_drop": 0.01}]]
-    found = validate(
-        {
-            "judgments": {"path": "qrels"},
-            "results": {"path": "run"},
-            "query_attributes": {"path": "attributes"},
-            "query_weights": {"path": "weights"},
-            "gate": {"baseline": [{"night": "last_good"}], **settings, "check": checked},
-        },
-        "test",
-    ).gate
-    assert found is not None
-    return found
+#: How many queries a night has.
+N = 60
+SAME = np.full(N, 0.6)
+CHECK = {"cutoff": 10, "max_drop": 0.01}
 
 
-def night(date: str = TONIGHT, runs: Sequence[str] = ("hybrid",), ndcg: float = 0.6, **more: Any) -> Night:
-    """A night with these runs at the cutoffs 5 and 10, of 100 queries."""
-    scores = [{"run": run, "cutoff": cutoff, "ndcg": ndcg, "queries": 100} for run in runs for cutoff in (5, 10)]
-    known = {"options": Convention().options(), "judgments": "j", "results": f"results of {date}", "scores": scores}
-    return Night("web", date, f"id of {date}", **{**known, **more})
+def gate(*checks: Mapping[str, Any], **more: Any) -> GateConfig:
+    """A gate with these checks, by default a drop of 0.01 at cutoff 10."""
+    settings = {"check": [{**CHECK, **check} for check in checks or ({},)], "min_queries": 30, **more}
+    tables = {name: {"path": "p"} for name in ("query_attributes", "query_weights")}
+    return validate({"gate": settings, **tables}, "gate", NightConfig).gate
 
 
-def spread(mean: float, deviation: float, queries: int = 100) -> np.ndarray:
-    """Differences with exactly this mean and this standard deviation of the sample."""
-    values = np.linspace(-1, 1, queries)
+def spread(mean: float, deviation: float = 0.05, n: int = N) -> np.ndarray:
+    """Differences with exactly this mean and deviation."""
+    values = np.sin(np.arange(n) * 12.9898) * 43758.5453 % 1
     return mean + deviation * (values - values.mean()) / values.std(ddof=1)
 
 
-def row(differences: Sequence[float], baseline_mean: float = 0.6, **more: Any) -> dict[str, Any]:
-    """A row of COMPARISONS for these differences per query; what the paired t-test says of them is scipy's."""
-    d = np.asarray(differences, float)
-    n, mean = len(d), float(d.mean()) if len(d) else None
-    tested = dict.fromkeys(("p_value", "p_randomization", "interval_low", "interval_high", "minimum_detectable"))
-    if n > 1 and d.std() > 0:
-        error, wide = d.std(ddof=1) / np.sqrt(n), stdtrit(n - 1, 0.975)
-        tested |= {
-            "p_value": float(2 * stdtr(n - 1, -abs(mean / error))),
-            "interval_low": float(mean - wide * error),
-            "interval_high": float(mean + wide * error),
-            "minimum_detectable": float((wide + stdtrit(n - 1, 0.8)) * error),
-        }
-    key = {"run": "hybrid", "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None}
-    found = {
-        "queries": n,
-        "unpaired_queries": 0,
-        "large_losses": int((d <= -0.2).sum()),
-        "lost": {0.2: int((d <= -0.2).sum())},
-        "changed_queries": int((d != 0).sum()),
-        "mean": None if mean is None else baseline_mean + mean,
-        "baseline_mean": baseline_mean,
-        "difference": mean,
-        "flags": ["unchanged"] if n and not d.any() else [],
-        "weight_effective_n": None,
-    }
-    if found["flags"]:
-        tested["p_value"] = 1.0
-    return {**key, **found, **tested, **more}
+def evaluate(
+    output: Path,
+    gate: GateConfig | None,
+    date: str,
+    scores: Mapping[str, Any],
+    *,
+    hashes: Sequence[int] = (1,) * N,
+    attributes: Mapping[str, Sequence[str | None]] | None = None,
+    weights: Sequence[float] | None = None,
+    without: Sequence[str] = (),
+    accepted: str | None = None,
+    cutoffs: Sequence[int] = (10,),
+    **options: Any,
+) -> dict[str, Verdict]:
+    """Evaluate a date and publish it: the verdict on each dataset.
+
+    `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
+    `options` are those of the convention.
+    """
+    of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
+    publication = Publication(str(output), date, uuid.uuid4().hex)
+    tables: dict[str, list[dict[str, Any]]] = {"query_scores": [], "dataset_scores": [], "query_attributes": []}
+    for dataset, runs in of_datasets.items():
+        for run, values in runs.items():
+            numbers = [None if value is None else float(value) for value in values]
+            for cutoff in cutoffs:
+                key = {"dataset": dataset, "run": run, "cutoff": cutoff}
+                tables["query_scores"] += [
+                    {**key, "query_id": f"q{at}", "status": "scored", "ndcg": value, "judgments_hash": hashes[at]}
+                    for at, value in enumerate(numbers)
+                ]
+                known = [value for value in numbers if value is not None]
+                mean = float(np.mean(known)) if known else None
+                tables["dataset_scores"].append({**key, "ndcg": mean, "queries": len(known)})
+        tables["query_attributes"] += [
+            {"dataset": dataset, "query_id": f"q{at}", "attribute": attribute, "value": value}
+            for attribute, of_queries in (attributes or {}).items()
+            for at, value in enumerate(of_queries)
+            if value is not None
+        ]
+    for name, rows in tables.items():
+        if rows:
+            publication.write(name, frame(name, rows))
+            publication.verify(name, len(rows))
+    kept = record(
+        options=Convention(**options).options(),
+        datasets=sorted(of_datasets),
+        datasets_without_results=list(without),
+        inputs={
+            "judgments": {"fingerprint": str(hash(tuple(hashes)))},
+            "results": {"fingerprints": {name: repr(runs) for name, runs in of_datasets.items()}},
+        },
+    )
+    verdicts: dict[str, Verdict] = {}
+    if gate is not None:
+        weighed = None if weights is None else Weights(weights_table(weights))
+        nights = [publication.night(name, kept) for name in sorted(of_datasets)]
+        judged = judge_written(gate, str(output), nights, None, weighed, accepted)
+        verdicts = {name: each.verdict for name, each in judged.items()}
+        rows = [row for each in judged.values() for row in each.rows]
+        if rows:
+            publication.write_rows("comparisons", rows)
+            publication.verify("comparisons", len(rows))
+    found = {name: {"verdict": each.as_json(), "accepted": accepted} for name, each in verdicts.items()}
+    publication.commit(kept, list(of_datasets), found)
+    return verdicts
 
 
-def against(
-    gate: GateConfig, *rows: dict[str, Any], at: int = 0, tonight: Night | None = None, **more: Any
-) -> Baseline:
-    """A baseline of a gate, with these rows; its night is yesterday's, or the anchor's, unless told otherwise."""
-    config = gate.baseline[at]
-    found = None if config.run else night(YESTERDAY if config.is_good_night else str(config.night))
-    known = {"night": found, **more}
-    refused = refused_baseline(config, tonight or night(), known["night"])
-    return Baseline(config, rows=rows, **{"refused": refused, **known})
+def result(outcome: str = "pass", reason: str | None = None, **more: Any) -> Result:
+    """A result of a check, by default of ndcg@10 of hybrid against the good nights."""
+    known = {"check": "gate.check.0", "severity": "fail", "sentence": "a sentence", "run": "hybrid", "measure": "ndcg"}
+    known |= {"cutoff": "10", "baseline": "good", "baseline_night": "2026-11-19"}
+    return Result(result=outcome, reason=reason, **known | more)
 
 
-def minimums(
-    gate: GateConfig, tonight: Night | None = None, mean: float = 0.6, deviation: float = 0.1, n: int = 100, **more: Any
-) -> dict[tuple[float, Key], dict[str, Any]]:
-    """What each run of tonight is above every minimum of a gate, where the scores of n queries are so spread."""
-    found = [
-        (check.min_value, row(spread(mean - check.min_value, deviation, n), check.min_value, run=run, **key, **more))
-        for check in gate.check
-        if check.min_value is not None
-        for run in (tonight or night()).runs
-        for key in [dict(zip(("attribute", "value"), check.attribute_and_value, strict=True))]
-    ]
-    return {(minimum, key_of(each)): each for minimum, each in found}
-
-
-def verdict(
-    gate: GateConfig,
-    *rows: dict[str, Any],
-    tonight: Night | None = None,
-    own: dict[str, Any] | None = None,
-    **more: Any,
-) -> Verdict:
-    """The verdict of a gate with one baseline that has these rows; `own` as for `minimums`."""
-    baselines = [against(gate, *rows, tonight=tonight, **more)] if gate.baseline else []
-    return decide(gate, tonight or night(), baselines, minimums=minimums(gate, tonight, **(own or {})))
+def verdict(*results: Result, **more: Any) -> Verdict:
+    """The verdict on a night of these results, the worst of which comes first."""
+    first = results[0]
+    word = first.result if first.result in ("pass", "fail") else "none"
+    known = {"dataset": "web", "evaluated_on": "2026-11-20", "sentence": first.sentence, "run": first.run}
+    known |= {"exit_code": EXIT_CODES[word], "verdict": word, "reason": first.reason}
+    return Verdict(results=results, **known | more)

@@ -1,0 +1,159 @@
+"""What a night is compared with, what must arrive with it, and the scores of both.
+
+Comparability is checked before any statistics, because numbers with different meanings have a difference too.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.comparison.comparable import different_options, fingerprint
+from ndcg_spark.comparison.compare import of_night
+from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
+from ndcg_spark.config_values import GOOD
+from ndcg_spark.errors import StorageError
+from ndcg_spark.gate.config import GateConfig, run_of
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.read import read_dataset_scores
+from ndcg_spark.nights.select import arrived, earlier, expected_datasets
+
+Row = Mapping[str, Any]
+#: Why nothing can be compared: the code of a result, and a sentence.
+Refusal = tuple[str, str]
+
+#: So many matrices are kept for the next nights that are judged, unless they have more scores than this.
+_KEPT, _MAX_KEPT_SCORES = 64, 100_000
+
+
+class Scores:
+    """The scores of nights. Small ones are kept, because a rehearsal compares many nights with the same ones."""
+
+    def __init__(self) -> None:
+        #: Every night that was read, with its rows of DATASET_SCORES.
+        self.nights: dict[Night, Sequence[Row]] = {}
+        self._queries: dict[str, Queries] = {}
+        self._kept: dict[tuple[Night, Place], ScoreMatrix] = {}
+
+    def read(self, nights: Sequence[Night]) -> None:
+        """Read the rows of many nights, which is faster than one by one."""
+        self.nights |= zip(nights, read_dataset_scores(nights), strict=True)
+
+    def rows(self, night: Night) -> Sequence[Row]:
+        """The rows of DATASET_SCORES of all queries."""
+        if night not in self.nights:
+            self.read([night])
+        return self.nights[night]
+
+    def runs(self, night: Night) -> set[str]:
+        """The runs of a night."""
+        return {row["run"] for row in self.rows(night)}
+
+    def has(self, night: Night, place: Place) -> bool:
+        """Whether a night has the cutoff of a place."""
+        return any(row["cutoff"] == place[1] for row in self.rows(night))
+
+    def matrix(self, night: Night, place: Place) -> ScoreMatrix:
+        """The scores of all runs of a night. Raises InputError and StorageError."""
+        matrix = self._kept.get((night, place))
+        if matrix is None:
+            source = of_night(night, self.rows(night))
+            queries = self._queries.setdefault(night.dataset, Queries())
+            matrix = source.read(queries, [place], source.runs)[place]
+            if matrix.values.size <= _MAX_KEPT_SCORES:
+                self._kept = dict([*self._kept.items(), ((night, place), matrix)][-_KEPT:])
+        return matrix
+
+
+@dataclasses.dataclass(frozen=True)
+class Baseline:
+    """A baseline of the configuration on one night: the nights that it stands for, or why there are none."""
+
+    #: As the configuration names it; None stands for the night itself, of which `min_value` needs the means.
+    name: str | None
+    #: By date; none if it is a run of the same night.
+    nights: Sequence[Night] = ()
+    refused: Refusal | None = None
+
+    @property
+    def run(self) -> str | None:
+        """The run of the same night, if it is one."""
+        return run_of(self.name or "")
+
+    @property
+    def newest(self) -> str | None:
+        """The date of its newest night."""
+        return self.nights[-1].evaluated_on if self.nights else None
+
+    @property
+    def in_words(self) -> str:
+        """The baseline with the nights that it stands for."""
+        if self.name != GOOD or not self.nights:
+            return self.name or "this night"
+        many = f"{len(self.nights)} good nights to" if len(self.nights) > 1 else "the good night"
+        return f"{many} {self.newest}"
+
+
+def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
+    """What a baseline stands for on a night.
+
+    Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where
+    none has them, the hashes of the judgments tell which queries can be compared.
+    """
+    dataset, date = tonight.dataset, tonight.evaluated_on
+    if run_of(name) is not None:
+        return Baseline(name)
+    if name == GOOD:
+        found = [night for night in earlier(nights, dataset, date) if night.is_good]
+    else:
+        found = [night for night in nights if (night.dataset, night.evaluated_on) == (dataset, name) and name != date]
+    if not found:
+        absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
+        return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
+    own = tonight.record["options"]
+    same = [night for night in found if (other := night.record["options"]) == own or not different_options(own, other)]
+    if not same:
+        different = ", ".join(different_options(own, found[-1].record["options"]))
+        sentence = f"{found[-1].evaluated_on} has another convention, {different}"
+        return Baseline(name, found[-1:], ("other_convention", sentence))
+    judgments = fingerprint(tonight.record, "judgments", dataset)
+    known = [night for night in same if judgments and fingerprint(night.record, "judgments", dataset) == judgments]
+    return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
+
+
+def missing(
+    gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
+) -> Iterator[Result]:
+    """What must arrive and has not.
+
+    Expected are the runs of the newest night of the baselines or, if it is newer, of the newest good night, and the
+    datasets evaluated together with this one since. Without such a night it is all that there ever was.
+    """
+
+    def gone(code: str, sentence: str, run: str | None = None) -> Result:
+        return Result("gate", FAIL, NOT_COMPARABLE, code, sentence, run)
+
+    dataset, date = tonight.dataset, tonight.evaluated_on
+    before = earlier(nights, dataset, date)
+    known = [night for each in baselines for night in each.nights[-1:] if night.evaluated_on < date]
+    newest = sorted([*known, *[night for night in before if night.is_good][-1:]])[-1:]
+    since = newest[0].evaluated_on if newest else ""
+    for day in sorted(day for day in nights.damaged if since <= day < date):
+        yield gone("no_baseline", f"what must arrive is not known: {nights.damaged[day]}")
+    datasets = expected_datasets(nights.rows, dataset, since, date)
+    datasets |= dict.fromkeys([dataset, *tonight.record.get("datasets_without_results", ())], date)
+    for name in sorted(datasets.keys() - arrived(nights, date)):
+        last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
+        yield gone("missing_dataset", f"the dataset {name} has no results in this night{last}")
+    named = {name for check in gate.check for name in check.datasets or ()}
+    for name in sorted(named - {night.dataset for night in nights}):
+        yield gone("missing_dataset", f"the dataset {name} of a check has no night at all")
+    runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check")
+    runs |= {run: "a baseline" for run in map(run_of, gate.baseline) if run is not None}
+    try:
+        for night in newest or before:
+            runs |= dict.fromkeys(scores.runs(night), night.evaluated_on)
+    except StorageError as error:
+        yield gone("no_baseline", f"what must arrive is not known: {error}")
+    for run in sorted(runs.keys() - scores.runs(tonight)):
+        yield gone("missing_run", f"the run {run} of {runs[run]} has no results in this night", run)

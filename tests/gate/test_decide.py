@@ -1,0 +1,94 @@
+"""The rule of the gate on rows of comparisons: what fails, what is undecided, and p values over many rows."""
+
+import json
+
+import pytest
+from gate_levels import SHAPES, shares
+from gates import gate, result, verdict
+
+from ndcg_spark.gate.baselines import Baseline
+from ndcg_spark.gate.decide import Case, results_of
+from ndcg_spark.gate.verdict import exit_code_of
+
+GATE = gate()
+
+
+def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline="good", flags=(), **more):
+    """A drop of the mean from 0.6, by a check of a gate."""
+    row = {"run": run, "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None, "weight_effective_n": None}
+    row |= {"mean": 0.6 - drop, "baseline_mean": 0.6, "difference": -drop, "queries": 100, "flags": [*flags]}
+    row |= {"interval_low": -drop - 0.01, "interval_high": -drop + 0.01, "p_value": p, "p_randomization": p, **more}
+    return Case(f"gate.check.{check}", config.check[check], run, Baseline(baseline), row)
+
+
+def decided(*cases, config=GATE):
+    return [(each.result, each.reason) for each in results_of(config, cases)]
+
+
+FAIL, CHANCE, PASS = ("fail", "dropped"), ("undecided", "may_be_chance"), ("pass", None)
+NOT_MEASURED = ("not_comparable", "not_measured")
+RULE = [
+    (case(), FAIL),
+    (case(p=0.06), CHANCE),
+    # The larger p value of the two tests decides.
+    (case(p_randomization=0.06), CHANCE),
+    (case(p_value=0.06), CHANCE),
+    (case(p_randomization=None), FAIL),
+    (case(drop=0.01 + 1e-15), PASS),
+    (case(drop=0.0100001), FAIL),
+    (case(drop=-0.3), PASS),
+    (case(drop=0.0, p=1.0, flags=["unchanged"]), PASS),
+    # A loss of all queries alike, whose p is 2^(1 - n).
+    (case(p=2.0**-4, interval_low=None, interval_high=None, p_randomization=None), CHANCE),
+    (case(p=2.0**-5, interval_low=None, interval_high=None, p_randomization=None), FAIL),
+    (case(p=None), NOT_MEASURED),
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), RULE)
+def test_rule(case, expected):
+    assert decided(case) == [expected]
+
+
+NUMBERS = ("mean", "baseline_mean", "difference", "interval_low")
+BROKEN = [(name, float(number)) for name in NUMBERS for number in ("nan", "inf", "-inf")]
+
+
+@pytest.mark.parametrize(("name", "number"), [*BROKEN, ("p_value", float("nan"))])
+@pytest.mark.parametrize("drop", [0.05, -0.05])
+def test_a_number_that_is_not_finite(name, number, drop):
+    (found,) = results_of(GATE, [case(drop=drop, **{name: number})])
+    assert (found.result, found.reason) == NOT_MEASURED
+    json.dumps(vars(found), allow_nan=False)
+
+
+def test_holm_over_all_rows_of_a_family():
+    others = [case(p=0.9, drop=0.001, run=f"r{n}") for n in range(9)]
+    found = results_of(GATE, [case(p=0.01), *others])
+    assert (found[0].result, found[0].p) == ("undecided", pytest.approx(0.1))
+    # A row that did not change, or that was not measured, is in no family.
+    unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
+    refused = [case(run=f"s{n}")._replace(refused=("few_queries", "few")) for n in range(9)]
+    assert decided(case(p=0.01), *unchanged, *refused)[0] == FAIL
+    # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
+    both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
+    warned = [case(p=0.9, drop=0.001, run=f"r{n}", check=2, config=both) for n in range(9)]
+    found = results_of(both, [case(p=0.01, config=both), case(p=0.01, check=1, config=both), *warned])
+    assert [each.p for each in found[:3]] == [pytest.approx(0.01), pytest.approx(0.01), pytest.approx(1.0)]
+    # As is one of two baselines that stand for the same nights, but not of a run of this night.
+    found = results_of(GATE, [case(p=0.01), case(p=0.01, baseline="2026-11-01"), case(p=0.01, baseline="run a")])
+    assert [each.p for each in found] == [pytest.approx(0.02)] * 3
+
+
+def test_exit_codes():
+    passed, failed, none = (verdict(result(*each)) for each in (PASS, FAIL, CHANCE))
+    assert exit_code_of([passed, none, failed]) == 5
+    assert exit_code_of([none, passed]) == 6
+    assert exit_code_of([passed]) == exit_code_of([]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_system_that_does_not_change_seldom_fails(shape):
+    # Of 400 nights at a rate of 2.5 %, 18 or fewer in 99.5 %.
+    assert max(shares(shape, n, 7, 400, seed=1).get("fail", 0) for n in (30, 200)) <= 18 / 400

@@ -1,0 +1,297 @@
+"""Weeks of nights, written and judged as an evaluation does it: which verdict each has, and why."""
+
+import json
+
+import numpy as np
+import pytest
+from gates import N, evaluate, gate, spread
+
+from ndcg_spark.gate.run import rehearse
+from ndcg_spark.nights.log import committed
+
+BASE = 0.6 + spread(0, 0.1)
+LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
+#: The German queries lose 0.3.
+BROKEN = BASE - np.where(np.arange(N) < 20, 0.3 + spread(0, 0.01), 0)
+#: A drop of more than is allowed that may be chance; and one that is allowed.
+UNSURE, LITTLE = BASE + spread(-0.02, 0.2), BASE + spread(-0.005, 0.01)
+REGRADED = (2,) * 6 + (1,) * (N - 6)
+NO_GERMAN = {"language": ["en"] * N}
+WEIGHTS = [10.0 if at < 20 else 1.0 for at in range(N)]
+NAN = [float("nan"), *BASE[1:]]
+INFINITE = [float("inf"), *BASE[1:]]
+PASS, DROPPED, CHANCE = ("pass", None), ("fail", "dropped"), ("none", "may_be_chance")
+NO_BASELINE, NO_RUN, NO_DATASET = (("none", code) for code in ("no_baseline", "missing_run", "missing_dataset"))
+OTHER_JUDGMENTS, NOT_MEASURED = ("none", "other_judgments"), ("none", "not_measured")
+
+
+def night(expected, hybrid=BASE, **more):
+    """A night of one run, or of the runs or datasets in `scores`, and its verdict and reason."""
+    scores = more.pop("scores", {"hybrid": hybrid})
+    return scores, more, expected
+
+
+FIRST = night(NO_BASELINE, accepted="the first night")
+RUNS_OF_ONE = {"hybrid": BASE}
+BOTH = {"web": {"hybrid": BASE}, "shop": {"hybrid": BASE}}
+RUNS = {"hybrid": BASE, "bm25": BASE - 0.1}
+GERMAN = {"slice": "language=de"}
+WEEKS = {
+    "a regression": (
+        gate(),
+        FIRST,
+        night(PASS, LITTLE),
+        night(DROPPED, BROKEN),
+        night(CHANCE, UNSURE),
+        night(PASS),
+        # A better night does not fail, however sure that is.
+        night(PASS, BASE + 0.1),
+    ),
+    "a total loss": (gate(), FIRST, night(DROPPED, BASE * 0)),
+    "nobody accepts the first night": (gate(), night(NO_BASELINE), night(NO_BASELINE)),
+    "a missing run": (
+        gate(),
+        night(NO_BASELINE, scores=RUNS, accepted="first"),
+        night(NO_RUN),
+        night(NO_RUN),
+        night(DROPPED, BROKEN),
+        night(NO_RUN, accepted="bm25 was given up"),
+        night(PASS),
+        night(PASS, scores=RUNS),
+    ),
+    "a missing run that no check is for": (
+        gate({"runs": ["hybrid"]}),
+        night(NO_BASELINE, scores=RUNS, accepted="first"),
+        night(NO_RUN),
+    ),
+    "a run that no night has had": (gate({"runs": ["hybrid", "dense"]}), night(NO_RUN)),
+    "a run beside another of its night": (
+        gate(baseline="run bm25"),
+        night(PASS, scores=RUNS),
+        night(DROPPED, scores={"hybrid": BASE - 0.3, "bm25": BASE}),
+        night(NO_RUN),
+        night(NO_RUN, scores={"bm25": BASE}),
+        night(NO_RUN, accepted="bm25 was given up"),
+        night(NO_RUN),
+    ),
+    "the least value alone": (
+        gate({"min_value": 0.55, "max_drop": None}),
+        night(PASS, scores=RUNS | {"bm25": BASE}),
+        night(("none", "missing_run")),
+        night(("fail", "below_min_value"), scores=RUNS),
+        night(NO_RUN, accepted="bm25 was given up"),
+        night(PASS),
+        night(NOT_MEASURED, [None] * N),
+    ),
+    "a missing dataset": (
+        gate(),
+        night(NO_BASELINE, scores=BOTH, accepted="first"),
+        night(NO_DATASET),
+        night(NO_DATASET, accepted="shop was given up"),
+        night(PASS),
+    ),
+    "a missing dataset after only one was evaluated again": (
+        gate(),
+        night(NO_BASELINE, scores=BOTH, accepted="first"),
+        night(PASS, scores=BOTH),
+        night(PASS, date=2),
+        night(NO_DATASET),
+    ),
+    "a dataset that is judged but has no results": (
+        gate(),
+        FIRST,
+        night(NO_DATASET, without=["shop"]),
+        night(PASS),
+        # Its night of that date is from an evaluation before it.
+        night(PASS, scores=BOTH),
+        night(NO_DATASET, date=4, without=["shop"]),
+    ),
+    "a dataset of a check that nobody knows": (gate({}, {"datasets": ["wbe"]}), night(NO_DATASET)),
+    "no check is for the dataset": (
+        gate({"datasets": ["shop"]}),
+        night(NOT_MEASURED, scores={"web": {"hybrid": BASE}, "shop": {"hybrid": BASE}}),
+    ),
+    "other judgments": (
+        gate(),
+        FIRST,
+        night(OTHER_JUDGMENTS, hashes=REGRADED),
+        night(PASS),
+        night(OTHER_JUDGMENTS, hashes=REGRADED, accepted="judged again"),
+        night(PASS, hashes=REGRADED),
+        # Of the good nights those with tonight's judgments are compared.
+        night(PASS),
+    ),
+    "other judgments every day": (
+        gate(unchanged_queries=True),
+        FIRST,
+        *(night(PASS, hashes=[day if at % 10 == day else 1 for at in range(N)]) for day in (2, 3, 4)),
+        night(DROPPED, BROKEN, hashes=[5 if at % 10 == 5 else 1 for at in range(N)]),
+        night(OTHER_JUDGMENTS, hashes=[6] * N),
+        night(("none", "few_queries"), hashes=[1] * 20 + [7] * (N - 20)),
+    ),
+    "another convention": (
+        gate(),
+        FIRST,
+        night(("none", "other_convention"), gain="linear"),
+        night(("none", "other_convention"), gain="linear", accepted="linear from now on"),
+        night(PASS, gain="linear"),
+        night(PASS),
+    ),
+    "NaN and infinite values": (
+        gate(),
+        FIRST,
+        night(NOT_MEASURED, NAN),
+        night(NOT_MEASURED, INFINITE),
+        night(NOT_MEASURED, [None, *BASE[1:]]),
+        night(NOT_MEASURED, [None] * N),
+    ),
+    "infinite values of a baseline": (gate(), night(NO_BASELINE, INFINITE, accepted="odd"), night(NOT_MEASURED)),
+    "weights": (
+        gate({"weighted": True}, min_queries=10),
+        night(NO_BASELINE, accepted="first", weights=WEIGHTS),
+        night(PASS, LITTLE, weights=WEIGHTS),
+        night(DROPPED, BASE - np.where(np.arange(N) < 20, 0.1 + spread(0, 0.01), 0), weights=WEIGHTS),
+        night(NOT_MEASURED, LITTLE, weights=WEIGHTS[1:]),
+        night(("none", "few_queries"), LITTLE, weights=[1e6, *WEIGHTS[1:]]),
+        night(NOT_MEASURED, LITTLE),
+    ),
+    "a slice": (
+        gate({"max_drop": 0.5}, {**GERMAN, "min_queries": 20}),
+        night(NO_BASELINE, attributes=LANGUAGE, accepted="first"),
+        night(PASS, LITTLE, attributes=LANGUAGE),
+        night(DROPPED, BROKEN, attributes=LANGUAGE),
+        night(("none", "missing_slice"), attributes=NO_GERMAN),
+        night(("none", "missing_slice")),
+    ),
+    "a slice of few queries": (
+        gate(GERMAN),
+        night(NO_BASELINE, attributes=LANGUAGE, accepted="first"),
+        night(("none", "few_queries"), attributes=LANGUAGE),
+    ),
+    "the least value of a slice": (
+        gate({**GERMAN, "max_drop": None, "min_value": 0.5, "min_queries": 20}),
+        night(PASS, attributes=LANGUAGE),
+        night(("fail", "below_min_value"), BROKEN, attributes=LANGUAGE),
+        night(("none", "missing_slice"), attributes=NO_GERMAN),
+    ),
+    "a check of one dataset": (
+        gate({}, {**GERMAN, "datasets": ["shop"], "min_queries": 20}),
+        night(NO_BASELINE, scores=BOTH, accepted="first"),
+        night(PASS, scores=BOTH),
+    ),
+    "warnings only": (
+        gate({"severity": "warn"}),
+        night(NO_BASELINE),
+        night(NO_BASELINE, scores=RUNS, accepted="first"),
+        night(PASS, scores=RUNS | {"hybrid": BROKEN}),
+        night(NO_RUN),
+        night(OTHER_JUDGMENTS, scores=RUNS, hashes=REGRADED),
+    ),
+    "warnings beside a check that can fail": (
+        gate({"max_drop": 0.5}, {"severity": "warn"}),
+        FIRST,
+        night(PASS, BROKEN),
+        night(DROPPED, BASE * 0),
+    ),
+    "another cutoff": (gate(), FIRST, night(("none", "other_cutoff"), cutoffs=[20])),
+    "a cutoff that the baseline has not": (
+        gate(),
+        night(("none", "no_baseline"), cutoffs=[20], accepted="first"),
+        night(("none", "other_cutoff")),
+    ),
+    "the same results": (gate(same_results="undecided"), FIRST, night(NOT_MEASURED), night(PASS, LITTLE)),
+    "an anchor": (
+        gate(baseline=["good", "2026-11-01"]),
+        night(NO_BASELINE, accepted="first"),
+        *(night(PASS, BASE - 0.003 * day + spread(0, 0.001)) for day in (1, 2, 3)),
+        night(DROPPED, BASE - 0.013 + spread(0, 0.001)),
+    ),
+    "a fraction of the baseline's mean": (
+        gate({"max_drop": None, "max_relative_drop": 0.05}),
+        FIRST,
+        night(PASS, BASE - 0.029 + spread(0, 0.001)),
+        night(DROPPED, BASE - 0.05 + spread(0, 0.001)),
+    ),
+}
+
+
+def evaluated(output, held, week):
+    """The verdicts on the nights of a week."""
+    found = []
+    for number, (scores, more, _) in enumerate(week, 1):
+        date = f"2026-11-{more.pop('date', number):02}"
+        found.append(evaluate(output, held, date, scores, **more))
+    return found
+
+
+@pytest.mark.parametrize("name", WEEKS)
+def test_week(tmp_path, name):
+    held, *week = WEEKS[name]
+    week = [(scores, dict(more), expected) for scores, more, expected in week]
+    found = evaluated(tmp_path, held, week)
+    words = [(each["web"].verdict, each["web"].reason) for each in found]
+    assert words == [expected for *_, expected in week]
+    for each in found:
+        verdict = each["web"]
+        codes = {"pass": 0, "fail": 5, "none": 0 if verdict.accepted else 6}
+        assert verdict.exit_code == codes[verdict.verdict]
+        json.dumps(verdict.as_json(), allow_nan=False)
+    if not any("weights" in more for _, more, _ in week):
+        last = {each["web"].evaluated_on: each["web"] for each in found}
+        rehearsed = rehearse(held, committed(str(tmp_path)), "web")
+        assert [said(each) for each in rehearsed] == [said(each) for each in last.values()]
+
+
+def said(verdict):
+    return verdict.evaluated_on, verdict.verdict, verdict.sentence, verdict.exit_code, verdict.same_results
+
+
+def test_the_slice_that_has_most_of_a_loss(tmp_path):
+    held, both = gate(), {**LANGUAGE, "device": ["phone", "desktop"] * 30, "market": ["eu"] * N}
+    evaluate(tmp_path, held, "2026-11-01", {"hybrid": BASE}, attributes=both, accepted="first")
+    (found,) = evaluate(tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both).values()
+    german, *others = found.causes
+    assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == ("language", "de", 20, N)
+    assert german["share"] == pytest.approx(1.0)
+    # All queries are of one market, which says nothing; the English ones lost nothing.
+    assert {(each["attribute"], each["value"]) for each in others} == {("device", "phone"), ("device", "desktop")}
+    assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
+    # None where the interval has 0 in it, or where gains and losses cancel.
+    for worse in (UNSURE, BASE - np.where(np.arange(N) < 20, 0.3, -0.143) + spread(0, 0.001)):
+        (found,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": worse}, attributes=both).values()
+        assert found.causes == ()
+
+
+def test_what_is_said_beside_the_verdict(tmp_path):
+    held = gate({}, {"severity": "warn", "slice": "language=fr"}, unchanged_queries=True)
+    evaluate(tmp_path, held, "2026-11-01", RUNS_OF_ONE, attributes=LANGUAGE, accepted="first")
+    (found,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
+    slice_warning, same, judgments, baseline = found.warnings
+    assert "language=fr" in slice_warning
+    assert (found.same_results, "2026-11-01" in same) == ("2026-11-01", True)
+    assert judgments.startswith(f"{N - 6} of {N} queries (90.0%)")
+    assert "no baseline" in baseline
+    assert found.baselines[0] | {"evaluation_id": None} == {
+        "name": "good",
+        "nights": ["2026-11-01"],
+        "evaluation_id": None,
+        "changed_judgments": 6,
+        "queries": N,
+    }
+    # What is missing is said first, by name, though another run fails.
+    runs = {"hybrid": BASE * 0}
+    evaluate(tmp_path, None, "2026-11-03", {"hybrid": BASE, "bm25": BASE})
+    evaluate(tmp_path, held, "2026-11-03", {"hybrid": BASE, "bm25": BASE}, attributes=LANGUAGE, accepted="bm25 is new")
+    (found,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
+    assert (found.verdict, found.run) == ("fail", "hybrid")
+    assert found.sentence.startswith("the run bm25 of 2026-11-03 has no results in this night; ndcg@10 of hybrid fell")
+
+
+def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):
+    held = gate()
+    for day, scores in enumerate((BASE, LITTLE, BROKEN), 1):
+        evaluate(tmp_path, None, f"2026-11-0{day}", {"hybrid": scores})
+    evaluate(tmp_path, None, "2026-11-04", {"hybrid": BASE}, hashes=REGRADED)
+    evaluate(tmp_path, None, "2026-11-05", {"hybrid": LITTLE}, hashes=REGRADED)
+    found = [(each.verdict, each.reason) for each in rehearse(held, committed(str(tmp_path)))]
+    assert found == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]
