@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
-from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.config_values import GOOD
 from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff
