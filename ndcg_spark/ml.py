@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark import reference, rules
 from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.values import parse_option
+from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import resolve
 

@@ -1,8 +1,9 @@
-"""Text for people: a name that is nearly right is recognised."""
+"""Text for people, exit codes, and what must not be printed."""
 
 import pytest
 
-from ndcg_spark.text import did_you_mean, unknown_name
+from ndcg_spark import errors
+from ndcg_spark.text import did_you_mean, masked, masked_within, unknown_name
 
 KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_desc"]
 
@@ -14,25 +15,65 @@ KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_
         ("TREC-eval", "trec_eval"),
         ("trec", "trec_eval"),
         ("cvs", "csv"),
-        ("standart", "standard"),
         ("doc_id_dsc", "doc_id_desc"),
+        *((word, None) for word in ("nonsense", "random", "", "x", "tr", "\ue000")),
     ],
 )
-def test_a_near_name_is_proposed(word, meant):
-    assert did_you_mean(word, KNOWN) == f" (did you mean {meant!r}?)"
-
-
-@pytest.mark.parametrize("word", ["nonsense", "random", "", "x", "tr", "\ue000"])
-def test_a_name_that_is_like_none_is_not(word):
-    assert did_you_mean(word, KNOWN) == ""
-
-
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    said = str(unknown_name("run", "run", "dens", ["hybrid", "dense"]))
-    assert said == "run: no run is called 'dens' (did you mean 'dense'?); there are dense, hybrid"
+def test_similar_names(word, meant):
+    assert did_you_mean(word, KNOWN) == (f" (did you mean {meant!r}?)" if meant else "")
 
 
 def test_of_many_known_names_the_ten_most_similar_are_shown_and_the_others_counted():
     said = str(unknown_name("query", "judged query", "q12", ["a", "bc", *(f"q{at:02}" for at in range(10, 20))], 1_000))
     assert all(f"q{at}" in said for at in range(10, 20))
     assert said.endswith(" and 990 more")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("s3://KEY:SECRET@bucket/in", "s3://***@bucket/in"),
+        ("S3A://KEY:SEC/RE+T@bucket/in", "S3A://***@bucket/in"),
+        ("s3://KEY:S@CRET@bucket", "s3://***@bucket"),
+        ("hdfs://anna@namenode:9000/x", "hdfs://***@namenode:9000/x"),
+        ("s3://K:S@bucket/in?access_key=A&region=eu", "s3://***@bucket/in?access_key=***&region=***"),
+        ("sc://host:15002/;token=abc;x-api-key=d/e=", "sc://host:15002/;token=***;x-api-key=***"),
+        ("sc://host/;user_agent=my app;token=abc", "sc://host/;user_agent=*** app;token=***"),
+        ("sc://host;token=a@b/c", "sc://host;token=***"),
+        ("abfss://in:SECRET@account.dfs.core.windows.net/x", "abfss://***@account.dfs.core.windows.net/x"),
+        ("Two: s3://a:b@c/d, then 'sc://h/;t=u'.", "Two: s3://***@c/d, then 'sc://h/;t=***'."),
+        ("refused token=abc, try again", "refused token=***, try again"),
+        *(
+            (text, text)
+            for text in (
+                "abfss://in@account.dfs.core.windows.net/x",
+                "/data/a@b/run=bm25;k1=0.9/x.parquet",
+                "file:///data/a@b;k1=c/x.parquet",
+                "hdfs://namenode:9000/a@b/dataset=web/x.parquet",
+                "s3://bucket/a@b/run?/dataset=web/evaluated_on=2026-11-16",
+                "query 'who@where' has token: 3 rows, e.g. a=b",
+            )
+        ),
+    ],
+)
+def test_secrets_are_masked(text, expected):
+    assert masked(text) == expected
+    assert masked(expected) == expected
+    assert masked_within({"a": [text, {"b": text}], "c": (text, 1, None)}) == {
+        "a": [expected, {"b": expected}],
+        "c": [expected, 1, None],
+    }
+
+
+def test_each_failure_has_the_exit_code_of_its_kind():
+    kinds = ["NdcgSparkError", "ConfigurationError", "ConventionError", "InputError", "EngineError", "StorageError"]
+    assert [getattr(errors, kind)("results: what happened").exit_code for kind in kinds] == [1, 2, 2, 3, 4, 4]
+    assert issubclass(errors.ConventionError, errors.ConfigurationError)
+    assert issubclass(errors.ConfigurationError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"), [("\n one \ntwo", "one "), ("", "ValueError"), ("x" * 1000, "x" * 300)], ids=["lines", "", "long"]
+)
+def test_the_first_line_of_an_exception_is_short_and_never_empty(said, line):
+    assert errors.first_line(ValueError(said)) == line

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ndcg_spark.convention.values import parse_option
+from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import printing
 from ndcg_spark.text import expanded
@@ -91,8 +91,9 @@ junit = option("--junit", "FILE", "Also write the results of the gate to this fi
 input_format = option("--input-format", None, "Input format. [default: recognised]", type=click.Choice(_INPUT_FORMATS))
 
 
-def _fraction(name: str, words: str) -> _Option:
-    return option(name, "FRACTION", words, type=float)
+def _settings(*rows: tuple[str, str, str], **more: Any) -> dict[str, _Option]:
+    """Options of a configuration by their names in Python; each row is a name, a metavar and a help text."""
+    return {row[0].removeprefix("--").replace("-", "_"): option(*row, **more) for row in rows}
 
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
@@ -104,73 +105,59 @@ _OF_EVALUATIONS: dict[str, _Option] = {
         metavar="[JUDGMENTS RESULTS...]",
         help="Judgments, then all results, instead of --judgments and --results.",
     ),
-    "judgments": option(
-        "--judgments",
-        "PATH",
-        "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated.",
+    **_settings(
+        ("--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
+        ("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
+        ("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
         multiple=True,
     ),
-    "results": option(
-        "--results",
-        "PATH",
-        "Results (runs), in the same way. TREC files contain the names of their runs.",
-        multiple=True,
+    **_settings(
+        ("--output", "FOLDER", "Folder to publish the scores in."),
+        (
+            "--documents",
+            "all|N",
+            "Also keep the ranked documents: of all judged queries, or of the N that changed most.",
+        ),
+        ("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
+        (
+            "--measures",
+            "MEASURE[,...]",
+            "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or "
+            "as papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
+        ),
+        ("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
     ),
-    "exclude": option(
-        "--exclude",
-        "PATH",
-        "Documents (query_id, doc_id) to remove from the results before ranking, in the same way.",
-        multiple=True,
-    ),
-    "output": option("--output", "FOLDER", "Folder to publish the scores in."),
-    "documents": option(
-        "--documents",
-        "all|N",
-        "Also keep the ranked documents: of all judged queries, or of the N queries of each run that changed most.",
-    ),
-    "cutoffs": option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
-    "measures": option(
-        "--measures",
-        "MEASURE[,...]",
-        "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
-        "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
-    ),
-    "convention": option("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
-    "set": option("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated.", multiple=True),
-    "dataset": option("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
+    **_settings(("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."), multiple=True),
+    **_settings(("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]")),
     "date": date("--date", "Date of the scores. [default: today, UTC]"),
-    "run": option("--run", "NAME", "Name of the run; overrides what the results say."),
+    **_settings(("--run", "NAME", "Name of the run; overrides what the results say.")),
     "run_from": option(
         "--run-from",
         None,
         "Where the names of runs come from. [default: column, if there is one]",
         type=click.Choice(["file", "column"]),
     ),
-    "column": option(
-        "--column",
-        "[TABLE.]OURS=YOURS",
-        "Name of a column in your files, e.g. results.doc_id=docno. May be repeated.",
+    **_settings(
+        (
+            "--column",
+            "[TABLE.]OURS=YOURS",
+            "Name of a column in your files: results.doc_id=docno. May be repeated.",
+        ),
+        (
+            "--as-of",
+            "TABLE=VERSION|TIME",
+            "Version of a Delta or Iceberg table: results=12. [default: the latest]",
+        ),
         multiple=True,
     ),
-    "as_of": option(
-        "--as-of",
-        "TABLE=VERSION|TIME",
-        "Version of a Delta or Iceberg table to read, e.g. results=12. [default: the latest]",
-        multiple=True,
-    ),
-    "relevance": option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
+    **_settings(("--relevance", "GRADE", "Grade of every judgment; overrides what the files say."), type=float),
     "input_format": input_format,
-    "max_rejected_fraction": _fraction(
-        "--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"
-    ),
-    "max_missing_fraction": _fraction(
-        "--max-missing-fraction", "Fraction of the judged queries that a run may lack. [default: 1]"
-    ),
-    "max_unjudged_fraction": _fraction(
-        "--max-unjudged-fraction", "Fraction of a run's queries that may be unjudged. [default: 1]"
-    ),
-    "min_judged_rate": _fraction(
-        "--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"
+    **_settings(
+        ("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
+        ("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
+        ("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),
+        ("--min-judged-rate", "FRACTION", "Fraction of the returned documents that must be judged. [default: 0]"),
+        type=float,
     ),
     "config": option("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     "engine": engine,

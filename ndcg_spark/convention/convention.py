@@ -5,9 +5,19 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.options import GAINS, OPTIONS, Numbers
+from ndcg_spark.convention.options import (
+    GAINS,
+    MAX_GAIN,
+    MOST_GRADES,
+    OPTIONS,
+    Numbers,
+    choices,
+    describe,
+    is_known,
+    normal,
+    show,
+)
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.values import MAX_GAIN, MOST_GRADES, choices, describe, is_known, normal, show
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.text import did_you_mean
 

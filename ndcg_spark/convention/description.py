@@ -2,9 +2,8 @@
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, Measure
-from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.options import OPTIONS, choices, describe, show
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.convention.values import choices, describe, show
 
 
 def list_presets_and_options() -> list[str]:

@@ -188,11 +188,12 @@ def start_embedded() -> Engine:
         try:
             server = SparkConnectServer("127.0.0.1", 0)
             admitted = port_guard.start(server)
-        except EngineError:
+        except (EngineError, KeyboardInterrupt):
             raise
-        except Exception as error:  # it raises many kinds, above all for its settings in the environment
+        except BaseException as error:  # many kinds, for its settings in the environment; a panic is no Exception
             raise EngineError(
-                f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*"
+                f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*, and the "
+                "limits of memory and threads"
             ) from error
         stack.callback(_suppressing(server.stop))
         _, port = server.listening_address

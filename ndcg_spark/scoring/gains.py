@@ -9,8 +9,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.options import DISCOUNTS, GAINS, Formula
-from ndcg_spark.convention.values import MAX_GAIN
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
 from ndcg_spark.user_functions import load
 
 

@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.options import OPTIONS
-from ndcg_spark.convention.values import parse_option, show
+from ndcg_spark.convention.convention import Convention, refuse_cutoffs
+from ndcg_spark.convention.options import OPTIONS, parse_option, show
 from ndcg_spark.errors import ConventionError
 
 #: The options of the documentation with their words, the default first.
@@ -56,6 +55,7 @@ def test_the_default_of_every_option_is_its_first_documented_word():
         ),
         (lambda: Convention(gain={grade: grade for grade in range(501)}), "has 501 grades, but at most 500"),
         (lambda: parse_option("linear"), "'linear' has no value"),
+        (lambda: refuse_cutoffs(Convention(gain="binary", ideal="k_relevant"), [100_001]), "takes cutoffs up to"),
         *(
             (
                 functools.partial(Convention, **{option: "nonsense"}),
@@ -136,20 +136,6 @@ def test_options_that_mean_nothing_together_are_refused_with_the_reason(options,
         Convention(**options)
 
 
-@pytest.mark.parametrize(
-    ("convention", "label"),
-    [
-        (Convention(), "standard"),
-        (Convention.preset("trec_eval"), "trec_eval"),
-        (Convention.preset("trec_eval").replace(gain="exp2"), "trec_eval gain=exp2"),
-        (Convention(discount=[1, 0.5], unjudged=2), "standard discount=[1, 0.5] unjudged=2"),
-        (Convention(gain={0: 0, 1: 0.5}), "standard gain={0: 0, 1: 0.5}"),
-    ],
-)
-def test_the_label_is_the_preset_and_what_differs_from_it(convention, label):
-    assert convention.label == label
-
-
 def test_conventions_are_their_options():
     convention = Convention(gain={0: 0, 1: 2.5}, discount=[1, 0.5], unjudged=1, exclude_query_as_document=True)
     assert Convention(**json.loads(json.dumps(convention.options()))) == convention
@@ -181,14 +167,6 @@ def test_the_formula_tells_every_value_of_an_option_from_the_others(option):
 )
 def test_an_option_is_parsed_as_a_word_a_number_a_list_or_a_table(text, value):
     assert parse_option(text) == ("gain", value)
-
-
-@pytest.mark.parametrize(
-    ("options", "rank", "score"), [({}, False, True), ({"ties": "rank"}, True, True), ({"order": "rank"}, True, False)]
-)
-def test_the_columns_it_needs_are_those_that_order_the_results(options, rank, score):
-    convention = Convention(**options)
-    assert (convention.needs_rank, convention.needs_score) == (rank, score)
 
 
 def test_equal_conventions_have_one_hash_and_grades_keep_all_their_digits():

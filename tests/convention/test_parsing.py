@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, written
+from ndcg_spark.convention.measures import NDCG_ONLY, written
 from ndcg_spark.convention.parsing import measure_set_in, measure_set_of, parse_measures
 from ndcg_spark.errors import ConfigurationError
 
@@ -40,14 +40,6 @@ def test_as_the_field_writes_a_measure_it_is_of_the_whole_ranking_or_at_its_cuto
     assert pairs(written) == pairs(f"{written}@all") == pairs(written, [3]) == [(name, None)]
     if name != "bpref":
         assert pairs(f"{written}@7") == [(name, 7)]
-
-
-@pytest.mark.parametrize("name", [name for name in MEASURES if name != "bpref"])
-def test_by_its_own_name_a_measure_is_at_every_cutoff(name):
-    assert pairs(name) == [(name, 1), (name, 10)]
-    assert pairs(name, [3, None]) == [(name, 3), (name, None)]
-    assert pairs(f"{name}@5") == [(name, 5)]
-    assert pairs(f"{name}@all") == [(name, None)]
 
 
 @pytest.mark.parametrize(
@@ -177,16 +169,6 @@ def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_as
     assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
 
 
-def test_the_columns_are_those_of_the_measures_in_the_order_of_the_tables():
-    asked = measure_set_of(["judged@5", "rbp@5", "ndcg@5", "precision@3"])
-    assert asked.columns == ["precision", "rbp", "rbp_residual", "judged_share"]
-    assert list(asked.beside_ndcg) == ["precision", "rbp", "judged"]
-    assert asked.cutoffs_of("rbp", "precision") == [3, 5]
-    assert asked.cutoffs_of("ap") == []
-    every = measure_set_of([f"{name}@all" for name in MEASURES])
-    assert every.columns == list(COLUMNS)
-
-
 @pytest.mark.parametrize(
     ("elsewhere", "ours"),
     [
@@ -198,11 +180,3 @@ def test_a_name_of_another_tool_is_answered_with_the_name_here(elsewhere, ours):
     with pytest.raises(ConfigurationError, match=f"did you mean '{ours}'"):
         pairs(elsewhere)
     pairs(ours)
-
-
-def test_a_measure_is_given_alone_and_what_is_none_is_refused():
-    ir_measures = pytest.importorskip("ir_measures")
-    assert pairs(ir_measures.P @ 5) == [("precision", 5)]
-    for wrong in (None, 5, {"P": 5}):
-        with pytest.raises(ConfigurationError, match="measures: "):
-            pairs(wrong)

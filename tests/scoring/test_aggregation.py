@@ -69,13 +69,6 @@ def test_a_dataset_score(session, case):
     assert_rows(found.select(*expected), tuple(expected.values()))
 
 
-def test_each_dataset_run_and_cutoff_has_a_row_and_null_is_a_cutoff(session):
-    keys = [("web", "r", 10), ("web", "r", None), ("web", "s", 10), ("shop", "r", 10)]
-    rows = [scored(run=run, cutoff=cutoff, dataset=dataset) for dataset, run, cutoff in keys]
-    found = means(session.createDataFrame([*rows, *rows], QUERY_SCORES))
-    assert_rows(found.select("dataset", "run", "cutoff", "queries"), *((*key, 2) for key in keys))
-
-
 def test_a_run_without_a_judged_query_has_a_row_of_zeros_and_nulls_at_every_cutoff(session):
     rows = [("web", NIGHT, "r", 10, None, 4, 2, 1, 0.5), ("web", NIGHT, "r", None, None, 4, 2, 1, 0.6)]
     table = session.createDataFrame(rows, f"{KEY}, attribute string, {COUNTS}, ndcg double")

@@ -8,7 +8,7 @@ from scored import queries
 from tables import arrow_results, assert_rows, graded_list, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
 
 #: Worked examples from the literature, each the arithmetic of its list.
@@ -35,7 +35,6 @@ RETURNED = [
     result("a", 1.0, "104"),
 ]
 OTHER = result("a", 1.0, "103", "other")
-K_RELEVANT = Convention(gain="binary", ideal="k_relevant")
 
 
 def evaluated(session, judged, returned, cutoffs, convention="standard", **more):
@@ -56,13 +55,6 @@ def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     for query, (grades, expected) in lists.items():
         digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
         assert found.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
-
-
-def test_dcg_and_ideal_dcg_are_the_sums_of_discounted_gains(session):
-    scores = evaluated(session, *graded_list([3, 1, 2, 0, 2]), [5]).query_scores
-    dcg = 7 / log2(2) + 1 / log2(3) + 3 / log2(4) + 0 + 3 / log2(6)
-    ideal_dcg = 7 / log2(2) + 3 / log2(3) + 3 / log2(4) + 1 / log2(5) + 0
-    assert_rows(scores.select("dcg", "ideal_dcg", "ndcg", "cg"), (dcg, ideal_dcg, dcg / ideal_dcg, 7 + 1 + 3 + 0 + 3.0))
 
 
 def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cutoff(tiny):
@@ -191,11 +183,3 @@ def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(session, d
     whole = sum(weights)
     expected = (1, weights[0], 0.0), (3, whole, weights[1] / whole)
     assert_rows(scores.select("cutoff", "ideal_dcg", "ndcg"), *expected)
-
-
-def test_the_whole_ranking_has_no_k_so_its_ideal_is_of_the_judged_documents(session):
-    judged, returned = [judgment("a"), judgment("b")], [result("x", 2.0), result("a", 1.0)]
-    scores = evaluated(session, judged, returned, [3, None], K_RELEVANT).query_scores
-    assert_rows(scores.select("cutoff", "ideal_dcg"), (3, 1 + 1 / log2(3) + 1 / 2), (None, 1 + 1 / log2(3)))
-    with pytest.raises(ConventionError, match="ideal=k_relevant takes cutoffs up to"):
-        evaluated(session, judged, returned, [100_001], K_RELEVANT)

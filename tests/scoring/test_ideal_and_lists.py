@@ -1,17 +1,15 @@
 import contextlib
-import datetime
 import io
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
-from tables import assert_rows, judgment, judgments, random_rows, result, results
+from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention
 from ndcg_spark.engine.sessions import join_in_place
 from ndcg_spark.rules import broken_judgments
 from ndcg_spark.scoring import gains, ideal, lists, ranking
-from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, query_scores
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
@@ -58,14 +56,6 @@ def test_a_document_returned_twice_within_the_depth_fails_every_score(session):
     scores = lists.run_scores(documents, KEY, Convention(), [1, 2], 2)
     with pytest.raises(PySparkException, match=r"\[returned_twice\].*run=r query_id=q1"):
         lists.refuse_returned_twice(scores, ["run", *KEY], Convention(), [1, 2]).select("dcg_1").collect()
-
-
-def test_a_list_of_a_query_that_nobody_judged_changes_nothing_and_is_not_refused(session):
-    judged = judgments(session, [judgment("a", 1.0)])
-    returned = results(session, [result("a", 3.0), result("a", 3.0, "q2"), result("a", 2.0, "q2")])
-    evaluated = Evaluation(Convention(), [10], datetime.date(2026, 11, 16), "id")
-    scores = query_scores(judged, returned, count_unjudged_queries(judged, returned), evaluated)
-    assert_rows(scores.select("query_id", "dcg"), ("q1", 1.0))
 
 
 def moves(table):

@@ -169,15 +169,6 @@ def test_what_a_convention_refuses_is_refused_for_measures(session, options, mea
         scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure)
 
 
-def test_a_query_can_have_gain_and_nothing_relevant(session):
-    found = scored(
-        session, {"q": {"a": 1.0}, "r": {"a": 2.0}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}, measures="P(rel=2)@1 nDCG@1"
-    )
-    assert (found.of("q", 1)["ndcg"], found.of("q", 1)["precision"]) == (1.0, None)
-    mean = found.mean(1)
-    assert (mean["queries"], mean["relevant_queries"], mean["precision"]) == (2, 1, 1.0)
-
-
 def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session):
     found = scored(session, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, measures="P@5 RBP@3 nDCG@3 Bpref")
     columns = {column for measure in MEASURES.values() for column in measure.values}

@@ -4,7 +4,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
-from tables import assert_rows, random_rows, result, results
+from tables import random_rows, result, results
 
 from ndcg_spark.casting import conform
 from ndcg_spark.convention.convention import Convention
@@ -12,7 +12,6 @@ from ndcg_spark.schemas import RESULTS
 from ndcg_spark.scoring.ranking import (
     LISTED,
     RANK,
-    TIE_RANK,
     by_window,
     list_by_list,
     removes_documents,
@@ -84,12 +83,6 @@ def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(
 def test_a_rank_of_a_document_that_leaves_the_list_may_be_given_again(session):
     rows = ranked(session, SHARED, 3, off=["c"], order="rank", exclude_query_as_document=True)
     assert documents(rows) == ["a", "b", "d"]
-
-
-def test_documents_off_the_list_come_last_and_tie_with_none_on_it(session):
-    rows = [result("x", 9.0), result("a", 1.0), result("b", 1.0), result("y", 1.0)]
-    found = ranked(session, rows, off=("x", "y"), unjudged="drop", ties="average")
-    assert_rows(found.select("doc_id", RANK, TIE_RANK), ("b", 1, 1), ("a", 2, 1), ("x", 3, 3), ("y", 4, 4))
 
 
 @pytest.mark.parametrize("options", WITHOUT_GAINS, ids=str)
