@@ -49,7 +49,7 @@ def compare(
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.options import ComparisonOptions, measures_of
+    from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.progress import shown_steps

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.comparison.comparable import fingerprint
-from ndcg_spark.comparison.statistics import holm
+from ndcg_spark.comparison.statistics import adjusted as adjusted_for
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.baselines import Baseline, Refusal, Row
@@ -70,7 +70,7 @@ def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     for severity in ("fail", "warn"):
         own = [case for case in cases if case.check.severity == severity]
         family = {_hypothesis(case): p for case in own if (p := _p_value(case, gate.alpha)) is not None}
-        adjusted |= zip(family, holm(list(family.values())).tolist(), strict=True)
+        adjusted |= zip(family, adjusted_for(list(family.values()), "holm").tolist(), strict=True)
     return [_result(gate, case, adjusted.get(_hypothesis(case))) for case in cases]
 
 

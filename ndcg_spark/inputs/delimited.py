@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,20 +45,6 @@ class Part(NamedTuple):
 
     columns: Mapping[str, pa.ChunkedArray]
     broken: Sequence[tuple[str, str]] = ()
-
-
-class Reader(Protocol):
-    """How files of text are read in parts, each of which becomes columns."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """Our columns that the files have."""
-
-    def parts(self, file: File, where: str) -> Iterator[Any]:
-        """The parts of a file; InputError if it cannot be read."""
-
-    def read(self, part: Any) -> Part:
-        """The rows of a part."""
 
 
 @dataclass(frozen=True)

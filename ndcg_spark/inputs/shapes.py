@@ -11,7 +11,7 @@ from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known, resolve
-from ndcg_spark.inputs.delimited import Delimited, Reader
+from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
@@ -65,7 +65,7 @@ class Shape:
         ]
         return [", ".join(renamed)] if renamed else []
 
-    def reader(self, names: Sequence[str]) -> Reader:
+    def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
         """What reads those of our columns `names` that the files have."""
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}

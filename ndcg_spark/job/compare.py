@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
-from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
@@ -71,9 +71,7 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
         request = dataclasses.replace(
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
         )
-    every = [*tonight, *baselines.values()]
-    with unreplaced(every):
-        comparison = _compared(request, tonight, baselines)
+    comparison = _compared(request, tonight, baselines)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from commands import command_line
 
-from ndcg_spark.comparison.options import measures_of
+from ndcg_spark.comparison.differences import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark, stars
