@@ -169,7 +169,7 @@ COMPARISONS = _table(
     ("attribute", _TEXT),
     ("value", _TEXT),
     *((name, _COUNT) for name in ("queries", "unpaired_queries", "changed_queries")),
-    *((name, _COUNT) for name in ("wins", "ties", "losses", "large_losses")),
+    *((name, _COUNT) for name in ("wins", "ties", "losses")),
     *((name, _NUMBER) for name in ("mean", "baseline_mean", "difference", "relative_difference")),
     *((name, _NUMBER) for name in ("interval_low", "interval_high")),
     *((name, _NUMBER) for name in ("p_value", "p_adjusted", "p_randomization", "p_decides")),
