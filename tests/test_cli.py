@@ -293,7 +293,7 @@ def test_the_guide_shows_the_tiny_case_under_every_preset_as_the_program_prints_
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
     assert len(table.splitlines()) == 1 + len(PRESETS)
-    assert table in (ROOT / "ndcg_spark" / "REFERENCE.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "ndcg_spark/guides/REFERENCE.md").read_text(encoding="utf-8")
     shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
     assert len(shown.splitlines()) > 2
     assert set(shown.splitlines()) <= set(table.splitlines())
