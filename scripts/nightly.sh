@@ -10,7 +10,7 @@
 #
 # If NDCG_SPARK_EXPORT names tables, such as delta:/data/tables, a night that is published is copied there.
 #
-# One line on stderr at the beginning and one at the end. The exit code is the job's (conf/README.md): 5 and 6 come
+# One line on stderr at the beginning and one at the end. The exit code is the job's (REFERENCE.md): 5 and 6 come
 # from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
 set -euo pipefail
 

@@ -5,7 +5,7 @@
 #
 # All options before -- go to spark-submit as they are, after those set here, so they win. --py-files, --archives and
 # --files add to ours instead of replacing them. Without --master, Spark runs on this machine: local[*]. --dry-run
-# prints the command line, prepares nothing and runs nothing. The exit code is the job's (conf/README.md), but not with
+# prints the command line, prepares nothing and runs nothing. The exit code is the job's (REFERENCE.md), but not with
 # --deploy-mode cluster, where spark-submit only distinguishes success (0) from failure.
 #
 # The Spark used is that of SPARK_HOME, else the spark-submit on the PATH, else the one that is installed into .venv.

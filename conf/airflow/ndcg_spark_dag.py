@@ -27,7 +27,7 @@ CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
 #: The Spark that computes, such as yarn; without it the worker computes with the embedded engine, and needs no Java.
 MASTER = os.environ.get("NDCG_SPARK_MASTER")
 
-#: The exit codes that no retry can cure (conf/README.md). After 5 and 6 the night is published all the same.
+#: The exit codes that no retry can cure (REFERENCE.md). After 5 and 6 the night is published all the same.
 HOPELESS = {
     2: "the arguments or the configuration are wrong",
     3: "the input is refused",
