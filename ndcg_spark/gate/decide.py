@@ -163,6 +163,8 @@ def verdict_of(
     word, deciding = _deciding(results)
     first = min(deciding, key=lambda each: (not _is_missing(each), each.difference or 0.0), default=None)
     causes = _causes(first, compared)
+    # What is wrong with a baseline is about no run.
+    runs = {each.run for each in deciding if first and each.sentence == first.sentence}
     if first is None:
         passed = sum(each.result == PASS for each in results)
         sentence = f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
@@ -179,7 +181,7 @@ def verdict_of(
         verdict=word,
         reason=first.reason if first else None,
         sentence=sentence,
-        run=first.run if first else None,
+        run=runs.pop() if len(runs) == 1 else None,
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
         baselines=tuple(

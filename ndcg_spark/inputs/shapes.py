@@ -163,7 +163,8 @@ def _with_header(kind: str, first: File, others: Sequence[File], table: TableCon
 
 def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
-    rows = [line.split(_SEPARATORS.get(kind)) for line in lines]
+    separator = _SEPARATORS.get(kind)
+    rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
     # More fields than a run has belong to its name.
     counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)

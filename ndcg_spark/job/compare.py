@@ -1,14 +1,11 @@
 """Published nights compared with a baseline: one of their runs, another date, or the last good night."""
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.config_values import GOOD
-from ndcg_spark.config_values import date as date_value
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
@@ -18,6 +15,7 @@ from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
+from ndcg_spark.text import GOOD
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +24,7 @@ class ComparisonRequest:
 
     output: str
     #: The date of the night; None for the newest.
-    date: datetime.date | None = None
+    date: str | None = None
     dataset: str | None = None
     #: The runs that the others are compared with, each in turn.
     baselines: Sequence[str] = ()
@@ -48,16 +46,6 @@ class ComparisonRequest:
         both = set(self.runs or ()).intersection(self.baselines)
         if self.baseline_date is None and both:
             raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
-        if self.baseline_date != GOOD:
-            date_of("baseline-date", self.baseline_date)
-
-
-def date_of(option: str, text: str | None) -> datetime.date | None:
-    """The date of an option. ConfigurationError if it is not a date."""
-    try:
-        return None if text is None else date_value(text)
-    except ValueError as error:
-        raise ConfigurationError(f"arguments: --{option} {error}") from None
 
 
 def compare_nights(request: ComparisonRequest) -> Comparison:
@@ -77,8 +65,7 @@ def compare_nights(request: ComparisonRequest) -> Comparison:
 
 def _compare_nights(request: ComparisonRequest) -> Comparison:
     nights = committed(request.output)
-    date = request.date.isoformat() if request.date else None
-    tonight = select_nights(nights, request.output, date, request.dataset)
+    tonight = select_nights(nights, request.output, request.date, request.dataset)
     baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
     if not request.options.measures:
         request = dataclasses.replace(

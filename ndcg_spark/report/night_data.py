@@ -226,7 +226,7 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
         _until(trends, night.evaluated_on),
         _judged_before(baseline, run, place[1]),
         _never_returned(night),
-        comparison.warnings if comparison else [refused] if refused else [],
+        [*(comparison.warnings if comparison else [refused] if refused else []), *verdict.get("warnings", ())],
     )
 
 

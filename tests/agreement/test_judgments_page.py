@@ -9,7 +9,7 @@ from ndcg_spark import compare_judgments
 from ndcg_spark.agreement import tau_ap, tau_b
 from ndcg_spark.schemas import AGREEMENTS
 
-PAGE = (Path(__file__).parents[2] / "ndcg_spark" / "JUDGMENTS.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "ndcg_spark/guides/JUDGMENTS.md").read_text(encoding="utf-8")
 #: The measure, the arithmetic and the value of each example.
 EXAMPLES = re.findall(r"^\| `(\w+)` \| .* \| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)
 

@@ -158,7 +158,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
         ("--baseline old --run old", 2, "run: 'old' is the baseline itself"),
         ("--baseline old --date 2026-11-18", 2, "no night of 2026-11-18; the newest is of 2026-11-20"),
         ("--baseline old --date today", 2, "--date"),
-        ("--baseline-date last", 2, "--baseline-date 'last' is not a date"),
+        ("--baseline-date last", 2, "baseline-date: "),
         ("--baseline old --measures ndgc", 2, "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
         ("--baseline old --measures ndcg@7", 2, "measures: ndcg@7 was not evaluated; there is "),
         ("--baseline old --measures recall", 2, "measures: recall was not evaluated; there is "),

@@ -72,7 +72,8 @@ def test_every_number_is_against_the_mean_of_the_good_nights(output):
     ends = found.confidence_interval()
     assert [data.row["interval_low"], data.row["interval_high"]] == pytest.approx([ends.low, ends.high])
     assert data.row["difference"] == pytest.approx(np.mean([own[query] - means[query] for query in own]))
-    # The gate's own p value, not that of the comparison.
+    # The gate's own p value and warnings.
+    assert data.warnings == ["a warning of the gate"]
     assert data.row["p_decides"] == 0.00001
     assert data.row["losses"] == sum(query.change < -1e-9 for query in data.queries)
 
