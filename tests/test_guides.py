@@ -24,12 +24,9 @@ GUIDES = {
         "ndcg_spark/guides/REFERENCE.md",
         "ndcg_spark/guides/COMING_FROM.md",
         "ndcg_spark/guides/MEASURES.md",
-        "ndcg_spark/guides/EXPLAINING.md",
         "ndcg_spark/guides/COMPARING.md",
-        "ndcg_spark/guides/JUDGMENTS.md",
         "ndcg_spark/guides/CHANGELOG.md",
         "ndcg_spark/guides/RECIPES.md",
-        "ndcg_spark/guides/STABILITY.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
@@ -89,7 +86,7 @@ def test_the_guide_describes_every_column_of_a_table(table):
 
 
 def test_the_guide_describes_every_flag_of_a_comparison():
-    flags = GUIDES["ndcg_spark/guides/COMPARING.md"].partition("## Flags")[2].partition("\n## ")[0]
+    flags = GUIDES["ndcg_spark/guides/COMPARING.md"].partition("## Flags")[2].partition("\n##")[0]
     first_cells = "".join(line.split("|")[1] for line in flags.splitlines() if line.startswith("| `"))
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(FLAGS)
 

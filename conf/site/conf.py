@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 GUIDES = "ndcg_spark/guides"
 CONTENTS = {
     "First steps": ["conf/site/researcher", "conf/site/recommender", f"{GUIDES}/COMING_FROM"],
-    "Guides": ["conf/README", f"{GUIDES}/RECIPES", f"{GUIDES}/COMPARING", f"{GUIDES}/EXPLAINING"],
+    "Guides": ["conf/README", f"{GUIDES}/RECIPES", f"{GUIDES}/COMPARING"],
     "Reference": [f"{GUIDES}/REFERENCE", f"{GUIDES}/MEASURES", "conf/site/api"],
-    "The project": ["scripts/benchmark/README", f"{GUIDES}/STABILITY", f"{GUIDES}/CHANGELOG"],
+    "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
     "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING"],
 }
 _NAMED = {page for pages in CONTENTS.values() for page in pages}
