@@ -1,4 +1,4 @@
-"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike (JUDGMENTS.md)."""
+"""Two sets of judgments: how far their grades agree, and whether they rank the runs alike (COMPARING.md)."""
 
 import math
 from typing import Any
@@ -53,7 +53,7 @@ def compare_judgments(
     Returns
     -------
     DataFrame
-        One row per dataset, with the columns of AGREEMENTS, which JUDGMENTS.md describes.
+        One row per dataset, with the columns of AGREEMENTS, which COMPARING.md describes.
 
     Raises
     ------

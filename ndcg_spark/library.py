@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
@@ -19,9 +18,8 @@ from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
-from ndcg_spark.errors import ConfigurationError, InputError, NdcgSparkError, engine_imports
-from ndcg_spark.inputs.column_names import resolve
-from ndcg_spark.inputs.memory import RUN, arrow_of, by_id, holds_structs, is_list, is_of_runs
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
+from ndcg_spark.inputs.memory import RUN, table_of
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, frame_of
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NDCG = ("ndcg",)
-_LEAVE_ONE = "drop or rename all but one"
 
 
 def evaluate(
@@ -194,7 +191,11 @@ def configured(
 ) -> EvaluationConfig:
     """The configuration for tables, of which those that are no files are written to the folder."""
     given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
-    inputs = {name: _input(table, name, folder) for name, table in given.items()}
+    schemas = dict(_SCHEMAS)
+    if relevance is not None:
+        # No column of grades is looked for, so that two of them are no question.
+        schemas["judgments"] = [name for name in JUDGMENTS.names if name != "relevance"]
+    inputs = {name: _input(table, name, schemas[name], folder) for name, table in given.items()}
     inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
     inputs["results"] |= {} if run is None else {"run": run}
     return validate({**settings, **inputs}, "arguments")
@@ -215,109 +216,12 @@ def _removed_on_failure(folder: str) -> Iterator[None]:
 _SCHEMAS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names, "query_attributes": None}
 
 
-def _input(table: Any, name: str, folder: str) -> dict[str, Any]:
+def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> dict[str, Any]:
     """A table in the configuration: its paths, or a file that is written for it."""
     paths = [table] if isinstance(table, str | os.PathLike) else table
     if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths):
         return {"path": [os.fspath(each) for each in paths]}
-    rows = _arrow(table, _SCHEMAS[name], name)
-    if not rows.num_rows:
-        raise InputError(f"{name}: the table is empty; check what should have filled it, or leave it out")
+    rows = table_of(table, wanted, name)
     path = f"{folder}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}
-
-
-def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
-    """The table as pyarrow has it, with our names for the columns that are wanted. InputError if it is not a table."""
-    if wanted is not None and is_of_runs(table, wanted):
-        parts = [_of_run(run, _arrow(one, wanted, f"{where}: run {run!r}"), where) for run, one in by_id(table, where)]
-        for name in ("dataset", "score"):
-            has = {name in part.column_names: part.column("run")[0].as_py() for part in parts if part.num_rows}
-            if len(has) > 1:
-                raise InputError(
-                    f"{where}: run {has[True]!r} has {name}, but run {has[False]!r} does not; give all the same"
-                )
-        return pa.concat_tables(parts, promote_options="permissive")
-    if isinstance(table, Iterable) and not (isinstance(table, Mapping) or hasattr(type(table), "__arrow_c_stream__")):
-        table = _columns(table, wanted, where)
-    rows, _ = arrow_of(table, wanted, where)
-    if wanted is None:
-        return rows
-    return _with_a_row_per_document(_renamed(rows, wanted, where), wanted, where)
-
-
-def _with_a_row_per_document(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
-    """The table, of which a row may have a list of documents, or of structs with a document."""
-    packed = [field.name for field in rows.schema if holds_structs(field.type)]
-    if packed and "doc_id" not in rows.column_names:
-        if len(packed) > 1:
-            raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
-        lists = rows.column(packed[0]).combine_chunks()
-        values = pa.Table.from_struct_array(lists.flatten())
-        return _exploded(rows.drop_columns(packed), lists, _renamed(values, wanted, where), wanted)
-    beside = [field.name for field in rows.schema if is_list(field.type) and field.name in wanted]
-    if "doc_id" not in beside:
-        return rows
-    columns = {name: rows.column(name).combine_chunks() for name in beside}
-    lists = columns["doc_id"]
-    for name, column in columns.items():
-        sizes = [pc.fill_null(pc.list_value_length(each), 0) for each in (lists, column)]
-        unequal = pc.index(pc.equal(*sizes), False).as_py()
-        if unequal >= 0:
-            raise InputError(
-                f"{where}: lists of doc_id and of {name} differ in length, e.g. {sizes[0][unequal]} and "
-                f"{sizes[1][unequal]} of query {rows.column('query_id')[unequal]}; give each document one"
-            )
-    values = pa.table({name: column.flatten() for name, column in columns.items()})
-    return _exploded(rows.drop_columns(beside), lists, values, wanted)
-
-
-def _renamed(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
-    """The table with our names for the columns that are wanted."""
-    names = {theirs: ours for ours, theirs in resolve({}, wanted, rows.column_names, where, _LEAVE_ONE).items()}
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
-
-
-def _exploded(rows: pa.Table, lists: pa.Array, values: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """A row per entry of the lists, with its values; its place in the list is its rank."""
-    parents = pc.list_parent_indices(lists)
-    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
-    starts = pc.subtract(ends, pc.fill_null(pc.list_value_length(lists), 0))
-    ranks = pc.subtract(pa.array(range(1, len(parents) + 1), pa.int64()), starts.take(parents))
-    exploded = rows.take(parents)
-    for name in values.column_names:
-        exploded = exploded.append_column(name, values.column(name))
-    if "rank" in wanted and "rank" not in exploded.column_names:
-        exploded = exploded.append_column("rank", ranks.cast(pa.int32()))
-    return exploded
-
-
-def _columns(rows: Iterable[Any], wanted: Sequence[str] | None, where: str) -> Any:
-    """The columns of a list of tuples; anything else as it is."""
-    if hasattr(type(rows), "columns") or hasattr(type(rows), "column_names"):
-        return rows
-    listed = list(rows)
-    if wanted is None or not listed or not all(isinstance(row, tuple) for row in listed):
-        return rows
-    number = "score" if "score" in wanted else "relevance"
-    names = getattr(listed[0], "_fields", ("query_id", "doc_id", number)[: 3 if number in wanted else 2])
-    if any(len(row) != len(names) for row in listed):
-        raise InputError(f"{where}: tuples of other than {len(names)} values; give ({', '.join(names)})")
-    return dict(zip(names, map(list, zip(*listed, strict=True)), strict=True))
-
-
-def _of_run(run: str | None, rows: pa.Table, where: str) -> pa.Table:
-    """The rows of one run, whose ids are text, as other runs may have text where it has numbers."""
-    if "run" in rows.column_names:
-        names = rows.column("run").unique().cast(pa.string()).to_pylist()
-        if len(names) > 1:
-            raise InputError(
-                f"{where}: run {run!r}: its table has several runs, e.g. {' and '.join(map(str, sorted(names)[:2]))}; "
-                "give the table of one"
-            )
-        rows = rows.drop_columns(["run"])
-    for at, field in enumerate(rows.schema):
-        if field.name in ("dataset", "query_id", "doc_id") and pa.types.is_integer(field.type):
-            rows = rows.set_column(at, field.name, pc.cast(rows.column(at), pa.string()))
-    return rows.append_column("run", pa.array([run] * rows.num_rows, pa.string()))

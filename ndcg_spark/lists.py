@@ -1,4 +1,4 @@
-"""How much the list of every query changed between two sets of results, computed without judgments (LISTS.md)."""
+"""How much the list of every query changed between two sets of results, computed without judgments (COMPARING.md)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -58,7 +58,7 @@ def compare_lists(
     Returns
     -------
     DataFrame
-        The table LIST_CHANGES of LISTS.md: one row per run, query of either side and cutoff, in this order.
+        The table LIST_CHANGES of COMPARING.md: one row per run, query of either side and cutoff, in this order.
 
     Raises
     ------

@@ -169,7 +169,7 @@ COMPARISONS = _table(
     ("attribute", _TEXT),
     ("value", _TEXT),
     *((name, _COUNT) for name in ("queries", "unpaired_queries", "changed_queries")),
-    *((name, _COUNT) for name in ("wins", "ties", "losses", "large_losses")),
+    *((name, _COUNT) for name in ("wins", "ties", "losses")),
     *((name, _NUMBER) for name in ("mean", "baseline_mean", "difference", "relative_difference")),
     *((name, _NUMBER) for name in ("interval_low", "interval_high")),
     *((name, _NUMBER) for name in ("p_value", "p_adjusted", "p_randomization", "p_decides")),
@@ -204,7 +204,7 @@ RANKED_DOCUMENTS = _table(
 #: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff).
 #: `returned` and `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and
 #: `left` are the others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1
-#: (LISTS.md).
+#: (COMPARING.md).
 LIST_CHANGES = _table(
     *((name, _TEXT) for name in ("dataset", "run", "baseline", "query_id")),
     ("cutoff", _WHOLE),

@@ -8,6 +8,9 @@ from typing import Any
 
 from ndcg_spark.errors import ConfigurationError
 
+#: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
+GOOD = "good"
+
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
 #: How many known names a message shows.

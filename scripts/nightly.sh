@@ -2,7 +2,7 @@
 # One night's evaluation, for cron; running it again for the same night replaces that night:
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
 #     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
-# Files that have not arrived end it with exit code 3; ndcg_spark/RECIPES.md shows how to wait for them.
+# Files that have not arrived end it with exit code 3; ndcg_spark/guides/RECIPES.md shows how to wait for them.
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
 # conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the

@@ -15,7 +15,7 @@ import pytest
 from programs import command_line
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "ndcg_spark" / "COMING_FROM.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "ndcg_spark/guides/COMING_FROM.md").read_text(encoding="utf-8")
 PARTS = {text.partition("\n")[0]: text.partition("\n### Several measures\n") for text in PAGE.split("\n## ")[1:]}
 SECTIONS = {tool: of_ndcg for tool, (of_ndcg, _, _) in PARTS.items()}
 #: The same of several measures, where the page has it.

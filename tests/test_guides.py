@@ -21,15 +21,12 @@ GUIDES = {
     for name in (
         "README.md",
         "ndcg_spark/README.md",
-        "ndcg_spark/REFERENCE.md",
-        "ndcg_spark/COMING_FROM.md",
-        "ndcg_spark/MEASURES.md",
-        "ndcg_spark/EXPLAINING.md",
-        "ndcg_spark/COMPARING.md",
-        "ndcg_spark/JUDGMENTS.md",
-        "ndcg_spark/CHANGELOG.md",
-        "ndcg_spark/RECIPES.md",
-        "ndcg_spark/STABILITY.md",
+        "ndcg_spark/guides/REFERENCE.md",
+        "ndcg_spark/guides/COMING_FROM.md",
+        "ndcg_spark/guides/MEASURES.md",
+        "ndcg_spark/guides/COMPARING.md",
+        "ndcg_spark/guides/CHANGELOG.md",
+        "ndcg_spark/guides/RECIPES.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
@@ -82,20 +79,20 @@ def test_the_python_of_the_readme_runs_and_prints_the_ndcg_computed_by_hand():
 
 @pytest.mark.parametrize("table", [*KEPT, "evaluations"])
 def test_the_guide_describes_every_column_of_a_table(table):
-    section = GUIDES["ndcg_spark/REFERENCE.md"].partition(f"**`{table}`**:")[2]
+    section = GUIDES["ndcg_spark/guides/REFERENCE.md"].partition(f"**`{table}`**:")[2]
     section = re.split(r"\n\*\*|\n## ", section)[0]
     first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted({**KEPT, "evaluations": EVALUATIONS}[table].names)
 
 
 def test_the_guide_describes_every_flag_of_a_comparison():
-    flags = GUIDES["ndcg_spark/COMPARING.md"].partition("## Flags")[2].partition("\n## ")[0]
+    flags = GUIDES["ndcg_spark/guides/COMPARING.md"].partition("## Flags")[2].partition("\n##")[0]
     first_cells = "".join(line.split("|")[1] for line in flags.splitlines() if line.startswith("| `"))
     assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(FLAGS)
 
 
 def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_takes():
-    section = GUIDES["ndcg_spark/REFERENCE.md"].partition("### Options")[2].partition("###")[0]
+    section = GUIDES["ndcg_spark/guides/REFERENCE.md"].partition("### Options")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)` \|(.*)$", section, flags=re.MULTILINE)
     described = {name: re.findall(r"`([\w.]+)`", cells) for name, cells in rows}
     assert list(described) == list(OPTIONS)
@@ -105,7 +102,7 @@ def test_the_guide_describes_every_option_of_a_convention_with_every_word_it_tak
 
 
 def test_the_guide_describes_every_rule_for_a_row():
-    section = GUIDES["ndcg_spark/REFERENCE.md"].partition("## Input contract")[2].partition("\n## ")[0]
+    section = GUIDES["ndcg_spark/guides/REFERENCE.md"].partition("## Input contract")[2].partition("\n## ")[0]
     assert [code for code in RULES if f"`{code}`" not in section] == []
 
 

@@ -101,6 +101,7 @@ CLICKS = {"user_id": [1, 1], "item_id": [10, 12]}
 #: Both clicks are returned, at ranks 1 and 2 of 3.
 GRADELESS = {
     "a grade for all": (CLICKS, {"relevance": 1}),
+    "two columns of grades, of which neither counts": ({**CLICKS, "label": [2, 0], "rating": [0, 1]}, {"relevance": 1}),
     "a gain without grades": (CLICKS, {"convention": Convention(gain="judged")}),
     "a list of each user": ({1: [10, 12]}, {"relevance": 1}),
     "a set of each user": ({1: {10, 12}}, {"relevance": 1}),

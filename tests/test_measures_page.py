@@ -12,7 +12,7 @@ from ndcg_spark.convention.parsing import parse_measures
 
 pytestmark = pytest.mark.embedded
 
-PAGE = (Path(__file__).parents[1] / "ndcg_spark" / "MEASURES.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "ndcg_spark/guides/MEASURES.md").read_text(encoding="utf-8")
 #: The name, how it is written, the arithmetic and the value of each example.
 EXAMPLES = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|.*\| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)
 

@@ -11,16 +11,17 @@ import ndcg_spark
 
 ROOT = Path(__file__).parents[2]
 
-#: The table of contents. A guide in `ndcg_spark/` that it does not name is added to the guides.
+#: The table of contents. A guide in `ndcg_spark/guides/` that it does not name is added to the guides.
+GUIDES = "ndcg_spark/guides"
 CONTENTS = {
-    "First steps": ["conf/site/researcher", "conf/site/recommender", "ndcg_spark/COMING_FROM"],
-    "Guides": ["conf/README", "ndcg_spark/RECIPES", "ndcg_spark/COMPARING", "ndcg_spark/EXPLAINING"],
-    "Reference": ["ndcg_spark/REFERENCE", "ndcg_spark/MEASURES", "conf/site/api"],
-    "The project": ["scripts/benchmark/README", "ndcg_spark/STABILITY", "ndcg_spark/CHANGELOG"],
+    "First steps": ["conf/site/researcher", "conf/site/recommender", f"{GUIDES}/COMING_FROM"],
+    "Guides": ["conf/README", f"{GUIDES}/RECIPES", f"{GUIDES}/COMPARING"],
+    "Reference": [f"{GUIDES}/REFERENCE", f"{GUIDES}/MEASURES", "conf/site/api"],
+    "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
     "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING"],
 }
 _NAMED = {page for pages in CONTENTS.values() for page in pages}
-CONTENTS["Guides"] += sorted({f"ndcg_spark/{path.stem}" for path in ROOT.glob("ndcg_spark/*.md")} - _NAMED)
+CONTENTS["Guides"] += sorted({f"{GUIDES}/{path.stem}" for path in ROOT.glob(f"{GUIDES}/*.md")} - _NAMED)
 
 project = html_title = "ndcg_spark"
 version = release = ndcg_spark.__version__
@@ -32,6 +33,7 @@ include_patterns = [
     "conf/**.md",
     "conf/site/*.ipynb",
     "ndcg_spark/*.md",
+    "ndcg_spark/guides/*.md",
     "scripts/**.md",
     "tests/*.md",
 ]

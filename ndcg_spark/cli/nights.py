@@ -49,8 +49,8 @@ def compare(
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.options import ComparisonOptions, measures_of
-    from ndcg_spark.job.compare import ComparisonRequest, compare_nights, date_of
+    from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
+    from ndcg_spark.job.compare import ComparisonRequest, compare_nights
     from ndcg_spark.report.comparisons import print_compared
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.tables.comparisons import SORT_COLUMNS
@@ -61,7 +61,6 @@ def compare(
     names = ("alpha", "correction", "margin", "unchanged_queries")
     chosen = ComparisonOptions(measures, **{name: arguments.pop(name) for name in names})
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
-    arguments["date"] = date_of("date", arguments["date"])
     request = ComparisonRequest(runs=list(runs) or None, options=chosen, engine=engine or "auto", **arguments)
     with shown_steps(style):
         compared = compare_nights(request)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import Compared, Source
-from ndcg_spark.comparison.options import SCORES, ComparisonOptions, measures_of
+from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, first_line

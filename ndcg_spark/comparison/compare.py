@@ -8,15 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.differences import Sides, extremes, rows_of
+from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
-from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_batches, read_dataset_scores, read_rows
-from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.text import unknown_name
 
 #: Matrices of so many scores are read at once, else one after the other.
@@ -152,7 +150,7 @@ class Compared:
             "evaluation_id": source.evaluation_id,
         }
         key |= {"baseline_night": other.evaluated_on if other else None, "baseline_nights": 1 if other else None}
-        for some in together(places, max(source.size, other.size if other else 1, 1)):
+        for some in _together(places, max(source.size, other.size if other else 1, 1)):
             matrices = source.read(queries, some, own_runs | other_runs if is_same_night else own_runs)
             others = matrices if is_same_night else MatrixReader(queries, (), some, "baseline").read(())
             if other:
@@ -163,7 +161,7 @@ class Compared:
                     comparison.warnings.extend(self._other_judgments(sides))
                 if self.options.unchanged_queries:
                     sides = dataclasses.replace(sides, only=~sides.rejudged)
-                comparison.rows.extend(stripped(rows_of(sides, self.options, self.attributes, self.weights)))
+                comparison.rows.extend(rows_of(sides, self.options, self.attributes, self.weights))
                 for pair in pairs if self.queries else ():
                     comparison.queries.extend(extremes(sides, *pair, self.queries))
 
@@ -195,7 +193,7 @@ class Compared:
                 raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
 
 
-def together(places: Sequence[Place], size: int) -> Iterator[Sequence[Place]]:
+def _together(places: Sequence[Place], size: int) -> Iterator[Sequence[Place]]:
     """The places whose matrices, each of this size, are read at once."""
     most = max(1, _AT_ONCE // size)
     return (places[at : at + most] for at in range(0, len(places), most))
@@ -212,8 +210,3 @@ def mean_matrices(
         place: mean_of((source.read(queries, [place], source.runs)[place] for source in sources), tonight[place])
         for place in places
     }
-
-
-def stripped(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the columns of COMPARISONS."""
-    return [{name: row[name] for name in COMPARISONS.names} for row in rows]

@@ -9,14 +9,64 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison import randomization, statistics
 from ndcg_spark.comparison.matrix import BUCKETS, Numbers, Place, ScoreMatrix
-from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
+from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
+from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.parsing import columns_of
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
 #: Flags of rows without a p value of t: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
+#: The columns of QUERY_SCORES that can be compared.
+SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonOptions:
+    """The options of a comparison; raises ConfigurationError for an invalid one."""
+
+    #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that were evaluated.
+    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    #: Intervals cover 1 - alpha.
+    alpha: float = 0.05
+    #: How p values are adjusted for their number: one of CORRECTIONS.
+    correction: str = "holm"
+    #: A slice of fewer paired queries is not tested.
+    min_queries: int = 10
+    #: The largest difference that does not matter: runs that certainly differ by less are the same.
+    margin: float = 0.01
+    #: Leave out queries whose judgments are not those of the baseline's night.
+    unchanged_queries: bool = False
+    #: Draw random signs only for losses that the t test finds significant.
+    only_losses: bool = False
+
+    def __post_init__(self) -> None:
+        known = statistics.CORRECTIONS
+        if self.correction not in known:
+            raise ConfigurationError(f"correction: unknown {self.correction!r}; choose {', '.join(known)}")
+        if not 0 < self.alpha < 1:
+            raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
+        if not 0 < self.margin < float("inf"):
+            raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
+
+
+def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
+    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
+
+    Raises ConfigurationError for an unknown measure or cutoff.
+    """
+    measures: dict[str, list[Cutoff] | None] = {}
+    for column, cutoff in columns_of(text, SCORES):
+        before = measures.get(column, [])
+        if cutoff == "each" or before is None:
+            measures[column] = None
+        else:
+            measures[column] = ascending([*before, parse_cutoff(cutoff)])
+    return measures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +165,6 @@ def rows_of(
     )
     for at, sample in enumerate(samples):
         row = sample.row
-        lost = {loss: int(np.count_nonzero(sample.apart <= -loss + NOISE)) for loss in options.losses}
-        row.update(lost=lost, large_losses=lost[options.losses[0]])
         row |= {name: _number(values[at]) for name, values in vars(test).items() if name != "largest"}
         if sample.weights is not None:
             row["effect_size"] = None
@@ -129,7 +177,7 @@ def rows_of(
     _randomize(sides, samples, options)
     for at, sample in enumerate(samples):
         sample.row["conclusion"] = _conclusion(sample.row, options.alpha, bool(test.largest[at] < options.margin))
-    return [sample.row for sample in samples]
+    return [{name: sample.row[name] for name in COMPARISONS.names} for sample in samples]
 
 
 def _samples(
@@ -166,18 +214,15 @@ def _randomize(sides: Sides, samples: Sequence[_Sample], options: ComparisonOpti
     tested = [sample for sample in tested if sample.row["p_value"] is not None]
     if options.only_losses:
         tested = [sample for sample in tested if sample.mean < 0 and sample.row["p_value"] < options.alpha]
-    for precise in (options.precise, True):
+    rows = [sample.row for sample in samples]
+    for precise in (False, True):
         for sample in tested:
-            row, near = sample.row, (options.alpha / 2, 2 * options.alpha)
             # Precise where it matters: near alpha, or near what the correction compares it with.
-            known = [row["p_randomization"], row.get("p_decides")]
-            if row["p_randomization"] is None or any(near[0] < p < near[1] for p in known):
-                row["p_randomization"] = _random_signs(sides, sample, precise)
-        rows = [sample.row for sample in samples]
+            known = [sample.row["p_randomization"], sample.row.get("p_decides")]
+            if not precise or any(options.alpha / 2 < p < 2 * options.alpha for p in known):
+                sample.row["p_randomization"] = _random_signs(sides, sample, precise)
         for is_weighted in (False, True):
             _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options)
-        if options.precise:
-            break
     for row in (sample.row for sample in tested):
         if (row["p_value"] < options.alpha) != (row["p_randomization"] < options.alpha):
             row["flags"].append("doubt")

@@ -5,14 +5,13 @@ scores such as NDCG, where the sign and Wilcoxon tests and the bootstrap do not;
 """
 
 import dataclasses
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # scipy.stats is not used because it takes half a second to import.
-from scipy.special import betaincinv, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 Numbers = NDArray[np.float64]
 
@@ -24,8 +23,6 @@ POWER = 0.8
 FEWEST_CHANGED = 10
 #: Differences vary only by rounding if their deviation is at most this share of their mean.
 SAME = 1e-9
-#: The flags of a comparison whose interval proves nothing, because t is doubtful or no query shows what could be lost.
-DOUBTS = frozenset({"unchanged", "no_variation", "few_changed", "doubt"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,21 +87,3 @@ def adjusted(p_values: ArrayLike, correction: str) -> Numbers:
         ascending = ascending * count
     result[order] = np.minimum(ascending, 1.0)
     return result
-
-
-def holm(p_values: ArrayLike) -> Numbers:
-    """As `adjusted`."""
-    return adjusted(p_values, "holm")
-
-
-def share_bound(count: float, n: float, alpha: float = 0.05) -> float:
-    """The largest share that is plausible where `count` of n queries were seen: one-sided, of Clopper and Pearson.
-
-    Of 50 queries without a loss, up to 5.8 % of such queries may be lost (the rule of three: 3 / n).
-    """
-    return float(betaincinv(count + 1, n - count, 1 - alpha)) if count < n else 1.0
-
-
-def is_doubted(flags: Collection[str]) -> bool:
-    """Whether the interval of a comparison with these flags proves nothing."""
-    return not DOUBTS.isdisjoint(flags)

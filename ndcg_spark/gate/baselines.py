@@ -10,13 +10,13 @@ from typing import Any
 from ndcg_spark.comparison.comparable import different_options, fingerprint
 from ndcg_spark.comparison.compare import of_night
 from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
-from ndcg_spark.config_values import GOOD
 from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.config import GateConfig, run_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import arrived, earlier, expected_datasets
+from ndcg_spark.text import GOOD
 
 Row = Mapping[str, Any]
 #: Why nothing can be compared: the code of a result, and a sentence.

@@ -4,10 +4,10 @@ import datetime
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ndcg_spark.config_values import GOOD, Strict
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
+from ndcg_spark.text import GOOD
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
@@ -50,6 +50,12 @@ _Name = Annotated[str, Field(min_length=1)]
 _Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(_unique)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Queries = Annotated[int, Field(ge=2)]
+
+
+class Strict(BaseModel):
+    """Settings that refuse unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class CheckConfig(Strict):

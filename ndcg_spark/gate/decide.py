@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.comparison.comparable import fingerprint
-from ndcg_spark.comparison.statistics import holm
+from ndcg_spark.comparison.statistics import adjusted as adjusted_for
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.baselines import Baseline, Refusal, Row
@@ -70,7 +70,7 @@ def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     for severity in ("fail", "warn"):
         own = [case for case in cases if case.check.severity == severity]
         family = {_hypothesis(case): p for case in own if (p := _p_value(case, gate.alpha)) is not None}
-        adjusted |= zip(family, holm(list(family.values())).tolist(), strict=True)
+        adjusted |= zip(family, adjusted_for(list(family.values()), "holm").tolist(), strict=True)
     return [_result(gate, case, adjusted.get(_hypothesis(case))) for case in cases]
 
 
@@ -163,6 +163,8 @@ def verdict_of(
     word, deciding = _deciding(results)
     first = min(deciding, key=lambda each: (not _is_missing(each), each.difference or 0.0), default=None)
     causes = _causes(first, compared)
+    # What is wrong with a baseline is about no run.
+    runs = {each.run for each in deciding if first and each.sentence == first.sentence}
     if first is None:
         passed = sum(each.result == PASS for each in results)
         sentence = f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
@@ -179,7 +181,7 @@ def verdict_of(
         verdict=word,
         reason=first.reason if first else None,
         sentence=sentence,
-        run=first.run if first else None,
+        run=runs.pop() if len(runs) == 1 else None,
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
         baselines=tuple(

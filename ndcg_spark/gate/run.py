@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.comparison.compare import kept_attributes
-from ndcg_spark.comparison.differences import Sides, extremes, rows_of
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import Place, mean_of
-from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, missing, resolve

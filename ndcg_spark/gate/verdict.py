@@ -67,7 +67,7 @@ class Verdict:
     #: The code of the result that decided; None for a pass.
     reason: str | None
     sentence: str
-    #: The run that it is about.
+    #: The run that it is about, if it is about one.
     run: str | None
     #: That of the verdict, but 0 if the verdict is NONE and the night is accepted.
     exit_code: int

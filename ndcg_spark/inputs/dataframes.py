@@ -1,6 +1,6 @@
 """Tables that people have in Python become DataFrames of a session: pandas, Polars, pyarrow and dictionaries."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +12,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import of_attributes, resolve
 from ndcg_spark.inputs.engine_files import union_all
 from ndcg_spark.inputs.lists import explode, unpack
-from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs, none_of
+from ndcg_spark.inputs.memory import by_id, none_of, table_of
 
 _GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
 _LEAVE_ONE = "drop or rename all but one"
@@ -38,17 +38,14 @@ def frame(
     `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
     `memory`; where runs are wanted, also {run: table}.
     """
-    if wanted is not None and is_of_runs(table, wanted):
-        named = dict(by_id(table, where))
-        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in named.items()}
-        return _together(runs, [run for run, one in named.items() if is_dataframe(one)], where)
-    if is_dataframe(table):
-        own, has = table, table.columns
-    else:
-        arrow, has = arrow_of(table, wanted, where)
-        if not arrow.num_rows:
-            raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
-        own = session.createDataFrame(arrow)
+    if isinstance(table, Mapping) and dataframes_in(table):
+        tables = {
+            run: one if is_dataframe(one) else table_of({run: one}, wanted, where).drop_columns(["run"])
+            for run, one in by_id(table, where)
+        }
+        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in tables.items()}
+        return _together(runs, where)
+    own = table if is_dataframe(table) else session.createDataFrame(table_of(table, known or wanted, where))
     if is_classic(session) and own.isLocal():
         # The driver has the rows, so there are few. One partition needs no shuffle later, and Spark's optimizer leaves
         # its rows alone; it would copy them for every use otherwise.
@@ -64,12 +61,12 @@ def frame(
     found = resolve({}, aliased, own.columns, where, _LEAVE_ONE)
     found |= {name: name for name in wanted if name in own.columns}
     if not found:
-        raise none_of(wanted, has, where)
+        raise none_of(wanted, own.columns, where)
     missing = [name for name in needed if name not in found]
     if missing:
         to_do = _GRADES if missing == ["relevance"] else "rename the columns that have them"
         raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(has)}; {to_do}"
+            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(own.columns)}; {to_do}"
         )
     named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
     return explode(named, "rank" in wanted, where)
@@ -80,26 +77,19 @@ def dataframes_in(table: Any) -> list[DataFrame]:
     return [each for each in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(each)]
 
 
-def _together(runs: Mapping[str | None, DataFrame], lazy: Collection[str | None], where: str) -> DataFrame:
-    """The tables of the runs as one, whose column run has the keys.
-
-    Runs a job for each run whose table names runs, except the `lazy` ones, which may have many rows and must not.
-    InputError if a table is of several runs, or if only some have scores.
-    """
+def _together(runs: Mapping[str | None, DataFrame], where: str) -> DataFrame:
+    """The tables of the runs as one, whose column run has the keys. InputError if only some have scores."""
     for name in _OF_ALL:
         has, lacks = ([run for run, own in runs.items() if (name in own.columns) is there] for there in (True, False))
         if has and lacks:
             raise InputError(f"{where}: run {has[0]!r} has {name}, but run {lacks[0]!r} does not; give all the same")
-    return union_all([_named(run, own, run in lazy, f"{where}: run {run!r}") for run, own in runs.items()])
+    return union_all([_named(run, own, f"{where}: run {run!r}") for run, own in runs.items()])
 
 
-def _named(run: str | None, table: DataFrame, is_lazy: bool, where: str) -> DataFrame:
+def _named(run: str | None, table: DataFrame, where: str) -> DataFrame:
     if "run" in table.columns:
-        if is_lazy:
-            raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
-        names = sorted(str(row["run"]) for row in table.select("run").distinct().take(2))
-        if len(names) > 1:
-            raise InputError(f"{where}: its table has several runs, e.g. {' and '.join(names)}; give the table of one")
+        # Counting them would take a job.
+        raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
     # Engines disagree about ids that are numbers in one table and text in another.
     numbers = [name for name, kind in table.dtypes if name in ("dataset", "query_id", "doc_id") and kind in _WHOLE]
     return table.withColumns({**{name: F.col(name).cast("string") for name in numbers}, "run": F.lit(run)})

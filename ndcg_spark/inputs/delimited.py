@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,20 +45,6 @@ class Part(NamedTuple):
 
     columns: Mapping[str, pa.ChunkedArray]
     broken: Sequence[tuple[str, str]] = ()
-
-
-class Reader(Protocol):
-    """How files of text are read in parts, each of which becomes columns."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """Our columns that the files have."""
-
-    def parts(self, file: File, where: str) -> Iterator[Any]:
-        """The parts of a file; InputError if it cannot be read."""
-
-    def read(self, part: Any) -> Part:
-        """The rows of a part."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +85,10 @@ class Delimited:
             block = "\n".join(good).encode()
             columns, invalid = self._parse(block, separator)
         columns = with_numbers(columns, _rows(block, {"", *invalid}))
-        longer = [fields[: len(self.fields)] for line in invalid if (fields := self._with_name(line, separator))]
-        broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS) and not self._with_name(line, separator)]
-        if longer:
-            more = self.read("\n".join(map(separator.join, longer)).encode())
+        named = {line: self._with_name(line, separator) for line in invalid}
+        broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS) and not named[line]]
+        if any(named.values()):
+            more = self.read("\n".join(filter(None, map(named.__getitem__, invalid))).encode())
             both = pa.concat_tables([pa.table(dict(columns)), pa.table(dict(more.columns))], promote_options="default")
             columns = dict(zip(both.column_names, both.unify_dictionaries().columns, strict=True))
         return Part(columns, broken)
@@ -150,13 +136,14 @@ class Delimited:
         """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
         return '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
 
-    def _with_name(self, line: str, separator: str) -> list[str]:
-        """The fields of a line whose run's name has blanks; empty if the blank may be in the document's id."""
+    def _with_name(self, line: str, separator: str) -> str:
+        """A line whose run's name has blanks, without what follows them; "" if they may be in the document's id."""
         fields = line.split(separator)
         if not self.is_open or len(fields) <= len(self.fields):
-            return []
+            return ""
         rank = fields[self.fields.index(self.columns["rank"])]
-        return fields if re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields)) else []
+        is_run = re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields))
+        return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
 def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:

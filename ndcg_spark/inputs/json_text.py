@@ -24,10 +24,8 @@ NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
 #: The columns that have a value for each document of a list.
 _OF_DOCUMENTS = ("doc_id", *NUMBERS)
 _BLANKS = " \t\r\f"
-_MAX_QUOTED = 1000
 #: How many queries of an object become columns together.
-_ENTRIES = 10_000
-_NOTHING = pa.array([], pa.string())
+_QUERIES = 10_000
 
 
 class Members(list[tuple[str, Any]]):
@@ -35,23 +33,16 @@ class Members(list[tuple[str, Any]]):
 
 
 class Documents(NamedTuple):
-    """An object whose values are all text, numbers or null, in little memory."""
+    """The keys and values of an object whose values are all text, numbers or null, in little memory."""
 
     ids: pa.Array
     numbers: pa.Array
 
-    def members(self) -> Iterator[tuple[str, str | None]]:
-        """Its keys and values."""
-        return zip(self.ids.to_pylist(), self.numbers.to_pylist(), strict=True)
-
 
 def _compact(members: list[tuple[str, Any]]) -> Members | Documents:
-    """The object, which is that of a query's documents if all its values are plain."""
-    is_plain = members and all(value is None or isinstance(value, str) for _, value in members)
-    with contextlib.suppress(UnicodeEncodeError):
-        keys, values = zip(*members, strict=True) if is_plain else ((), ())
-        if is_plain:
-            return Documents(pa.array(keys, pa.string()), pa.array(values, pa.string()))
+    if members and all(value is None or isinstance(value, str) for _, value in members):
+        with contextlib.suppress(UnicodeEncodeError):
+            return Documents(*(pa.array(column, pa.string()) for column in zip(*members, strict=True)))
     return Members(members)
 
 
@@ -158,57 +149,44 @@ class JsonObject:
 
     names: Sequence[str]
 
-    def parts(self, file: File, where: str) -> Iterator[list[Any]]:
-        """The documents of some queries at a time, with the keys around them, and the code and text of what is broken.
-
-        InputError if the file is not one object of strict JSON.
-        """
+    def parts(self, file: File, where: str) -> Iterator[list[tuple[Sequence[str], Documents]]]:
+        """The documents of some queries at a time, with the keys around them; InputError for JSON of another form."""
         try:
             with file.open(where) as stream:
                 content = _WHOLE.decode(stream.read().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
-        entries = self._entries((), content)
-        while some := [*itertools.islice(entries, _ENTRIES)]:
+        queries = self._queries((), content, f"{where}: {file.path}")
+        while some := [*itertools.islice(queries, _QUERIES)]:
             yield some
 
-    def read(self, entries: list[Any]) -> Part:
+    def read(self, queries: Sequence[tuple[Sequence[str], Documents]]) -> Part:
         """The rows of a part."""
-        found = [(keys, documents) for keys, documents in entries if isinstance(documents, Documents)]
-        broken = [(fault, text) for fault, text in entries if isinstance(text, str)]
-        sizes = [len(documents.ids) for _, documents in found]
-        query = np.repeat(np.arange(len(found), dtype=np.int32), sizes)
-        *outer, doc_id, value = self.names
-        columns = {
-            name: pa.array([keys[at] for keys, _ in found], pa.string()).take(query) for at, name in enumerate(outer)
-        }
-        columns[doc_id] = pa.concat_arrays([*(documents.ids for _, documents in found), _NOTHING])
-        columns[value] = pa.concat_arrays([*(documents.numbers for _, documents in found), _NOTHING])
-        lines = (
-            _shown(Members([(keys[-1], Members([member]))]))
-            for keys, documents in found
-            for member in documents.members()
-        )
-        return Part(with_numbers({name: pa.chunked_array([one]) for name, one in columns.items()}, lines), broken)
+        keys, documents = zip(*queries, strict=True)
+        of_query = np.repeat(np.arange(len(keys), dtype=np.int32), [len(each.ids) for each in documents])
+        outer = (pa.array(names, pa.string()).take(of_query) for names in zip(*keys, strict=True))
+        inner = (pa.concat_arrays(arrays) for arrays in zip(*documents, strict=True))
+        columns = {name: pa.chunked_array([one]) for name, one in zip(self.names, (*outer, *inner), strict=True)}
+        return Part(with_numbers(columns, _quoted(queries)))
 
-    def _entries(self, outer: tuple[str, ...], content: Any) -> Iterator[tuple[Any, Any]]:
+    def _queries(self, outer: tuple[str, ...], content: Any, place: str) -> Iterator[tuple[Sequence[str], Documents]]:
         levels = len(self.names) - 2 - len(outer)
+        # Without a document, a run would vanish.
+        is_inner = levels and isinstance(content, Members) and not (outer and all(value == [] for _, value in content))
         if not levels and isinstance(content, Documents):
             yield outer, content
-        elif not levels and isinstance(content, Members):
+        elif is_inner and all(key.isascii() or is_text(key) for key, _ in content):
             for key, value in content:
-                plain = _compact([(key, value)])
-                shown = _shown(Members([(outer[-1], Members([(key, value)]))]))
-                yield (outer, plain) if isinstance(plain, Documents) else (NO_SCALAR if is_text(key) else BROKEN, shown)
-        elif levels and isinstance(content, Members) and not (outer and all(value == [] for _, value in content)):
-            for key, value in content:
-                if is_text(key):
-                    yield from self._entries((*outer, key), value)
-                else:
-                    yield BROKEN, _shown(Members([(key, value)]))
-        else:
-            # Without a document, a run would vanish.
-            yield BROKEN, _shown(Members([(outer[-1], content)]) if outer else content)
+                yield from self._queries((*outer, key), value, place)
+        elif levels or content != []:
+            form = "{run: {query: {document: score}}}" if len(self.names) > 3 else "{query: {document: number}}"
+            raise InputError(f"{place} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
+
+
+def _quoted(queries: Sequence[tuple[Sequence[str], Documents]]) -> Iterator[str]:
+    """Every row as JSON; a generator, as they are rarely needed."""
+    for (*_, query), (ids, values) in queries:
+        yield from (json.dumps({query: {i: v}}) for i, v in zip(ids.to_pylist(), values.to_pylist(), strict=True))
 
 
 def _lines(block: bytes) -> Iterator[str]:
@@ -234,12 +212,3 @@ def _kind(name: str, value: object) -> pa.DataType:
     if name not in NUMBERS and isinstance(value, float):
         raise ValueError("its text counts")
     return pa.float64() if name in NUMBERS else pa.int64()
-
-
-def _shown(value: Any) -> str:
-    """As much of a value as a message may show; its numbers are in quotes."""
-    if isinstance(value, Documents):
-        value = Members(value.members())
-    if isinstance(value, Members):
-        return ("{" + ", ".join(f"{json.dumps(key)}: {_shown(one)}" for key, one in value[:9]) + "}")[:_MAX_QUOTED]
-    return json.dumps(value)[:_MAX_QUOTED]

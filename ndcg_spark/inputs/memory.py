@@ -1,17 +1,18 @@
 """Tables that people have in Python as tables of Arrow, in types that every engine reads: no engine is needed.
 
-Pandas, Polars, pyarrow and dictionaries: of columns, {query: {document: number}}, {query: [document, ...]}.
+Pandas, Polars, pyarrow, tuples and dictionaries: of columns, {query: {document: number}}, {query: [document, ...]}.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_known
+from ndcg_spark.inputs.column_names import is_known, resolve
 from ndcg_spark.inputs.json_text import is_text
 
 _WIDER = {
@@ -34,6 +35,7 @@ _IS_UNREADABLE: _Tests = (
     *(pa.types.is_float16, pa.types.is_duration, pa.types.is_dictionary, pa.types.is_fixed_size_binary),
     *(pa.types.is_time, pa.types.is_decimal256),
 )
+_LEAVE_ONE = "drop or rename all but one"
 #: The run of results that are given as {query: {document: score}}, if they are given no name.
 RUN = "run"
 _LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
@@ -95,6 +97,105 @@ def arrow_of(table: Any, wanted: Sequence[str] | None, where: str) -> tuple[pa.T
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{where}: it cannot be read as a table, {reason}; give each column one type") from error
     raise InputError(f"{where}: {type(table).__name__} is not a table; give {_KNOWN}")
+
+
+def table_of(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+    """The table as pyarrow has it, with our names for the columns that are wanted. InputError if it is not a table."""
+    if wanted is not None and is_of_runs(table, wanted):
+        parts = [
+            _of_run(run, table_of(one, wanted, f"{where}: run {run!r}"), where) for run, one in by_id(table, where)
+        ]
+        for name in ("dataset", "score"):
+            has = {name in part.column_names: part.column("run")[0].as_py() for part in parts if part.num_rows}
+            if len(has) > 1:
+                raise InputError(
+                    f"{where}: run {has[True]!r} has {name}, but run {has[False]!r} does not; give all the same"
+                )
+        return pa.concat_tables(parts, promote_options="permissive")
+    if isinstance(table, Iterable) and not (isinstance(table, Mapping) or hasattr(type(table), "__arrow_c_stream__")):
+        table = _columns(table, wanted, where)
+    rows, _ = arrow_of(table, wanted, where)
+    if not rows.num_rows:
+        raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
+    if wanted is None:
+        return rows
+    return _with_a_row_per_document(_renamed(rows, wanted, where), wanted, where)
+
+
+def _with_a_row_per_document(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """The table, of which a row may have a list of documents, or of structs with a document."""
+    packed = [field.name for field in rows.schema if holds_structs(field.type)]
+    if packed and "doc_id" not in rows.column_names:
+        if len(packed) > 1:
+            raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+        lists = rows.column(packed[0]).combine_chunks()
+        values = pa.Table.from_struct_array(lists.flatten())
+        return _exploded(rows.drop_columns(packed), lists, _renamed(values, wanted, where), wanted)
+    beside = [field.name for field in rows.schema if is_list(field.type) and field.name in wanted]
+    if "doc_id" not in beside:
+        return rows
+    columns = {name: rows.column(name).combine_chunks() for name in beside}
+    lists = columns["doc_id"]
+    for name, column in columns.items():
+        sizes = [pc.fill_null(pc.list_value_length(each), 0) for each in (lists, column)]
+        unequal = pc.index(pc.equal(*sizes), False).as_py()
+        if unequal >= 0:
+            raise InputError(
+                f"{where}: lists of doc_id and of {name} differ in length, e.g. {sizes[0][unequal]} and "
+                f"{sizes[1][unequal]} of query {rows.column('query_id')[unequal]}; give each document one"
+            )
+    values = pa.table({name: column.flatten() for name, column in columns.items()})
+    return _exploded(rows.drop_columns(beside), lists, values, wanted)
+
+
+def _renamed(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """The table with our names for the columns that are wanted."""
+    names = {theirs: ours for ours, theirs in resolve({}, wanted, rows.column_names, where, _LEAVE_ONE).items()}
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+def _exploded(rows: pa.Table, lists: pa.Array, values: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """A row per entry of the lists, with its values; its place in the list is its rank."""
+    parents = pc.list_parent_indices(lists)
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
+    starts = pc.subtract(ends, pc.fill_null(pc.list_value_length(lists), 0))
+    ranks = pc.subtract(pa.array(range(1, len(parents) + 1), pa.int64()), starts.take(parents))
+    exploded = rows.take(parents)
+    for name in values.column_names:
+        exploded = exploded.append_column(name, values.column(name))
+    if "rank" in wanted and "rank" not in exploded.column_names:
+        exploded = exploded.append_column("rank", ranks.cast(pa.int32()))
+    return exploded
+
+
+def _columns(rows: Iterable[Any], wanted: Sequence[str] | None, where: str) -> Any:
+    """The columns of a list of tuples; anything else as it is."""
+    if hasattr(type(rows), "columns") or hasattr(type(rows), "column_names"):
+        return rows
+    listed = list(rows)
+    if wanted is None or not listed or not all(isinstance(row, tuple) for row in listed):
+        return rows
+    number = "score" if "score" in wanted else "relevance"
+    names = getattr(listed[0], "_fields", ("query_id", "doc_id", number)[: 3 if number in wanted else 2])
+    if any(len(row) != len(names) for row in listed):
+        raise InputError(f"{where}: tuples of other than {len(names)} values; give ({', '.join(names)})")
+    return dict(zip(names, map(list, zip(*listed, strict=True)), strict=True))
+
+
+def _of_run(run: str | None, rows: pa.Table, where: str) -> pa.Table:
+    """The rows of one run, whose ids are text, as other runs may have text where it has numbers."""
+    if "run" in rows.column_names:
+        names = rows.column("run").unique().cast(pa.string()).to_pylist()
+        if len(names) > 1:
+            raise InputError(
+                f"{where}: run {run!r}: its table has several runs, e.g. {' and '.join(map(str, sorted(names)[:2]))}; "
+                "give the table of one"
+            )
+        rows = rows.drop_columns(["run"])
+    for at, field in enumerate(rows.schema):
+        if field.name in ("dataset", "query_id", "doc_id") and pa.types.is_integer(field.type):
+            rows = rows.set_column(at, field.name, pc.cast(rows.column(at), pa.string()))
+    return rows.append_column("run", pa.array([run] * rows.num_rows, pa.string()))
 
 
 def none_of(wanted: Sequence[str], has: Sequence[str], where: str) -> InputError:

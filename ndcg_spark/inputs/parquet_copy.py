@@ -18,9 +18,9 @@ from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.files import File
 
 #: The most threads. Each takes the memory of about ten blocks.
-_MOST_THREADS = 16
+_MAX_THREADS = 16
 #: The fewest rows that are written together, as an engine takes time and memory for each part of a file.
-_TOGETHER = 150_000
+_MIN_ROWS = 150_000
 
 #: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
@@ -40,20 +40,10 @@ class ParquetCopy:
 def write_copy(
     files: Sequence[File], parts: Parts, table_of: TableOf, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet, in no order.
-
-    Writing ends when the scratch is removed, also if a signal does that.
-
-    Raises
-    ------
-    EngineError
-        There is no room.
-    NdcgSparkError
-        Whatever `parts` and `table_of` raise.
-    """
+    """Write the rows of all files as Parquet, in no order; EngineError if there is no room or no scratch any more."""
     from pyarrow import parquet
 
-    threads = min(_MOST_THREADS, usable_cores())
+    threads = min(_MAX_THREADS, usable_cores())
     pool = ThreadPoolExecutor(threads)
     try:
         # The largest first, so that no thread is left with one when the others are done.
@@ -166,7 +156,7 @@ def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
-        if sum(map(len, waiting)) >= _TOGETHER:
+        if sum(map(len, waiting)) >= _MIN_ROWS:
             yield pa.concat_tables(waiting).unify_dictionaries()
             waiting.clear()
     if waiting:

@@ -11,7 +11,7 @@ from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known, resolve
-from ndcg_spark.inputs.delimited import Delimited, Reader
+from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
@@ -65,7 +65,7 @@ class Shape:
         ]
         return [", ".join(renamed)] if renamed else []
 
-    def reader(self, names: Sequence[str]) -> Reader:
+    def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
         """What reads those of our columns `names` that the files have."""
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
@@ -163,7 +163,8 @@ def _with_header(kind: str, first: File, others: Sequence[File], table: TableCon
 
 def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
-    rows = [line.split(_SEPARATORS.get(kind)) for line in lines]
+    separator = _SEPARATORS.get(kind)
+    rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
     # More fields than a run has belong to its name.
     counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)

@@ -219,7 +219,7 @@ def refuse_others(
 ) -> None:
     """InputError if a file with types has another value than its folder in one of these `columns`.
 
-    Statistics in its footer spare most of the reading. A type that cannot be compared is refused for itself later.
+    Statistics in footers spare most of the reading. A type that cannot be compared is refused for itself later.
     """
     from pyarrow import dataset
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +15,8 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.stored import with_folders
 from ndcg_spark.schemas import FAULT, LINE
 
-_TYPES = {
-    "relevance": pa.float64(),
-    "score": pa.float64(),
-    "rank": pa.int32(),
-    "doc_id": pa.string(),
-    LINE: pa.string(),
-}
+_NUMBERS = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32()}
+_TYPES = {**_NUMBERS, "doc_id": pa.string(), LINE: pa.string()}
 
 
 def text_to_parquet(
@@ -31,7 +25,7 @@ def text_to_parquet(
     names: Sequence[str],
     scratch: Scratch,
     where: str,
-    of_folders: Mapping[str, str] = MappingProxyType({}),
+    of_folders: Mapping[str, str],
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have.
 

@@ -1,23 +1,21 @@
 """Published nights compared with a baseline: one of their runs, another date, or the last good night."""
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
-from ndcg_spark.comparison.options import ComparisonOptions
-from ndcg_spark.config_values import GOOD
-from ndcg_spark.config_values import date as date_value
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.about_queries import read_files_of_queries
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced, unreplaced
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
+from ndcg_spark.text import GOOD
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +24,7 @@ class ComparisonRequest:
 
     output: str
     #: The date of the night; None for the newest.
-    date: datetime.date | None = None
+    date: str | None = None
     dataset: str | None = None
     #: The runs that the others are compared with, each in turn.
     baselines: Sequence[str] = ()
@@ -48,16 +46,6 @@ class ComparisonRequest:
         both = set(self.runs or ()).intersection(self.baselines)
         if self.baseline_date is None and both:
             raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
-        if self.baseline_date != GOOD:
-            date_of("baseline-date", self.baseline_date)
-
-
-def date_of(option: str, text: str | None) -> datetime.date | None:
-    """The date of an option. ConfigurationError if it is not a date."""
-    try:
-        return None if text is None else date_value(text)
-    except ValueError as error:
-        raise ConfigurationError(f"arguments: --{option} {error}") from None
 
 
 def compare_nights(request: ComparisonRequest) -> Comparison:
@@ -77,16 +65,13 @@ def compare_nights(request: ComparisonRequest) -> Comparison:
 
 def _compare_nights(request: ComparisonRequest) -> Comparison:
     nights = committed(request.output)
-    date = request.date.isoformat() if request.date else None
-    tonight = select_nights(nights, request.output, date, request.dataset)
+    tonight = select_nights(nights, request.output, request.date, request.dataset)
     baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
     if not request.options.measures:
         request = dataclasses.replace(
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
         )
-    every = [*tonight, *baselines.values()]
-    with unreplaced(every):
-        comparison = _compared(request, tonight, baselines)
+    comparison = _compared(request, tonight, baselines)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)

@@ -10,7 +10,6 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import check_lists
 from ndcg_spark.contract.duplicates import refuse_in_lists
-from ndcg_spark.contract.scan import ResultCounts
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
@@ -39,24 +38,16 @@ class _Side:
     #: The good rows, and those of them that are not too deep.
     good: DataFrame
     needed: DataFrame
-    counts: ResultCounts
+    runs: set[str]
 
 
 def compare_lists(
-    old: EvaluationConfig,
-    new: EvaluationConfig | None,
-    baseline: str | None,
-    persistence: float,
-    queries: int,
+    old: EvaluationConfig, new: EvaluationConfig | None, baseline: str | None, persistence: float, queries: int
 ) -> ListComparison:
     """Compare the lists of new results with those of old results, or the old runs with one of themselves.
 
-    `queries` is how many of the most changed queries are named for each run and cutoff.
-
-    Raises
-    ------
-    NdcgSparkError
-        As an evaluation does for its results; the baseline or every run is unknown; ties need judgments.
+    `queries` is how many of the most changed queries are named for each run and cutoff. Raises as an evaluation does
+    for its results; ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
@@ -64,35 +55,32 @@ def compare_lists(
         sources = [side.source for side in sides]
         if len({"dataset" in side.good.columns for side in sides}) > 1:
             raise InputError("results: only one side has a column dataset; name it in both or in neither")
-        names = [{run.run for run in side.counts.runs} for side in sides]
-        runs = compared_runs(names[0], names[-1], baseline)
-
+        runs = compared_runs(sides[0].runs, sides[-1].runs, baseline)
         how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
         try:
             with translated_failures(sources):
-                found = _comparison(engine, list_changes(sides[0].needed, sides[-1].needed, *how), queries)
+                compared = _comparison(engine, list_changes(sides[0].needed, sides[-1].needed, *how), queries)
         except PlanRefusedError:
             for side in sides:
                 with translated_failures(sources):
                     refuse_in_lists(side.source, [side.good], side.config.convention)
             raise
-        for side in sides:
-            refuse_changed([side.source])
+        refuse_changed(sources)
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
-    return found
+    return compared
 
 
 def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
     """The comparison in a table LIST_CHANGES, which is read twice."""
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["dataset"], row["run"], by_depth(row["cutoff"])
+
     materialize = materializer(engine, "list_changes")
     table = materialize([changes]) if materialize else changes.persist()
     rows = [row.asDict() for row in summarized(table).collect()]
     most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
-    return ListComparison(sorted(rows, key=_place), sorted(most, key=lambda row: (*_place(row), row["place"])))
-
-
-def _place(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["dataset"], row["run"], by_depth(row["cutoff"])
+    return ListComparison(sorted(rows, key=place), sorted(most, key=lambda row: (*place(row), row["place"])))
 
 
 def _side(engine: Engine, config: EvaluationConfig) -> _Side:
@@ -106,6 +94,5 @@ def _side(engine: Engine, config: EvaluationConfig) -> _Side:
         good, counts, needed = check_lists(source, config)
     report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
     if counts.breaches:
-        rows = sum(breach.rows for breach in counts.breaches)
-        report_step("rejected", f"{rows:,} rows of {source.place}: {limits.summary(counts.breaches)}")
-    return _Side(source, config, good, needed, counts)
+        report_step("rejected", f"{counts.bad:,} rows of {source.place}: {limits.summary(counts.breaches)}")
+    return _Side(source, config, good, needed, {run.run for run in counts.runs})

@@ -27,12 +27,7 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
-    preset that does not have a score at one of the cutoffs refuses them.
-
-    Raises
-    ------
-    InputError
-        Every preset refuses the data; the reason is that of the first.
+    preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
     """
     options = parse_measures(config.measures, None, ()).options if config.measures else {}
     scored: dict[Convention, PresetScores] = {}

@@ -78,7 +78,7 @@ class InlineComparison:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.comparison.api import sources
         from ndcg_spark.comparison.compare import Compared
-        from ndcg_spark.comparison.options import ComparisonOptions
+        from ndcg_spark.comparison.differences import ComparisonOptions
         from ndcg_spark.comparison.slices import Attributes
 
         # The columns that are compared, each at the cutoffs that were requested for it.

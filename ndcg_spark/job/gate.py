@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.options import SCORES
+from ndcg_spark.comparison.differences import SCORES
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import Scores
@@ -103,9 +103,7 @@ def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *
         known, scores = log.committed(output), Scores()
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
         nights = known.with_nights(sorted([*others, *written]))
-        found = {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
-        log.refuse_replaced([night for night in scores.nights if night not in written])
-        return found
+        return {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
 
     return log.read_again_if_replaced(judged)
 
@@ -139,7 +137,6 @@ def gate_published(
             judge(gate, night, nights, scores, *tables, reason).verdict
             for night, reason in zip(of_date, reasons, strict=True)
         ]
-        log.refuse_replaced([*scores.nights])
         return of_date, verdicts
 
     of_date, verdicts = log.read_again_if_replaced(judged)
@@ -164,9 +161,7 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     def judged() -> list[Verdict]:
         nights = log.committed(output)
         nights_of_dataset(nights, output, dataset)
-        verdicts = list(rehearse(gate, nights, dataset, *read_tables_of_queries(config, nights)))
-        log.refuse_replaced(nights)
-        return verdicts
+        return list(rehearse(gate, nights, dataset, *read_tables_of_queries(config, nights)))
 
     return log.read_again_if_replaced(judged)
 

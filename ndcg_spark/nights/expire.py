@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ndcg_spark.config_values import GOOD
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.store import Store, folder
 from ndcg_spark.schemas import KEPT
+from ndcg_spark.text import GOOD
 
 #: What has no row in the log is left alone for a day, because its evaluation may still be writing.
 SECONDS_WITHOUT_ROW = 24 * 3600.0

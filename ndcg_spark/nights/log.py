@@ -1,7 +1,6 @@
 """The log of an output, which says which evaluation of a night counts. Rows are only ever added to it."""
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import datetime
 import functools
@@ -9,12 +8,12 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from ndcg_spark.errors import NdcgSparkError, StorageError, first_line
+from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.nights.store import FAILURES, LOG, Store, folder, parquet
 from ndcg_spark.schemas import EVALUATIONS
 
@@ -256,30 +255,15 @@ def _revise(night: Night, **entries: Any) -> None:
     row = {**night.row, "note": None, **entries, "revision": revision, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):
         append(night.store, night.evaluated_on, [row])
-    refuse_replaced([night])
+    refuse_replaced(night)
 
 
-@contextlib.contextmanager
-def unreplaced(nights: Sequence[Night]) -> Iterator[None]:
-    """Run the block, which reads these nights. ReplacedError if one of them no longer counts when it ends."""
-    try:
-        yield
-    except NdcgSparkError:
-        # Removed rows can look like any other failure.
-        refuse_replaced(nights)
-        raise
-    refuse_replaced(nights)
-
-
-def refuse_replaced(nights: Sequence[Night]) -> None:
-    """ReplacedError if one of these evaluations no longer counts, so that its rows may be gone."""
-    dates = sorted({night.evaluated_on for night in nights})
-    known = committed(nights[0].store, dates) if nights else Nights()
-    known.refuse_damaged(dates)
-    counting = {(night.dataset, night.evaluated_on, night.evaluation_id) for night in known}
-    for night in nights:
-        if (night.dataset, night.evaluated_on, night.evaluation_id) not in counting:
-            raise ReplacedError(night)
+def refuse_replaced(night: Night) -> None:
+    """ReplacedError if the evaluation no longer counts, so that its rows may be gone."""
+    known = committed(night.store, [night.evaluated_on])
+    known.refuse_damaged([night.evaluated_on])
+    if night not in known:
+        raise ReplacedError(night)
 
 
 def read_again_if_replaced(read: Callable[[], _T]) -> _T:

@@ -140,7 +140,7 @@ def _refuse_lost(nights: Sequence[Night], table: str) -> None:
     wrong = [info for info in infos if info.size != wanted[info.path][1]]
     if wrong:
         night = wanted[wrong[0].path][0]
-        refuse_replaced([night])
+        refuse_replaced(night)
         state = "is missing" if wrong[0].size is None else "is damaged"
         raise StorageError(
             f"output: {len(wrong)} file(s) in {store.place} are not as they were published, e.g. {wrong[0].path} of "

@@ -5,11 +5,9 @@ import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 
-from ndcg_spark.config_values import GOOD
-from ndcg_spark.config_values import date as date_value
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, Row
-from ndcg_spark.text import masked, unknown_name
+from ndcg_spark.text import GOOD, masked, unknown_name
 
 #: How many datasets or sentences are shown.
 _SHOWN = 10
@@ -28,9 +26,9 @@ def select_nights(
         The log of the date, or by default of a date after the newest night, is damaged.
     """
     try:
-        date = date and date_value(date).isoformat()
-    except ValueError as error:
-        raise ConfigurationError(f"date: {error}") from None
+        date = date and datetime.date.fromisoformat(date).isoformat()
+    except ValueError:
+        raise ConfigurationError(f"date: {date!r} is not a date; write YYYY-MM-DD") from None
     if isinstance(nights, Nights):
         last = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
         nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > last))

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
-from ndcg_spark.config_values import GOOD
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.select import earlier
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import GOOD, unknown_name
 
 Row = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first

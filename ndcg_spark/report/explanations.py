@@ -93,7 +93,7 @@ def _difference(value: float) -> str:
 
 def _move(change: Change) -> str:
     if change.moved_up is None:
-        return "new" if change.baseline_rank is None else "gone"
+        return "came in" if change.baseline_rank is None else "left"
     return f"{change.moved_up:+d}" if change.moved_up else "0"
 
 

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
-from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights, stripped
-from ndcg_spark.comparison.differences import Sides, rows_of
+from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights
+from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
-from ndcg_spark.comparison.options import SCORES, ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
@@ -227,7 +226,7 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
         _until(trends, night.evaluated_on),
         _judged_before(baseline, run, place[1]),
         _never_returned(night),
-        comparison.warnings if comparison else [refused] if refused else [],
+        [*(comparison.warnings if comparison else [refused] if refused else []), *verdict.get("warnings", ())],
     )
 
 
@@ -248,14 +247,14 @@ class _Comparison:
         self._night, self._baseline = night, baseline
         gate = (night.record["configuration"].get("gate") or {}) if baseline.name else {}
         known = {name: gate[name] for name in ("alpha", "correction", "min_queries") if name in gate}
-        self._options = ComparisonOptions(**known, precise=True)
+        self._options = ComparisonOptions(**known)
         self._unchanged_queries = bool(gate.get("unchanged_queries"))
         (self._own,), self._others = of_nights([night]), of_nights(baseline.nights, "baseline")
 
     def runs(self, place: Place, attributes: Attributes | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with the gate's own numbers where it decided."""
         self._sides = self._sides_of([place], self._own.runs)[place]
-        rows = stripped(rows_of(self._sides, self._options, attributes))
+        rows = rows_of(self._sides, self._options, attributes)
         of_slices = {(row["run"], row["attribute"] and f"{row['attribute']}={row['value']}"): row for row in rows}
         names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
         for result in (self._night.record["verdict"] or {}).get("results", ()) if self._baseline.name else ():
@@ -279,7 +278,7 @@ class _Comparison:
         columns = dict.fromkeys(["ndcg", *(measure.column for measure in MEASURES.values())])
         places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
         sides = self._sides_of(places, [run])
-        return [row for place in places for row in stripped(rows_of(sides[place], self._options))]
+        return [row for place in places for row in rows_of(sides[place], self._options)]
 
     def queries(self, place: Place, run: str) -> list[QueryScore]:
         """The queries that a run and its baseline both have a score of."""

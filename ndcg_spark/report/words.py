@@ -61,7 +61,8 @@ def banner(data: NightData) -> Banner:
         return Banner("NO GATE", tone, _headline(data), _join([*_evidence(data), *_others(data)]))
     tone = {"fail": "bad", "pass": "ok"}.get(verdict["verdict"], "mid")
     words = verdict_in_words({**verdict, "accepted": None}).upper()
-    said = [Markup.escape(_sentence(message(verdict["sentence"])))]
+    # It may begin with the name of a run.
+    said = [Markup("{}.").format(message(verdict["sentence"]).rstrip("."))]
     result = data.result(data.run)
     word = verdict["verdict"]
     is_about_run = row is not None and (word == "pass" or (result is not None and result["result"] == word))

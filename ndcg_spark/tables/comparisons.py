@@ -19,7 +19,7 @@ from ndcg_spark.tables.table import (
 #: By what the rows of a comparison can be sorted.
 SORT_COLUMNS = (
     *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
-    *("wins", "losses", "large_losses", "minimum_detectable"),
+    *("wins", "losses", "minimum_detectable"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The worked example of JUDGMENTS.md: what the page computes is what its arithmetic and the program say."""
+"""The worked example of two sets of judgments in COMPARING.md, against its arithmetic and the program."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ from ndcg_spark import compare_judgments
 from ndcg_spark.agreement import tau_ap, tau_b
 from ndcg_spark.schemas import AGREEMENTS
 
-PAGE = (Path(__file__).parents[2] / "ndcg_spark" / "JUDGMENTS.md").read_text(encoding="utf-8")
+GUIDE = Path(__file__).parents[2] / "ndcg_spark/guides/COMPARING.md"
+PAGE = GUIDE.read_text(encoding="utf-8").partition("\n## Two sets of judgments\n")[2]
 #: The measure, the arithmetic and the value of each example.
 EXAMPLES = re.findall(r"^\| `(\w+)` \| .* \| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE, re.MULTILINE)
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from commands import command_line
 
-from ndcg_spark.comparison.options import measures_of
+from ndcg_spark.comparison.differences import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark, stars
@@ -158,7 +158,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
         ("--baseline old --run old", 2, "run: 'old' is the baseline itself"),
         ("--baseline old --date 2026-11-18", 2, "no night of 2026-11-18; the newest is of 2026-11-20"),
         ("--baseline old --date today", 2, "--date"),
-        ("--baseline-date last", 2, "--baseline-date 'last' is not a date"),
+        ("--baseline-date last", 2, "baseline-date: "),
         ("--baseline old --measures ndgc", 2, "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
         ("--baseline old --measures ndcg@7", 2, "measures: ndcg@7 was not evaluated; there is "),
         ("--baseline old --measures recall", 2, "measures: recall was not evaluated; there is "),

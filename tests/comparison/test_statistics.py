@@ -96,12 +96,6 @@ def test_a_weighted_interval_covers_the_true_difference():
     assert np.mean((found.interval_low < 0) & (found.interval_high > 0)) > 0.91
 
 
-def test_the_bound_of_a_share_is_the_rule_of_three():
-    assert statistics.share_bound(0, 50) == pytest.approx(1 - 0.05 ** (1 / 50))
-    assert statistics.share_bound(3, 50, 0.025) == pytest.approx(stats.binomtest(3, 50).proportion_ci(0.95).high)
-    assert statistics.share_bound(50, 50) == 1.0
-
-
 @pytest.mark.parametrize(("n", "share_of_zeros", "truth", "coverage"), [(25, 0.0, 0.02, 0.950), (50, 0.9, 0.0, 0.975)])
 def test_intervals_cover_the_truth_and_detectable_differences_are_found_as_often_as_they_say(
     n, share_of_zeros, truth, coverage

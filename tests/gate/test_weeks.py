@@ -278,6 +278,9 @@ def test_what_is_said_beside_the_verdict(tmp_path):
         "changed_judgments": 6,
         "queries": N,
     }
+    # What is wrong with a baseline is about no run.
+    (found,) = evaluate(tmp_path / "new", held, "2026-11-02", RUNS, attributes=LANGUAGE).values()
+    assert (found.reason, found.run) == ("no_baseline", None)
     # What is missing is said first, by name, though another run fails.
     runs = {"hybrid": BASE * 0}
     evaluate(tmp_path, None, "2026-11-03", {"hybrid": BASE, "bm25": BASE})

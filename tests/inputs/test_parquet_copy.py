@@ -34,7 +34,7 @@ def table_of(part, _):
 
 
 def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monkeypatch):
-    monkeypatch.setattr(parquet_copy, "_TOGETHER", 5)
+    monkeypatch.setattr(parquet_copy, "_MIN_ROWS", 5)
 
     def parts(file):
         yield from ([at, None] for at in range(file.size))

@@ -1,16 +1,13 @@
 """The documents that a night keeps: what its scores are made of, and explained without the inputs."""
 
-import json
+import dataclasses
 import math
 from collections import defaultdict
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from cases import make
-from commands import command_line
 from evaluations import configuration, evaluated
-from programs import forked
 
 from ndcg_spark import config
 from ndcg_spark.errors import ConfigurationError
@@ -109,15 +106,13 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
 
 def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     query = sorted({row["query_id"] for row in rows(nights / "standard", "query_scores")})[5]
-    done = forked(_explain_inputs, str(nights), query, cwd=nights)
-    assert done.returncode == 0, done.stderr
-    (of_inputs,) = json.loads(done.stdout)
-    asked = ["--query", query, "--run", "one", "--cutoff", "4", "--format", "json"]
-    (of_night,) = json.loads(command_line("explain", "standard", *asked, cwd=nights).stdout)
-    for name in ("unjudged", "returned", "judged", "formula"):
-        assert of_night[name] == of_inputs[name]
-    for name in ("ndcg", "dcg", "ideal_dcg"):
-        assert of_night[name] == pytest.approx(of_inputs[name], abs=1e-12)
+    request = ExplainRequest(query, "one", cutoff="4")
+    (of_night,) = explain_night(str(nights / "standard"), None, request).explanations
+    (of_inputs,) = explain_query(configured(nights), request).explanations
+    assert [(each.doc_id, each.rank) for each in of_night.unjudged] == [
+        (each.doc_id, each.rank) for each in of_inputs.unjudged
+    ]
+    assert dataclasses.astuple(of_night.facts.score) == pytest.approx(dataclasses.astuple(of_inputs.facts.score))
 
 
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
@@ -128,13 +123,6 @@ def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
     (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
     (of_inputs,) = explain_query(settings, ExplainRequest("q1")).explanations
     assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
-
-
-def _explain_inputs(folder, query):
-    from ndcg_spark.report.explanations import print_explanations
-
-    found = explain_query(configured(Path(folder)), ExplainRequest(query, "one", cutoff="4"))
-    print_explanations(found, "json")
 
 
 def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
@@ -159,20 +147,15 @@ def test_documents_without_an_output_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("request_", "date", "said"),
     [
-        (["--query", "s7-0"], "no judged query is called 's7-0' (did you mean"),
-        (["--query", "s7-00", "--run", "on"], "no run is called 'on' (did you mean 'one'?); there are one, two"),
-        (["--query", "s7-00", "--cutoff", "all"], "keeps the documents down to 4, and scores at 1, 4; all is not one"),
-        (["--query", "s7-00", "--cutoff", "3"], "3 is not one"),
-        (
-            ["--query", "s7-00", "--convention", "sklearn"],
-            "--convention is for judgments and results",
-        ),
-        (["--query", "s7-00", "--date", "2026-11-19"], "there is no night of 2026-11-19; the newest is of 2026-11-20"),
+        (ExplainRequest("s7-0"), None, "did you mean"),
+        (ExplainRequest("s7-00", "on"), None, "did you mean 'one'"),
+        (ExplainRequest("s7-00", cutoff="all"), None, "scores at 1, 4"),
+        (ExplainRequest("s7-00", cutoff="3"), None, "3 is not one"),
+        (ExplainRequest("s7-00"), "2026-11-19", "the newest is of 2026-11-20"),
     ],
 )
-def test_what_a_night_does_not_keep_is_an_error_that_says_what_it_does(nights, arguments, said):
-    done = command_line("explain", "standard", *arguments, cwd=nights)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+def test_what_a_night_does_not_keep_is_an_error_that_says_what_it_does(nights, request_, date, said):
+    with pytest.raises(ConfigurationError, match=said):
+        explain_night(str(nights / "standard"), date, request_)

@@ -18,7 +18,7 @@ def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evalu
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
     written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(**together), ["shop", "web"])
     print_nights(committed(str(tmp_path)), scores, "table")
-    assert [line.split()[6:8] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
+    assert [line.split()[8:10] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 
 
 def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(capsys):
@@ -30,7 +30,7 @@ def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(c
         for cutoff, ndcg in zip((5, 1000), both, strict=True)
     ]
     print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
-    assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["a", "ndcg@5", "0.9000"]
+    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["a", "ndcg@5", "0.9000"]
 
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
@@ -38,7 +38,7 @@ def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
     print_nights(
         Nights([committed_night("web", "2026-11-20", {})]), [rows], "table", measure_set_of(["precision@5", "ndcg@5"])
     )
-    assert capsys.readouterr().out.splitlines()[1].split()[3:6] == ["-", "-", "-"]
+    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["-", "-", "-"]
 
 
 def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):

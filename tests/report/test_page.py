@@ -72,7 +72,8 @@ def test_every_number_is_against_the_mean_of_the_good_nights(output):
     ends = found.confidence_interval()
     assert [data.row["interval_low"], data.row["interval_high"]] == pytest.approx([ends.low, ends.high])
     assert data.row["difference"] == pytest.approx(np.mean([own[query] - means[query] for query in own]))
-    # The gate's own p value, not that of the comparison.
+    # The gate's own p value and warnings.
+    assert data.warnings == ["a warning of the gate"]
     assert data.row["p_decides"] == 0.00001
     assert data.row["losses"] == sum(query.change < -1e-9 for query in data.queries)
 
@@ -111,9 +112,9 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (0, 0, {"runs": {"hybrid": 0.8}}, ("NO GATE", "mid", "hybrid scores 0.557; there is no earlier night")),
         (7, 36, {"verdict": verdict(nights=range(7))}, ("FAIL", "bad", "hybrid is worse: 0.443, down 0.1")),
         (7, 0, {"verdict": verdict("pass", nights=range(7))}, ("PASS", "ok", "hybrid is ")),
-        (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "May be chance.")),
-        (7, 0, {"verdict": MISSING}, ("NO VERDICT", "mid", "X has no results.")),
-        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT", "mid", "No good night.")),
+        (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "may be chance.")),
+        (7, 0, {"verdict": MISSING}, ("NO VERDICT", "mid", "x has no results.")),
+        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT", "mid", "no good night.")),
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "dense is best: ")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "hybrid is worse: 0.443, down 0.1")),
     ],
@@ -138,7 +139,7 @@ def test_a_run_that_is_named_is_the_baseline(output):
     assert (data.baseline.phrase("its"), set(data.compared)) == ("bm25", {"dense", "hybrid"})
     # The verdict stays the gate's, which compared with something else.
     top = banner(data)
-    assert (top.word, top.headline.striptags()) == ("FAIL", "Hybrid dropped by more than is allowed.")
+    assert (top.word, top.headline.striptags()) == ("FAIL", "hybrid dropped by more than is allowed.")
     assert top.sentence.striptags().startswith("hybrid is not shown to be worse than bm25: 0.441, down 0.032")
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from gates import gate
 from paired import matrix
 
-from ndcg_spark.comparison.differences import Sides, rows_of
-from ndcg_spark.comparison.options import ComparisonOptions
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, rows_of
 from ndcg_spark.gate.baselines import Baseline
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Case, results_of

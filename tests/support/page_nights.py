@@ -155,7 +155,7 @@ def verdict(
         "run": run,
         "sentence": sentence,
         "exit_code": 5,
-        "warnings": [],
+        "warnings": ["a warning of the gate"],
         "results": results,
         "causes": list(causes),
         "same_results": None,

@@ -4,7 +4,7 @@ import html.parser
 import re
 from pathlib import Path
 
-RECIPES = Path(__file__).parents[2] / "ndcg_spark" / "RECIPES.md"
+RECIPES = Path(__file__).parents[2] / "ndcg_spark/guides/RECIPES.md"
 
 
 def recipe(heading: str, language: str) -> str:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from ndcg_spark import compare
 from ndcg_spark.comparison.api import sources
 from ndcg_spark.comparison.compare import Compared, Comparison
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
-from ndcg_spark.comparison.options import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 
 Scores = Sequence[float | None]

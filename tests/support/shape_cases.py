@@ -84,19 +84,10 @@ _ORED = _lists(LISTS, "items", scores=1)
 
 JUDGMENTS_READ = {
     "TREC": text("qrels.txt", *(f"{q} 0 {d} {g:g}" for q, d, g in GRADES)),
-    "MS MARCO, a name that says TSV": text("qrels.dev.tsv", *(f"{q}\t0\t{d}\t{g:g}" for q, d, g in GRADES)),
     "three fields": text("qrels.tsv", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
     "BEIR": text("test.tsv", "query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{g:g}" for q, d, g in GRADES)),
     "ir_datasets": text(
         "q.jsonl", *(json.dumps({"query_id": q, "doc_id": d, "relevance": g, "iteration": "0"}) for q, d, g in GRADES)
-    ),
-    "names given": mapped(
-        text("q.csv", "a,b,c", *(f"{d},{q},{g}" for q, d, g in GRADES)),
-        columns={"query_id": "b", "doc_id": "a", "relevance": "c"},
-    ),
-    "numbers of fields given": mapped(
-        text("q.tsv", *(f"{g}\t{q}\t{d}\tmore" for q, d, g in GRADES)),
-        columns={"query_id": "2", "doc_id": "3", "relevance": "1"},
     ),
     "JSON": text("q.json", json.dumps(_GRADED)),
     "lists, JSON lines": text(
@@ -110,17 +101,9 @@ JUDGMENTS_READ = {
 
 RESULTS_READ = {
     "TREC": (BOTH, text("a.txt", *(f"{q} Q0 {d} {r} {s} one" for q, d, s, r in ROWS))),
-    "three fields with scores": (
-        SCORED,
-        mapped(text("one.txt", *(f"{q} {d} {s}" for q, d, s, r in ROWS)), columns={"score": "3"}),
-    ),
     "ColBERT": (
         BOTH,
         mapped(text("one.tsv", *(f"{q}\t{d}\t{r}\t{s}" for q, d, s, r in ROWS)), columns={"rank": "3", "score": "4"}),
-    ),
-    "TREC without a tag": (
-        BOTH,
-        mapped(text("one.run", *(f"{q} Q0 {d} {r} {s}" for q, d, s, r in ROWS)), columns={"rank": "4", "score": "5"}),
     ),
     "PyTerrier": (
         BOTH,
@@ -135,7 +118,7 @@ RESULTS_READ = {
         RANKED,
         mapped(
             text("one.json", json.dumps({query: {d: r for q, d, _, r in ROWS if q == query} for query in LISTS})),
-            columns={"query_id": "1", "doc_id": "2", "rank": "3"},
+            columns={"rank": "3"},
         ),
     ),
     "JSON with runs around": (SCORED, text("a.json.gz", json.dumps({"one": _SCORES}))),
@@ -158,14 +141,6 @@ RESULTS_READ = {
     "lists with scores, Parquet": (
         BOTH,
         parquet("one.parquet", **_columns([tuple(row.values()) for row in _ORED], "userId", "items", "scores")),
-    ),
-    "lists of large text, Parquet": (
-        RANKED,
-        parquet(
-            "one.parquet",
-            user_id=list(LISTS),
-            item_ids=pa.array([[d for d, _ in docs] for docs in LISTS.values()], pa.large_list(pa.large_string())),
-        ),
     ),
     "lists of structs, as ALS recommends, Parquet": (
         BOTH,
@@ -195,29 +170,17 @@ REFUSED = {
     ),
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
-        '1 line(s) that are not rows, e.g. {"s": {"11": {}}}',
+        "is not {run: {query: {document: score}}} below 's'",
     ),
     "nothing but backups": (
         lambda folder: _with_backups(folder / "runs"),
         "no files in FOLDER/runs but 2 backup(s), e.g. FOLDER/runs/README",
-    ),
-    "two names of one column": (
-        text("r.csv", "qid,query-id,docno,score", "1,2,a,1"),
-        "2 columns may be the query_id, qid and query-id; say which, --column query_id=qid",
-    ),
-    "two files of one name": (
-        lambda folder: {
-            "path": [text(f"one{end}", "11 Q0 a 1 1 x")(folder)["path"] for end in (".run", ".txt")],
-            "run_from": "file",
-        },
-        "two files give the run one, ",
     ),
     "no column where one is to name runs": (
         mapped(text("r.csv", "qid,docno,score", "1,a,1"), run_from="column"),
         "run_from is column, and ",
     ),
     "JSON and text after it": (text("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}'), "is not valid JSON"),
-    "JSON nested without end": (text("r.json", '{"11": {"a": ' + "[" * 100_000), "is not valid JSON"),
     "lists of unequal length, JSON": (
         text("r.jsonl", _GOOD, '{"user_id": 12, "items": ["c"], "scores": [2, 1]}'),
         '1 row(s) whose lists of documents and of scores or grades differ in length, e.g. {"user_id": 12',
