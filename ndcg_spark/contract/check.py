@@ -14,6 +14,7 @@ from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan, warnings
 from ndcg_spark.contract.scan import EXCLUDED, Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.runs import WHOLE, Batch
@@ -25,8 +26,8 @@ from ndcg_spark.scoring.skipping import floors_of, pruning_of
 _MANY_A_QUERY = 1_000
 #: How many results are sampled to see whether most are of judged queries.
 _SAMPLE = 10_000
-#: The floors of more lists than this are not broadcast.
-_MAX_BROADCAST = 2_000_000
+#: The floors of more lists than this are not broadcast, on classic Spark and on Sail.
+_MAX_BROADCAST_CLASSIC, _MAX_BROADCAST = 1_000_000, 500_000
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
 
@@ -216,7 +217,8 @@ def _count_results(
     # If most results belong to unjudged queries, leaving those out is enough.
     if floors is None or lists is None or not floors.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
         return counts, None
-    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= _MAX_BROADCAST else lists)
+    most = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
+    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= most else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

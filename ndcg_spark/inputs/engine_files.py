@@ -5,6 +5,7 @@ machine are read through a temporary folder of links with plain names: one read,
 elsewhere are read by their paths.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,9 +88,14 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Writes parts of a table and reads all of them, as `Source.materialize`; None where that is expensive."""
-    if engine.kind != "embedded":
+    """Keeps parts of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
+    if engine.kind == "connect":
         return None
+
+    def persist(parts: Iterable[DataFrame]) -> DataFrame:
+        table = functools.reduce(DataFrame.unionByName, parts).persist()
+        engine.scratch.later(table.unpersist)
+        return table
 
     def materialize(parts: Iterable[DataFrame]) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
@@ -97,7 +103,7 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
             part.write.parquet(folder, mode="append", compression="lz4")
         return read_paths(engine, "parquet", [folder], where)
 
-    return materialize
+    return materialize if engine.kind == "embedded" else persist
 
 
 def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:

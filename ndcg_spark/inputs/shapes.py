@@ -75,7 +75,7 @@ class Shape:
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             is_ranked = self.has_lists and "rank" in names and "rank" not in present
             return JsonLines(present, absent, self.has_lists, is_ranked)
-        is_open = self.fields[3:] == _RUN[3:]
+        is_open = self.kind == "trec" and self.fields[3:] == _RUN[3:]
         return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header, is_open)
 
 

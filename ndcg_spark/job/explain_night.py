@@ -17,6 +17,9 @@ from ndcg_spark.nights.read import night_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.text import unknown_name
 
+#: Of more queries, only those that begin alike are looked through for the nearest name.
+_MANY = 20_000
+
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named.
@@ -40,7 +43,8 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
         scores = night_rows(night, "query_scores", query_id=[request.query])
         if not scores:
             names = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
-            raise unknown_name("query", "judged query", request.query, _near(request.query, names), len(names))
+            alike = [name for name in names if name[:2] == request.query[:2]] if len(names) > _MANY else names
+            raise unknown_name("query", "judged query", request.query, alike, len(names))
         cutoff = _cutoff(night, scores, request)
         if request.baseline_date is not None:
             return _since(output, night, request, cutoff, scores)
@@ -140,13 +144,3 @@ def _same(one: float | None, other: float | None, convention: Convention) -> boo
     if one is None or other is None or convention.score_precision == "float64":
         return one == other
     return struct.pack("f", one) == struct.pack("f", other)
-
-
-def _near(query: str, names: Iterable[str], most: int = 20_000) -> list[str]:
-    """The names among which the nearest is searched for: of very many, those that begin with the same letters."""
-    known = list(names)
-    for letters in range(1, len(query)):
-        if len(known) <= most:
-            break
-        known = [name for name in known if name[:letters] == query[:letters]]
-    return known[:most]

@@ -4,12 +4,10 @@ import json
 import math
 
 import field_files
-import pandas as pd
 import pytest
 from commands import command_line
 from field_files import GRADES, RETURNED
 from pages import recipe
-from scored import queries
 
 pytestmark = pytest.mark.embedded
 
@@ -76,19 +74,12 @@ def run(tmp_path):
 
 #: Quepid has rows for queries that found nothing, and for documents that nobody has rated.
 SOME_REJECTED = ("--max-rejected-fraction", "0.5")
-JUDGMENTS = [field_files.quepid_basic, field_files.quepid_basic_snapshot, field_files.quepid_detailed]
-RESULTS = [field_files.quepid_detailed, field_files.quepid_snapshot]
 
 
-@pytest.mark.parametrize("build", JUDGMENTS, ids=lambda build: build.__name__)
-def test_judgments_are_read_as_the_tool_writes_them_and_no_row_is_lost(tmp_path, run, build):
+@pytest.mark.parametrize("build", [field_files.quepid_basic, field_files.quepid_detailed])
+def test_judgments_of_quepid_are_read_and_no_row_is_lost(tmp_path, run, build):
     assert scored(tmp_path, build(tmp_path), run, *SOME_REJECTED) == expected()
     assert refused(tmp_path, build(tmp_path), run)
-
-
-@pytest.mark.parametrize("build", RESULTS, ids=lambda build: build.__name__)
-def test_results_are_read_as_the_tool_writes_them(tmp_path, qrels, build):
-    assert scored(tmp_path, qrels, build(tmp_path), *SOME_REJECTED) == expected()
 
 
 @pytest.mark.parametrize(
@@ -118,35 +109,3 @@ def test_one_export_of_quepid_is_both_tables(tmp_path):
 
 def test_ratings_of_quepid_given_as_results_are_refused(tmp_path, qrels):
     assert "rank" in refused(tmp_path, qrels, field_files.quepid_basic(tmp_path))
-
-
-def in_the_library(session, judgments, results, **options):
-    """What `evaluate` finds, by query and cutoff."""
-    rows = queries(session, judgments, results, cutoffs=CUTOFFS, **options).query_scores
-    return {(row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"]) for row in rows}
-
-
-RETURNS = {
-    "a snapshot of Quepid in pandas": lambda folder: pd.read_csv(field_files.quepid_snapshot(folder)),
-    "a detailed export of Quepid in pandas": lambda folder: pd.read_csv(field_files.quepid_detailed(folder)).dropna(
-        subset="Doc ID"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", RETURNS)
-def test_the_library_takes_the_results_of_tools(session, tmp_path, name):
-    assert in_the_library(session, GRADES, RETURNS[name](tmp_path)) == expected()
-
-
-JUDGED = {
-    "a basic export of Quepid in pandas": lambda folder: pd.read_csv(field_files.quepid_basic(folder)).dropna(),
-    "one with documents that nobody has rated": lambda folder: pd.read_csv(
-        field_files.quepid_basic_snapshot(folder)
-    ).dropna(),
-}
-
-
-@pytest.mark.parametrize("name", JUDGED)
-def test_the_library_takes_the_judgments_of_tools(session, tmp_path, name):
-    assert in_the_library(session, JUDGED[name](tmp_path), RETURNED) == expected()

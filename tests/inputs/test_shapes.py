@@ -6,7 +6,7 @@ from shape_cases import JUDGED, JUDGMENTS_READ, REFUSED, RESULTS_READ, rows_of
 
 #: Shapes whose reader is not that of another one: read on classic Spark, too.
 VARIED = {
-    *("three fields", "JSON", "files of one tag", "part files without a run"),
+    *("ColBERT", "JSON", "files of one tag", "part files without a run"),
     *("lists with scores, Parquet", "lists of unequal length, Parquet"),
     *("TREC, a run's name of words", "TREC, a blank in a document's id", "distances beside ranks"),
 }

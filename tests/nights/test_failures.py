@@ -45,7 +45,7 @@ def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
     output = str(tmp_path)
     publish(output, "a", 0.1, datasets=["web"])
     before = {*tmp_path.rglob("*.*")}
-    step, full = [0], [0]
+    step, full = [0], [99]
 
     def fail(*_):
         step[0] += 1
@@ -54,12 +54,13 @@ def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
 
     sync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda number: (fail(), sync(number)))
-    for full[0] in (1, 2, 3):
-        step[0] = 0
-        night = written(output, f"b{full[0]}", 0.2)
+    for limit in (1, 2, 3):
+        full[0] = 99
+        night = written(output, f"b{limit}", 0.2)
+        step[0], full[0] = 0, limit
         with pytest.raises(StorageError, match="No space left"):
             compare_and_commit(night)
-        log_attempt(output, DATE, f"b{full[0]}", StorageError("full"), 4)
+        log_attempt(output, DATE, f"b{limit}", StorageError("full"), 4)
         night.abandon()
         assert {*tmp_path.rglob("*.*")} == before
         with pytest.raises(StorageError, match="No space left"):

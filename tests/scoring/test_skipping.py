@@ -2,14 +2,16 @@
 
 import random
 
+import pyarrow.parquet as pq
 import pytest
 from chispa import assert_approx_df_equality
+from evaluations import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
-from tables import judgment, judgments, random_rows, result, results
+from tables import arrow_judgments, arrow_results, judgment, judgments, random_rows, result, results
 
-from ndcg_spark import Convention, evaluate
+from ndcg_spark import Convention, config, evaluate
 from ndcg_spark.contract.scan import count_results
 from ndcg_spark.rules import broken_results, reason_of
 from ndcg_spark.scoring import skipping
@@ -160,6 +162,31 @@ def test_a_bad_row_raises_no_floor(session):
     floor, kept = floors(session, 2, {"q": bad | {f"d{at}": float(at) for at in range(30)}})["q"]
     assert floor <= 28.0
     assert {"d28", "d29"} <= kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"ties": "average"}, {"ideal": "judged_capped"}], ids=str)
+def test_an_evaluation_makes_use_of_floors(session, tmp_path, monkeypatch, options):
+    chance, kept = random.Random(3), Floors.kept  # noqa: S311  # it makes test data
+    rows = [
+        result(f"d{at}", chance.choice([0.0, 1.5, chance.random()]), f"q{query}", run)
+        for run in "rs"
+        for query in range(9)
+        for at in range(chance.randint(1, 40))
+    ]
+    judged = [judgment(f"d{at}", float(at % 4), f"q{query}") for query in range(2, 9) for at in range(15)]
+    pq.write_table(arrow_results(*rows), tmp_path / "results.parquet")
+    pq.write_table(arrow_judgments(*judged), tmp_path / "judgments.parquet")
+    paths = {name: {"path": str(tmp_path / f"{name}.parquet")} for name in ("judgments", "results")}
+    used, means = [], []
+    monkeypatch.setattr(Floors, "kept", lambda *given, **named: used.append(1) or kept(*given, **named))
+    monkeypatch.setattr(skipping, "MIN_DEPTHS", 1)
+    for least in (0, MIN_ROWS):
+        monkeypatch.setattr(skipping, "MIN_ROWS", least)
+        outcome, _ = evaluated(config.validate({**paths, "cutoffs": [1, 5], "convention": options}, "test"))
+        means.append([row["ndcg"] for row in outcome.dataset_scores])
+    assert len(used) == 1
+    assert means[0] == pytest.approx(means[1], abs=1e-12)
 
 
 OPTIONS = [

@@ -45,13 +45,6 @@ def quepid_basic(folder: Path) -> Path:
     return _written(folder / "tv_basic.csv", _ruby_csv([("query", "docid", "rating"), *rows, (NOTHING, None, None)]))
 
 
-def quepid_basic_snapshot(folder: Path) -> Path:
-    """What a snapshot returned with its ratings, empty for documents that nobody has rated."""
-    rows = [(query, doc, _float(GRADES[query].get(doc))) for query, docs in RETURNED.items() for doc in docs]
-    text = _ruby_csv([("query", "docid", "rating"), *rows, (NOTHING, None, None)])
-    return _written(folder / "tv_basic_snapshot.csv", text)
-
-
 def quepid_detailed(folder: Path) -> Path:
     """What was returned with its ratings, and a field of the documents; a query without documents has empty fields."""
     before = ("Search, EU", "Shop", 12)
@@ -62,17 +55,6 @@ def quepid_detailed(folder: Path) -> Path:
     ]
     names = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
     return _written(folder / "Shop_detailed.csv", _javascript_csv([names, *rows, (*before, NOTHING, *[None] * 5)]))
-
-
-def quepid_snapshot(folder: Path) -> Path:
-    """Results alone, of one run; `rating` is a field of the shop's documents."""
-    rows = [
-        ("Nightly", "2026-11-20T03:04:05.000Z", 12, query, doc, at, 9.5 - at)
-        for query, docs in RETURNED.items()
-        for at, doc in enumerate(docs, start=1)
-    ]
-    names = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating"]
-    return _written(folder / "Shop_snapshot.csv", _javascript_csv([names, *rows]))
 
 
 def quepid_case(folder: Path) -> Path:
@@ -184,7 +166,3 @@ def ragas_samples() -> list[dict[str, Any]]:
 def ragas_lines(folder: Path) -> Path:
     """As EvaluationDataset.to_jsonl writes it."""
     return _written(folder / "samples.jsonl", _lines(ragas_samples()))
-
-
-def _float(grade: int | None) -> float | None:
-    return None if grade is None else float(grade)

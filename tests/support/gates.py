@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept_nights import frame, record
+from kept_nights import record
 from paired import weights as weights_table
 
 from ndcg_spark.comparison.slices import Weights
@@ -78,7 +78,7 @@ def evaluate(
         ]
     for name, rows in tables.items():
         if rows:
-            publication.write(name, frame(name, rows))
+            publication.write_rows(name, rows)
             publication.verify(name, len(rows))
     kept = record(
         options=Convention(**options).options(),

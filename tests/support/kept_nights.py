@@ -1,51 +1,21 @@
 """Published nights, written without an engine, and what an output shows of them."""
 
 import datetime
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import fs
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.log import Night, committed, is_baseline
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.nights.read import read_rows, stored
+from ndcg_spark.nights.read import read_rows
 
 FIRST = datetime.date(2026, 1, 1)
 DATE = "2026-11-16"
 WEB, SHOP = ("web", DATE), ("shop", DATE)
 #: What tests read of a table; the tables that `written` fills.
 VALUES = {"query_scores": "ndcg", "dataset_scores": "ndcg"}
-
-
-class Frame:
-    """Writes itself as the embedded engine does, without an engine to wait for."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-        self.write = self
-
-    def drop(self, *names: str) -> "Frame":
-        return Frame(self._table.drop_columns([name for name in names if name in self._table.column_names]))
-
-    def parquet(self, path: str, mode: str) -> None:
-        assert mode == "append"
-        system, place = fs.FileSystem.from_uri(path) if "://" in path else (fs.LocalFileSystem(), path)
-        part = f"{place}/{uuid.uuid4().hex}.parquet"
-        system.create_dir(place)
-        pq.write_table(self._table, f"{part}#1" if "://" not in path else part, filesystem=system)
-        if "://" not in path:
-            system.move(f"{part}#1", part)
-
-
-def frame(name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
-    """These rows of a table."""
-    return Frame(pa.Table.from_pylist(rows, stored(name)))
 
 
 def record(**more: object) -> dict[str, object]:
@@ -61,7 +31,7 @@ def written(
     publication = Publication(output, date, evaluation_id)
     for name in VALUES:
         rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
-        publication.write(name, frame(name, rows))
+        publication.write_rows(name, rows)
         publication.verify(name, len(rows))
     return publication
 
@@ -112,15 +82,14 @@ def night(
     cutoff: int | None = 10,
     options: Mapping[str, Any] | None = None,
     verdict: str | None = None,
-    without: Sequence[str] = (),
     configuration: Mapping[str, Any] | None = None,
 ) -> None:
-    """A night with the ndcg of these runs; `without` are columns that an earlier version did not write."""
+    """A night with the ndcg of these runs."""
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
     same = {"dataset": dataset, "cutoff": cutoff, "convention": "standard", "formula": "f", "judged_rate": 1.0}
     rows = [{**same, **counts, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
     publication = Publication(str(output), date(number), f"e{number}-{dataset}")
-    publication.write("dataset_scores", frame("dataset_scores", rows).drop(*without))
+    publication.write_rows("dataset_scores", rows)
     publication.verify("dataset_scores", len(rows))
     own = record(
         options={**Convention().options(), "gain": "exp2", **(options or {})},

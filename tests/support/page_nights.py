@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kept_nights import date, frame, record
+from kept_nights import date, record
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.publish import Publication
@@ -120,7 +120,7 @@ def night(
             for at, query in enumerate(queries)
         ]
     for name, of_table in tables.items():
-        publication.write(name, frame(name, of_table))
+        publication.write_rows(name, of_table)
         publication.verify(name, len(of_table))
     own = record(
         options={**Convention().options(), **(options or {})},

@@ -51,6 +51,12 @@ def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(n
     ]
 
 
+def test_a_field_more_is_no_name_of_a_run_where_there_are_names_of_columns(no_engine, tmp_path):
+    text = "query_id,q0,doc_id,rank,score,run\nq1,Q0,d1,1,2.5,x\nq1,Q0,d2,2,1.5,x,more\n"
+    source = returned(no_engine, written(tmp_path / "a.csv", text))
+    assert rows(source, "doc_id", FAULT) == [("d1", None), (None, BROKEN)]
+
+
 @pytest.mark.parametrize("suffix", ["qrels", "jsonl", "csv", "tsv"])
 def test_a_line_that_is_not_utf_8_is_broken(no_engine, tmp_path, suffix):
     line = {
