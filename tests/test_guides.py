@@ -64,6 +64,19 @@ def test_a_file_that_is_named_is_there(guide):
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_a_module_that_the_page_for_builders_names_is_there():
+    named = set(re.findall(r"`(\w+/\w+\.(?:py|md))`", GUIDES["ndcg_spark/README.md"]))
+    assert [name for name in named if not any((ROOT / base / name).exists() for base in ("ndcg_spark", "."))] == []
+
+
+def test_the_page_for_builders_describes_every_room():
+    section = GUIDES["ndcg_spark/README.md"].partition("## The rooms")[2].partition("\n## ")[0]
+    first_cells = "".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
+    modules = {path.stem for path in (ROOT / "ndcg_spark").iterdir() if path.suffix == ".py" or path.is_dir()}
+    rooms = modules - {"__init__", "__main__", "__pycache__", "guides"}
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(rooms)
+
+
 def test_the_readme_is_short_enough_for_a_first_reading():
     assert len(GUIDES["README.md"].splitlines()) <= 150
 

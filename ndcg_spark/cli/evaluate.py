@@ -152,7 +152,7 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     An engine that does not see this machine's files reads it there.
     """
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.job.convert import convert as job
+    from ndcg_spark.job.check import convert as job
     from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, table: paths}, NightConfig)
@@ -177,7 +177,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.night_pool import unjudged_documents
+        from ndcg_spark.job.night_documents import unjudged_documents
 
         rows = unjudged_documents(output, documents, **chosen)
     else:
@@ -203,7 +203,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     same order, by their NDCG at the deepest cutoff.
     """
     from ndcg_spark.config import AgreementConfig
-    from ndcg_spark.job.judgments import compare_judgments
+    from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.report.printed import print_judgments
     from ndcg_spark.report.progress import shown_steps
 
@@ -232,7 +232,7 @@ def compare_lists(
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """
     from ndcg_spark.config import ListsConfig
-    from ndcg_spark.job import compare_lists as job
+    from ndcg_spark.job import compare_inputs
     from ndcg_spark.report.printed import print_lists
     from ndcg_spark.report.progress import shown_steps
 
@@ -240,7 +240,7 @@ def compare_lists(
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
     sides = [load_arguments({**arguments, "results": (path,)}, ListsConfig) for path in (old, new) if path is not None]
     with shown_steps(style):
-        compared = job.compare_lists(sides[0], sides[1] if new else None, baseline, persistence, queries)
+        compared = compare_inputs.compare_lists(sides[0], sides[1] if new else None, baseline, persistence, queries)
     print_lists(compared, style)
 
 
@@ -267,7 +267,7 @@ def explain(style: str, **arguments: Any) -> None:
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
     if output := _night(arguments):
-        from ndcg_spark.job.explain_night import explain_night
+        from ndcg_spark.job.night_documents import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
@@ -318,7 +318,7 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
         return
     if name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
-    from ndcg_spark.job.compare_presets import compare_presets
+    from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_presets
 

@@ -200,7 +200,7 @@ def report(
     A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
-    from ndcg_spark.job.about_queries import read_files_of_queries
+    from ndcg_spark.job.compare import read_files_of_queries
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.night_data import Request
     from ndcg_spark.report.page import write_report, write_site

@@ -1,4 +1,4 @@
-"""The input is checked as for an evaluation, and nothing is published: its counts, and the documents to judge next."""
+"""Inputs that are not scored: checked as for an evaluation, searched for documents to judge, or converted."""
 
 import contextlib
 import dataclasses
@@ -11,10 +11,20 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import report_rows_read, warn_of_input
-from ndcg_spark.job.scores import counted_refusals, refuse_unjudged, results_to_score, scores_by_part, sorted_rows
-from ndcg_spark.job.setup import Context, context_of, engine_for
+from ndcg_spark.engine import open_engine
+from ndcg_spark.errors import StorageError
+from ndcg_spark.inputs.read import read_judgments, read_results, without_broken
+from ndcg_spark.job.scores import (
+    counted_refusals,
+    refuse_unjudged,
+    report_rows_read,
+    results_to_score,
+    scores_by_part,
+    sorted_rows,
+    warn_of_input,
+)
+from ndcg_spark.job.setup import Context, context_of, engine_for, translated_failures
+from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
 from ndcg_spark.tables.sorting import DECIMALS
@@ -73,3 +83,21 @@ def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, An
         order = F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id"
         rows = table.orderBy(*order).limit(most).collect()
     return [{name: row[name] for name in TO_JUDGE.names} for row in rows]
+
+
+def convert(config: EvaluationConfig, folder: str) -> int:
+    """Write the judgments, or else the results, to a new folder; returns the number of rows.
+
+    InputError if a line is not a row; StorageError if there is something in the folder.
+    """
+    store = Store(folder)
+    if store.files("", suffix=""):
+        raise StorageError(f"output: there are files in {store.place}; name a new folder")
+    with open_engine("embedded") as engine:
+        if config.judgments:
+            source = read_judgments(engine, config.judgments, config.judgments.path, graded=False)
+        else:
+            source = read_results(engine, config.results, config.results.path)
+        with translated_failures([source]):
+            without_broken(source).write.parquet(store.for_engine(""), mode="append")
+            return engine.session.read.parquet(store.for_engine("")).count()

@@ -1,21 +1,30 @@
-"""Published nights compared with a baseline: one of their runs, another date, or the last good night."""
+"""Published nights compared with one of their runs, another date or a good night, in slices and with weights."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.config import AttributesConfig, EvaluationConfig, TableConfig, WeightsConfig
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.about_queries import read_files_of_queries
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import GOOD
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ndcg_spark.job.setup import SliceTables
+
+Tables = tuple[Attributes | None, Weights | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +80,18 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
         request = dataclasses.replace(
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
         )
-    comparison = _compared(request, tonight, baselines)
+    slices, of_queries = ([path] if path else [] for path in (request.slices, request.weights))
+    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote)
+    compared = Compared(
+        request.options,
+        request.baselines,
+        request.runs,
+        attributes or kept_attributes(tonight),
+        weights,
+        request.queries,
+    )
+    others = {source.dataset: source for source in of_nights([*baselines.values()], "baseline")}
+    comparison = compared.with_sources(of_nights(tonight), others or None)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
@@ -95,21 +115,6 @@ def doubts_of(tonight: Iterable[Night], baselines: Mapping[str, Night]) -> list[
     ]
 
 
-def _compared(request: ComparisonRequest, tonight: Sequence[Night], baselines: Mapping[str, Night]) -> Comparison:
-    slices, of_queries = ([path] if path else [] for path in (request.slices, request.weights))
-    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote)
-    compared = Compared(
-        request.options,
-        request.baselines,
-        request.runs,
-        attributes or kept_attributes(tonight),
-        weights,
-        request.queries,
-    )
-    others = {source.dataset: source for source in of_nights([*baselines.values()], "baseline")}
-    return compared.with_sources(of_nights(tonight), others or None)
-
-
 def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: str) -> dict[str, Night]:
     """The baseline night of each dataset; `baseline` is a date or GOOD."""
     baselines = {}
@@ -131,3 +136,50 @@ def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
     cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
     measure, cutoff = measure_set_in(night.record.get("configuration") or {}).headline(cutoffs)
     return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}
+
+
+def tables_of_queries(tables: "SliceTables") -> Tables:
+    """The tables, fetched into this process. Runs jobs; InputError where one breaks its contract."""
+    return _checked(*(table and table.toArrow() for table in (tables.attributes, tables.weights)))
+
+
+def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) -> Tables:
+    """The tables that a configuration names and that not all of these nights keep."""
+    is_kept = all(night.kept_rows("query_attributes") for night in nights)
+    attributes, weights = (
+        table and table.on(config.date)
+        for table in (None if is_kept else config.query_attributes, config.query_weights)
+    )
+    return _read(attributes, weights, config.engine, config.remote)
+
+
+def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None) -> Tables:
+    """The tables in these files."""
+    attributes = AttributesConfig.model_validate({"path": [*slices]}) if slices else None
+    of_queries = WeightsConfig.model_validate({"path": [*weights]}) if weights else None
+    return _read(attributes, of_queries, engine, remote)
+
+
+def _read(attributes: TableConfig | None, weights: TableConfig | None, engine: str, remote: str | None) -> Tables:
+    """The tables; an engine starts only for those that this process cannot read."""
+    # Here, because commands without such tables need no reader.
+    from ndcg_spark.inputs.query_tables import read_query_table
+
+    configs = {"query_attributes": attributes, "query_weights": weights}
+    tables = {name: config and read_query_table(config, name) for name, config in configs.items()}
+    others = {name: config for name, config in configs.items() if config and tables[name] is None}
+    if others:
+        from ndcg_spark.engine import open_engine
+        from ndcg_spark.inputs.read import read_attributes, read_weights
+        from ndcg_spark.job.setup import translated_failures
+
+        with open_engine(engine, remote) as opened, translated_failures(()):
+            report_step("engine", opened.name)
+            for name, config in others.items():
+                read = read_attributes if name == "query_attributes" else read_weights
+                tables[name] = read(opened, config.path, config).toArrow()
+    return _checked(tables["query_attributes"], tables["query_weights"])
+
+
+def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:
+    return None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)

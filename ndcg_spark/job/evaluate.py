@@ -12,20 +12,22 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.job.consumers import Consumer
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.outcome import EvaluationOutcome, outcome_of
-from ndcg_spark.job.progress import evaluating, reading, report_rows_read, warn_of_input
+from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
+    evaluating,
+    reading,
     refuse_scores,
+    report_rows_read,
     runs_table,
     scores_by_part,
     shown_columns,
     sorted_rows,
+    warn_of_input,
 )
-from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables
+from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables, translated_failures
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.steps import Clock
@@ -106,7 +108,26 @@ def evaluate_on(
     warn_of_input(sources, checked, config)
     if consumer:
         consumer.check_runs([run.run for run in checked.result_counts.runs])
-    return _outcome(context, checked)
+    output = config.dated(config.output) if config.output else None
+    verdicts: list[Verdict] = []
+    with counted_refusals(context, checked, context.evaluation):
+        means, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
+    return EvaluationOutcome(
+        context.evaluation.evaluation_id,
+        config.convention.label,
+        config.convention.formula,
+        engine.name,
+        means[0],
+        counts=checked.counts(len(config.cutoffs)),
+        rejected=[dataclasses.asdict(breach) for breach in checked.breaches],
+        output=output,
+        seconds=clock.with_total(),
+        measures=config.measures,
+        headline=config.headline,
+        slice_scores=means[1],
+        verdicts=verdicts,
+        datasets_without_results=checked.datasets_without_results,
+    )
 
 
 def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
@@ -119,15 +140,6 @@ def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> E
         return config
     highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
     return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
-
-
-def _outcome(context: Context, checked: CheckedTables) -> EvaluationOutcome:
-    """The outcome of checked tables. Raises as `evaluate`."""
-    output = context.config.dated(context.config.output) if context.config.output else None
-    verdicts: list[Verdict] = []
-    with counted_refusals(context, checked, context.evaluation):
-        means, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
-    return outcome_of(context, checked, means, output, verdicts)
 
 
 def _collected(context: Context, checked: CheckedTables) -> MeansOf:

@@ -12,10 +12,8 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, facts_of
-from ndcg_spark.job.failures import translated_failures
-from ndcg_spark.job.progress import report_rows_read
-from ndcg_spark.job.scores import counted_refusals, runs_table
-from ndcg_spark.job.setup import Sources, context_of, engine_for
+from ndcg_spark.job.scores import counted_refusals, report_rows_read, runs_table
+from ndcg_spark.job.setup import Sources, context_of, engine_for, translated_failures
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores

@@ -11,7 +11,7 @@ from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.run import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.about_queries import read_tables_of_queries, tables_of_queries
+from ndcg_spark.job.compare import read_tables_of_queries, tables_of_queries
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step

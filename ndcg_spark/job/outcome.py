@@ -62,36 +62,6 @@ class EvaluationOutcome:
         return exit_code_of(self.verdicts)
 
 
-def outcome_of(
-    context: Context,
-    checked: CheckedTables,
-    means: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-    output: str | None,
-    verdicts: Sequence[Verdict],
-) -> EvaluationOutcome:
-    """The outcome of an evaluation, published in `output` if it names a folder.
-
-    `means` are the rows of DATASET_SCORES of all queries, and those of slices.
-    """
-    config = context.config
-    return EvaluationOutcome(
-        context.evaluation.evaluation_id,
-        config.convention.label,
-        config.convention.formula,
-        context.engine.name,
-        means[0],
-        checked.counts(len(config.cutoffs)),
-        [dataclasses.asdict(breach) for breach in checked.breaches],
-        output,
-        context.clock.with_total(),
-        config.measures,
-        verdicts,
-        config.headline,
-        means[1],
-        checked.datasets_without_results,
-    )
-
-
 def night_record(context: Context, checked: CheckedTables) -> dict[str, Any]:
     """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what.
 

@@ -12,9 +12,9 @@ from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.outcome import night_record
-from ndcg_spark.job.progress import evaluating
 from ndcg_spark.job.scores import (
     MeansOf,
+    evaluating,
     refuse_scores,
     results_to_score,
     runs_table,

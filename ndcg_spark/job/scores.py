@@ -1,28 +1,29 @@
-"""The scores of checked tables, part by part: computed in the fastest way, refused as a whole, and sorted."""
+"""The scores of checked tables, part by part: computed in the fastest way, refused as a whole, sorted, and reported."""
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ndcg_spark.contract import limits
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import limits, warnings
 from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.contract.duplicates import refuse_duplicates
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.inputs.read import refuse_changed
-from ndcg_spark.job.failures import PlanRefusedError, translated_failures
-from ndcg_spark.job.progress import warn_of_unjudged_runs, warn_of_unknown_queries
-from ndcg_spark.job.setup import Context
+from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.job.setup import Context, PlanRefusedError, translated_failures
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
+from ndcg_spark.slices import NONE
+from ndcg_spark.steps import report_step
 from ndcg_spark.tables.sorting import without_slices
 
 #: The rows of DATASET_SCORES of all queries, and those of slices.
@@ -130,3 +131,69 @@ def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
     }
     limits.refuse_unjudged(rates, deepest, context.config.min_judged_rate)
     warn_of_unjudged_runs(rows, context.config)
+
+
+def reading(sources: Sequence[Source]) -> str:
+    """The activity of reading these tables, with their rows where the files have them, else with their size."""
+    return f"reading {' and '.join(map(_table, sources))}"
+
+
+def evaluating(checked: CheckedTables) -> str:
+    """The activity of evaluating these tables."""
+    counts = checked.result_counts
+    return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
+
+
+def _table(source: Source) -> str:
+    if source.expected_rows is not None:
+        return f"{source.expected_rows:,} {source.name}"
+    size = sum(file.size or 0 for file in source.files) / 1e6
+    files = f"{len(source.files):,} file{'s' if len(source.files) > 1 else ''}"
+    return f"{source.name} ({files}, {size:,.1f} MB)" if size else source.name
+
+
+def report_rows_read(sources: Sequence[Source], checked: CheckedTables) -> None:
+    """Report how many rows of each table were read, and which were rejected."""
+    judgments, results = sources
+    judged, returned = checked.judgment_counts, checked.result_counts
+    report_step("read", f"{judged.rows:,} judgments of {sum(judged.queries.values()):,} queries from {judgments.place}")
+    report_step("read", f"{returned.rows:,} results of {len(returned.runs):,} runs from {results.place}")
+    if results.without:
+        report_step("excluded", f"{returned.excluded:,} results, by {results.without.place}")
+    for source, counts in ((judgments, judged), (results, returned)):
+        if counts.breaches:
+            report_step("rejected", f"{counts.bad:,} rows of {source.name}: {limits.summary(counts.breaches)}")
+
+
+def warn_of_input(sources: Sequence[Source], checked: CheckedTables, config: EvaluationConfig) -> None:
+    """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
+    shows_ndcg = not config.measures or config.measure_set.has("ndcg")
+    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in sources):
+        note = warnings.about_gains(checked.judgment_counts, config.convention)
+        if note:
+            report_step("note", note)
+    for sentence in warnings.about_input(
+        checked.judgment_counts,
+        checked.datasets_without_results,
+        checked.result_counts,
+        sources[1],
+        config.convention,
+    ):
+        report_step("warning", sentence)
+
+
+def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig) -> None:
+    """Report which runs returned no judged documents; `rows` have their judged_rate."""
+    for sentence in warnings.about_judged_rates(rows, config.cutoffs[-1]):
+        report_step("warning", sentence)
+
+
+def warn_of_unknown_queries(of_slices: Iterable[Mapping[str, Any]]) -> None:
+    """Report attributes for which no judged query of a dataset has a value; `of_slices` are its dataset scores."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in of_slices:
+        values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
+    for (dataset, attribute), found in values.items():
+        if found == {NONE}:
+            sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
+            report_step("warning", f"query_attributes: {sentence}")

@@ -1,14 +1,15 @@
-"""What every command sets up before it checks, scores or explains: the engine, the inputs and the evaluation."""
+"""What every command needs: an engine, the inputs, the evaluation, and the engine's failures as errors of its own."""
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.engine import Engine, failures, lost, open_engine, reason_of
+from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.read import (
     Source,
     read_attributes,
@@ -21,11 +22,23 @@ from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
+#: Messages of operating systems and HDFS about failed writes, which engines pass on as text.
+_REFUSALS = (
+    "No space left on device",
+    "Read-only file system",
+    "Disk quota exceeded",
+    "File too large",
+    "Not a directory",
+    "access=WRITE",
+    "QuotaExceededException",
+    "SafeModeException",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,3 +139,53 @@ def evaluation_of(engine: Engine, config: EvaluationConfig) -> Evaluation:
     return Evaluation(
         config.convention, config.cutoffs, config.date, new_id(), config.dataset, rank, config.measure_set
     )
+
+
+class PlanRefusedError(InputError):
+    """The engine met a refused row while computing the scores. The message has one example."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+    @property
+    def is_of_duplicates(self) -> bool:
+        """Whether a document, or a rank, occurs twice for one query."""
+        return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code)
+
+
+@contextlib.contextmanager
+def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
+    """Run the block; an exception of the engine in it becomes one of the errors below.
+
+    Raises
+    ------
+    PlanRefusedError
+        A row was refused while the scores were computed.
+    ConventionError
+        A user's gain or discount failed.
+    StorageError
+        The engine could not write.
+    EngineError
+        Anything else.
+    """
+    try:
+        yield
+    except failures() as error:
+        refusal = refused(error)
+        if refusal:
+            raise PlanRefusedError(refusal.code, refusal.sentence) from error
+        if lost(error):
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        if type(error).__name__ == "PythonException":
+            raise ConventionError(f"convention: a python: function failed, {lines[-1]}; correct it") from error
+        if any(words in str(error) for words in _REFUSALS):
+            raise StorageError(
+                f"output: the engine cannot write, {reason_of(error)}; nothing was published, check space "
+                "and rights where the output is and where the engine spills"
+            ) from error
+        typed = [source for each in sources for source in each.sources if not source.is_text]
+        damage = f", or a file is damaged, {' or '.join(source.place for source in typed)}" if typed else ""
+        reason = f"{type(error).__name__}, {reason_of(error)}"
+        raise EngineError(f"engine: {reason}; its log may say more{damage}") from error

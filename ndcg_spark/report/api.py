@@ -12,8 +12,8 @@ from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
-from ndcg_spark.job.explain_night import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import explained
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.files import refuse_unwritable, write_file

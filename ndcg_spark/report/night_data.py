@@ -23,7 +23,7 @@ from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.explain_night import facts_of_queries
+from ndcg_spark.job.night_documents import facts_of_queries
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import Baseline, Row, choose

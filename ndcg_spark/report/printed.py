@@ -13,7 +13,7 @@ from ndcg_spark.tables.table import plain_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ndcg_spark.job.compare_lists import ListComparison
+    from ndcg_spark.job.compare_inputs import ListComparison
 
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"

@@ -17,7 +17,7 @@ from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.compare_presets import PresetScores
+    from ndcg_spark.job.compare_inputs import PresetScores
     from ndcg_spark.job.outcome import EvaluationOutcome
 
 

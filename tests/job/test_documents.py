@@ -14,7 +14,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.job.explain import explain_query
-from ndcg_spark.job.explain_night import explain_night
+from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.schemas import RANKED_DOCUMENTS

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 import pytest
 
-from ndcg_spark.job.compare_presets import PresetScores
+from ndcg_spark.job.compare_inputs import PresetScores
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.report import scores as printed_scores
 from ndcg_spark.report.scores import print_query_scores

@@ -1,0 +1,172 @@
+"""Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
+
+import dataclasses
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+
+from ndcg_spark import agreement, rules
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import limits
+from ndcg_spark.contract.check import check_judgments, check_lists, check_tables
+from ndcg_spark.contract.duplicates import refuse_in_lists
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.cutoffs import by_depth
+from ndcg_spark.convention.parsing import parse_measures
+from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
+from ndcg_spark.inputs.engine_files import materializer
+from ndcg_spark.inputs.read import Source, read_judgments, refuse_changed
+from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.setup import PlanRefusedError, engine_for, results_of, sources_of, translated_failures
+from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
+from ndcg_spark.steps import hidden, report_step
+
+
+def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
+    """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
+
+    With results, the runs of the configuration are ranked under both at its deepest cutoff.
+    """
+    with engine_for(config) as engine:
+        paths = [config.judgments.path, [other]]
+        sources = [
+            read_judgments(engine, config.judgments, [*map(config.dated, each)], config.convention.gain != "judged")
+            for each in paths
+        ]
+        judgments, results = [], None
+        with translated_failures(sources):
+            for name, source in zip("AB", sources, strict=True):
+                good, counts, _ = check_judgments(source, config)
+                judgments.append(good)
+                report_step(name, f"{counts.rows:,} judgments of {sum(counts.queries.values()):,} queries")
+            if config.results:
+                results = check_tables(*sources_of(engine, config), config).needed_results
+            cutoff, convention = config.cutoffs[-1], config.convention
+            # Whoever has chosen that scores decide is not asked about ranks again.
+            results = results if results is None or convention.needs_rank else results.drop("rank")
+            a, b = judgments
+            return agreement.compare_judgments(a, b, results, cutoff, convention, dataset=config.dataset)
+
+
+@dataclasses.dataclass(frozen=True)
+class ListComparison:
+    """How much the lists changed, as plain data."""
+
+    #: The rows of `summarized`, by dataset, run and cutoff.
+    rows: list[dict[str, Any]]
+    #: The rows of LIST_CHANGES of the queries that changed most, for each run and cutoff, the most changed first.
+    queries: list[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    source: Source
+    config: EvaluationConfig
+    #: The good rows, and those of them that are not too deep.
+    good: DataFrame
+    needed: DataFrame
+    runs: set[str]
+
+
+def compare_lists(
+    old: EvaluationConfig, new: EvaluationConfig | None, baseline: str | None, persistence: float, queries: int
+) -> ListComparison:
+    """Compare the lists of new results with those of old results, or the old runs with one of themselves.
+
+    `queries` is how many of the most changed queries are named for each run and cutoff. Raises as an evaluation does
+    for its results; ConfigurationError if the baseline or every run is unknown, or ties need judgments.
+    """
+    cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
+    with engine_for(old) as engine:
+        sides = [_side(engine, config) for config in (new, old) if config is not None]
+        sources = [side.source for side in sides]
+        if len({"dataset" in side.good.columns for side in sides}) > 1:
+            raise InputError("results: only one side has a column dataset; name it in both or in neither")
+        runs = compared_runs(sides[0].runs, sides[-1].runs, baseline)
+        how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
+        try:
+            with translated_failures(sources):
+                compared = _comparison(engine, list_changes(sides[0].needed, sides[-1].needed, *how), queries)
+        except PlanRefusedError:
+            for side in sides:
+                with translated_failures(sources):
+                    refuse_in_lists(side.source, [side.good], side.config.convention)
+            raise
+        refuse_changed(sources)
+    report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
+    return compared
+
+
+def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
+    """The comparison in a table LIST_CHANGES, which is read twice."""
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["dataset"], row["run"], by_depth(row["cutoff"])
+
+    materialize = materializer(engine, "list_changes")
+    table = materialize([changes]) if materialize else changes.persist()
+    rows = [row.asDict() for row in summarized(table).collect()]
+    most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
+    return ListComparison(sorted(rows, key=place), sorted(most, key=lambda row: (*place(row), row["place"])))
+
+
+def _side(engine: Engine, config: EvaluationConfig) -> _Side:
+    """The checked results of one side."""
+    source = results_of(engine, config)
+    for note in source.notes:
+        report_step("read", f"{source.name}: {note}")
+    options = rules.options_without_scores(config.convention, source.table.columns)
+    config = config.model_copy(update={"convention": config.convention.replace(**options)})
+    with translated_failures([source]):
+        good, counts, needed = check_lists(source, config)
+    report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
+    if counts.breaches:
+        report_step("rejected", f"{counts.bad:,} rows of {source.place}: {limits.summary(counts.breaches)}")
+    return _Side(source, config, good, needed, {run.run for run in counts.runs})
+
+
+@dataclasses.dataclass(frozen=True)
+class PresetScores:
+    """The dataset scores under one preset, or the reason why the preset refuses the data."""
+
+    preset: str
+    rows: list[dict[str, Any]]
+    refused: str | None = None
+
+
+def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
+    """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
+
+    If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
+    preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
+    """
+    options = parse_measures(config.measures, None, ()).options if config.measures else {}
+    scored: dict[Convention, PresetScores] = {}
+    compared = []
+    with engine_for(config) as engine:
+        for name in PRESETS:
+            convention = Convention.preset(name).replace(**options)
+            if convention not in scored:
+                scored[convention] = _scored(engine, config, convention)
+                report_step("scored", name)
+            same = scored[convention]
+            changed = same.preset.partition(" ")[1:]
+            compared.append(dataclasses.replace(same, preset=name + "".join(changed)))
+    if all(entry.refused for entry in compared):
+        raise InputError(str(compared[0].refused))
+    return compared
+
+
+def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
+    changed = {"convention": convention, "query_attributes": None}
+    try:
+        with hidden():
+            outcome = evaluate_on(engine, config.model_copy(update=changed))
+    except (InputError, ConventionError) as error:
+        if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
+            return _scored(engine, config, convention.replace(ties="doc_id_asc"))
+        return PresetScores(convention.label, [], str(error))
+    return PresetScores(outcome.convention, outcome.dataset_scores)
