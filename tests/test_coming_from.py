@@ -110,9 +110,8 @@ def test_so_does_ir_measures_of_several():
 def test_so_does_trec_eval():
     if shutil.which("trec_eval") is None:
         pytest.skip("trec_eval is not installed")
-    for section, expected in (SECTIONS, [number(SECTIONS["trec_eval"])]), (SEVERAL, four("trec_eval")):
-        (command,) = re.findall(r"```sh\n(trec_eval .*?)\n```", section["trec_eval"])
-        done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
-        printed = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
-        wanted = ("ndcg_cut_10", "P_5", "map", "recip_rank")
-        assert [printed[name] for name in wanted if name in printed] == expected
+    section = SECTIONS["trec_eval"]
+    (command,) = re.findall(r"```sh\n(trec_eval .*?)\n```", section)
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    printed = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
+    assert printed["ndcg_cut_10"] == number(section)

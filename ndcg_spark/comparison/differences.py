@@ -1,7 +1,8 @@
 """Runs compared with a baseline: the rows of COMPARISONS of one night, measure and cutoff."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
 
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
+#: Where the shares of slices, without their signs, add up to more than this, no slice is the cause.
+_CANCELLED = 10.0
 #: Flags of rows without a p value of t: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 #: The columns of QUERY_SCORES that can be compared.
@@ -89,11 +92,6 @@ class Sides:
         """By query, whether both sides know its judgments, and they differ."""
         ours, theirs = self.own.hashes(), self.baseline.hashes()
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
-
-    def apart(self, run: str, baseline: str) -> Numbers:
-        """By query, the difference of a run and its baseline, NaN where they are not paired."""
-        apart = self.own.scores(run) - self.baseline.scores(baseline)
-        return apart if self.only is None else np.where(self.only, apart, np.nan)
 
 
 @dataclasses.dataclass
@@ -263,9 +261,30 @@ def _conclusion(row: Mapping[str, Any], alpha: float, within: bool) -> str | Non
     return "better" if row["difference"] > 0 else "worse"
 
 
+def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The share of a difference that each slice has, given their rows without weights, the largest first.
+
+    None where the difference may be chance, or where slices with opposite signs cancel.
+    """
+    low, high = row["interval_low"], row["interval_high"]
+    if low is None or high is None or low <= 0 <= high:
+        return []
+    total, found, sizes = row["difference"] * row["queries"], [], Counter[str]()
+    for part in slices:
+        if part["difference"] is not None:
+            share = part["difference"] * part["queries"] / total
+            sizes[part["attribute"]] += abs(share)
+            counts = {"queries": part["queries"], "of_queries": row["queries"]}
+            found.append({"attribute": part["attribute"], "value": part["value"], **counts, "share": share})
+    if max(sizes.values(), default=0.0) > _CANCELLED:
+        return []
+    return sorted(found, key=lambda cause: -cause["share"])
+
+
 def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str, Any]]:
     """The queries that lost most, the largest loss first, and then those that won most; at most `most` of each."""
-    scores, theirs, apart = sides.own.scores(run), sides.baseline.scores(baseline), sides.apart(run, baseline)
+    scores, theirs = sides.own.scores(run), sides.baseline.scores(baseline)
+    apart = scores - theirs if sides.only is None else np.where(sides.only, scores - theirs, np.nan)
     key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
     key |= {"run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
     rows = []

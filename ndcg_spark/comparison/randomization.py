@@ -83,7 +83,8 @@ def _tilted_sums(chance: np.random.Generator, sizes: Numbers, tilt: float, draws
     for start in range(0, len(sizes), _AT_ONCE):
         part = sizes[start : start + _AT_ONCE]
         plus = chance.random((draws, len(part))) < 1 / (1 + np.exp(-2 * tilt * part))
-        sums += 2 * (plus @ part) - part.sum()
+        # Not `plus @ part`, whose threads take four times the processor time, and longer.
+        sums += 2 * np.einsum("ij,j->i", plus, part) - part.sum()
     return sums
 
 

@@ -4,6 +4,7 @@ Fail closed: what was not measured or cannot be compared is no pass.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndcg_spark.comparison.comparable import fingerprint
+from ndcg_spark.comparison.differences import causes
 from ndcg_spark.comparison.statistics import adjusted as adjusted_for
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
@@ -23,6 +25,8 @@ from ndcg_spark.nights.select import earlier
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
 _NUMBERS = ("mean", "baseline_mean", "difference", "allowed", "interval_low", "interval_high", "p")
+#: At most so many slices are named as causes.
+_MAX_CAUSES = 20
 
 #: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
 Key = tuple[Any, ...]
@@ -46,8 +50,6 @@ class Compared:
     baseline: Baseline
     refused: Refusal | None
     rows: dict[Key, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    #: The slices that have most of a loss, by key of a row of all queries.
-    causes: dict[Key, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
     #: The run and the id of the queries that changed most, by the first check.
     changed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     #: How many queries have other judgments, of how many.
@@ -162,7 +164,7 @@ def verdict_of(
         results = [*results, Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence)]
     word, deciding = _deciding(results)
     first = min(deciding, key=lambda each: (not _is_missing(each), each.difference or 0.0), default=None)
-    causes = _causes(first, compared)
+    losses = _causes(first, compared)
     # What is wrong with a baseline is about no run.
     runs = {each.run for each in deciding if first and each.sentence == first.sentence}
     if first is None:
@@ -172,7 +174,7 @@ def verdict_of(
         said = list(dict.fromkeys(each.sentence for each in results if each is first or _is_missing(each)))
         more = len({each.sentence for each in deciding}.difference(said))
         sentence = "; ".join(said) + (f" (and {more} more)" if more else "")
-    for cause in causes[:1]:
+    for cause in losses[:1]:
         where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
         sentence += f"; {where}, {100 * cause['share']:.0f} % of the loss"
     verdict = Verdict(
@@ -194,7 +196,7 @@ def verdict_of(
             }
             for each in compared
         ),
-        causes=tuple(causes),
+        causes=tuple(losses),
         same_results=same,
         accepted=accepted,
     )
@@ -229,9 +231,15 @@ def _causes(first: Result | None, compared: Sequence[Compared]) -> list[dict[str
     """The slices that have most of the loss that decided."""
     if first is None or first.baseline is None or first.slice:
         return []
-    causes = next(each.causes for each in compared if each.baseline.name == first.baseline)
-    wanted = first.run, first.measure, first.cutoff, first.weighted
-    return next((own for key, own in causes.items() if (*key[:2], format_cutoff(key[2]), key[5]) == wanted), [])
+    rows = next(each.rows for each in compared if each.baseline.name == first.baseline)
+    wanted = first.run, first.measure, first.cutoff, False
+    own = [row for key, row in rows.items() if (*key[:2], format_cutoff(key[2]), key[5]) == wanted]
+    if first.weighted or not own or (own[0]["difference"] or 0.0) >= 0:
+        return []
+    found = (
+        cause for cause in causes(own[0], own[1:]) if cause["share"] > 0 and cause["queries"] < cause["of_queries"]
+    )
+    return [*itertools.islice(found, _MAX_CAUSES)]
 
 
 def _warnings(

@@ -5,8 +5,6 @@ import datetime
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ndcg_spark.comparison.compare import kept_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import Place, mean_of
@@ -18,10 +16,6 @@ from ndcg_spark.gate.decide import Case, Compared, key_of, results_of, verdict_o
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
 
-#: Where the signs of the differences cancel to less than this share of their sizes, no slice has a share of the change.
-_CANCELLED = 0.1
-#: At most so many slices are named as causes.
-_MAX_CAUSES = 20
 #: In a rehearsal, results without which a night can begin.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
@@ -151,32 +145,11 @@ class _Judging(NamedTuple):
         options = ComparisonOptions(alpha=self.gate.alpha, min_queries=2, only_losses=self.only_losses)
         for row in rows_of(sides, options, self.attributes, self.weights):
             compared.rows[key_of(row)] = row
-            if row["attribute"] is None:
-                compared.causes[key_of(row)] = self._causes(sides, row)
         if self.most_changed and place == self.gate.checks(self.tonight.dataset)[0][1].place:
             for pair in pairs:
                 ranked = sorted(extremes(sides, *pair, self.most_changed), key=lambda row: -abs(row["difference"]))
                 found = [(run, row["query_id"]) for row in ranked[: self.most_changed] for run in pair]
                 compared.changed += [each for each in dict.fromkeys(found) if each not in compared.changed]
-
-    def _causes(self, sides: Sides, row: Row) -> list[dict[str, Any]]:
-        """The share of a loss that each slice has, the largest first; none where it may be chance or signs cancel."""
-        high, own, dataset = row["interval_high"], sides.own, self.tonight.dataset
-        if self.attributes is None or (row["difference"] or 0.0) >= 0 or (high is not None and high >= 0):
-            return []
-        apart = sides.apart(row["run"], row["baseline"])
-        if row["weight_effective_n"] is not None and self.weights is not None:
-            apart *= self.weights.vector(dataset, own.queries, own.there())
-        paired, total = ~np.isnan(apart), np.nansum(apart)
-        if abs(total) < _CANCELLED * np.nansum(np.abs(apart)):
-            return []
-        found: list[dict[str, Any]] = []
-        for attribute, value, mask in self.attributes.masks(dataset, own.queries, own.there()):
-            counts = {"queries": int((mask & paired).sum()), "of_queries": int(paired.sum())}
-            share = float(np.nansum(apart[mask]) / total)
-            if share > 0 and counts["queries"] < counts["of_queries"]:
-                found.append({"attribute": attribute, "value": value, **counts, "share": share})
-        return sorted(found, key=lambda each: -each["share"])[:_MAX_CAUSES]
 
     def cases(self, compared: list[Compared]) -> Iterator[Case]:
         """Every check for every run of the night and every baseline. A run that is missing has none."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights
-from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, rows_of
+from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
@@ -210,6 +210,9 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
     trends = lines(output, TrendRequest(night.dataset, run, measures=f"{place[0]}@{format_cutoff(place[1])}"))[0]
     verdict = night.record["verdict"] or {}
     is_of_gate = baseline is not None and baseline.name is not None and run == _run_of(verdict)
+    shares = verdict.get("causes") if is_of_gate else None
+    if not shares:
+        shares = causes(whole[run], slices) if run in whole else []
     return NightData(
         night,
         place,
@@ -222,7 +225,7 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
         comparison.measures(run, rows) if comparison and run in whole else [],
         detailed,
         parts,
-        verdict["causes"] if is_of_gate and verdict.get("causes") else _causes(slices, whole.get(run)),
+        shares,
         _until(trends, night.evaluated_on),
         _judged_before(baseline, run, place[1]),
         _never_returned(night),
@@ -356,26 +359,6 @@ def _chosen(night: Night, runs: Sequence[str], compared: Mapping[str, Row], base
     lost = [row["run"] for row in sorted(worse, key=lambda row: row["difference"])]
     named = [_run_of(night.record["verdict"] or {}), *lost]
     return next((run for run in [*named, *runs] if run in compared), runs[0])
-
-
-def _causes(slices: Iterable[Row], row: Row | None) -> list[Row]:
-    """The share of a difference that each slice has, the largest first; none where a difference may be chance."""
-    low, high = (None, None) if row is None else (row["interval_low"], row["interval_high"])
-    if row is None or low is None or high is None or low <= 0 <= high:
-        return []
-    total = row["difference"] * row["queries"]
-    found = [
-        {
-            "attribute": part["attribute"],
-            "value": part["value"],
-            "queries": part["queries"],
-            "of_queries": row["queries"],
-            "share": part["difference"] * part["queries"] / total,
-        }
-        for part in slices
-        if part["difference"] is not None
-    ]
-    return sorted(found, key=lambda cause: -cause["share"])
 
 
 def _with_documents(
