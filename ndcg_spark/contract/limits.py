@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ndcg_spark.contract import warnings
 from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
@@ -24,8 +23,7 @@ def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         raise InputError(f"{table}: no rows in {place}; the table is empty, check the job that writes it")
     if _is_more(counts.bad, allowed, rows) or counts.bad == rows:
         budget = f"{counts.bad} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        question = warnings.question_about(table, counts)
-        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {place}{question}")
+        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {place}")
 
 
 def summary(breaches: Iterable[Breach]) -> str:
@@ -38,15 +36,10 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     if any(run.judged_queries for run in counts.runs):
         return
     first = counts.runs[0].run
-    if results.without and any(run.excluded_queries for run in counts.runs):
-        rows = counts.excluded + sum(run.rows for run in counts.runs)
-        raise InputError(
-            f"exclude: no result of a judged query is left, {counts.excluded:,} of {rows:,} results are excluded, "
-            f"e.g. of run={first}; check what {results.without.place} contains"
-        )
     queries = sum(run.unjudged_queries for run in counts.runs)
+    excluded = f"without {counts.excluded:,} results that {results.without.place} excludes, " if results.without else ""
     raise InputError(
-        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
+        f"results: {excluded}none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
         f"is judged; check that both tables write query ids (and datasets) alike, in {results.place}"
     )
 

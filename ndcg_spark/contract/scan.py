@@ -72,16 +72,11 @@ class RunCounts:
     unjudged_queries: int = 0
     #: Rows of unjudged queries.
     unjudged_rows: int = 0
-    #: Rows that are excluded, and judged queries of which no other row is left.
+    #: Rows that are excluded.
     excluded: int = 0
-    excluded_queries: int = 0
-    #: How many queries have at least two results, how many of these have only one score, and how many may have the
-    #: scores 1, 2, 3, ... or 0, 1, 2, ..., like ranks.
+    #: How many queries have at least two results, and how many of these have only one score.
     lists: int = 0
     tied_lists: int = 0
-    counting_lists: int = 0
-    #: The largest absolute score; None if there is no score.
-    largest_score: float | None = None
     #: Of the lists whose scores differ, how many have a rank 0 or 1, and in how many of those that rank has the lowest
     #: score; how many lists have the rank 1 with different scores, and the query of one. 0 unless scores and ranks are
     #: both read.
@@ -223,9 +218,6 @@ def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> list
         columns["excluded"] = F.when(reason.isNull(), F.col(EXCLUDED))
         counts["excluded"] = F.count("excluded")
     totals = {name: F.sum(name) for name in counts}
-    if EXCLUDED in table.columns:
-        lost = F.col("judged").isNotNull() & (F.col("good") == 0) & (F.col("excluded") > 0)
-        totals["excluded_queries"] = F.count_if(lost)
     totals |= {
         "high": F.sum(F.shiftrightunsigned("hash", 32)),
         "low": F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))),
@@ -247,16 +239,12 @@ def _scores(table: DataFrame, reason: Column) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
     score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
     several = F.col("good") > 1
-    least, most = F.col("least_score"), F.col("most_score")
-    counting = several & least.isin(0.0, 1.0) & (most - least == F.col("good") - 1)
     return _Aggregates(
         {"scored": F.when(reason.isNull(), score)},
         {"least_score": F.min("scored"), "most_score": F.max("scored")},
         {
             "lists": F.count_if(several),
-            "tied_lists": F.count_if(several & (least == most)),
-            "counting_lists": F.count_if(counting),
-            "largest_score": F.max(F.greatest(-least, most)),
+            "tied_lists": F.count_if(several & (F.col("least_score") == F.col("most_score"))),
         },
     )
 

@@ -11,19 +11,12 @@ from pyspark.sql.types import DoubleType, IntegerType
 
 from ndcg_spark.casting import as_type
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.scan import Counts, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-
-#: From here on, doubles cannot represent every whole number.
-_LARGEST_EXACT = 2**53
-#: The fields of a line of TREC judgments and of a TREC run.
-_JUDGMENT_FIELDS, _RUN_FIELDS = 4, 6
-#: More runs than this with fewer results than this each are hardly runs; a column of scores looks like that.
-_MANY_RUNS, _FEW_RESULTS = 100, 2
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -86,19 +79,6 @@ def _opposite(counts: ResultCounts) -> list[RunCounts]:
     return [run for run in counts.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
 
 
-def question_about(table: str, counts: Counts) -> str:
-    """A question for the message about broken lines (is this the other table's file, has an id a blank), or empty."""
-    lines = [(breach.rows, breach.example.split()) for breach in counts.breaches if breach.reason == "broken_line"]
-    for broken, fields in lines:
-        if broken == counts.rows and table == "judgments" and len(fields) == _RUN_FIELDS and _is_number(fields[4]):
-            return "; is this the results file?"
-        if broken == counts.rows and table == "results" and len(fields) == _JUDGMENT_FIELDS and _is_number(fields[3]):
-            return "; is this the judgments file?"
-        if len(fields) > _RUN_FIELDS and _is_number(fields[-2]) and _is_number(fields[-3]):
-            return "; is there a blank in a document's id? write ids without blanks, or CSV with a header"
-    return ""
-
-
 def about_gains(judged: JudgmentCounts, convention: Convention) -> str | None:
     """A note for users of trec_eval who chose no convention: gains of graded judgments are exponential."""
     best = judged.best_grade
@@ -112,11 +92,7 @@ def about_gains(judged: JudgmentCounts, convention: Convention) -> str | None:
 
 
 def about_input(
-    judged: JudgmentCounts,
-    without_results: Sequence[str],
-    returned: ResultCounts,
-    results: Source,
-    convention: Convention,
+    judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
 ) -> Iterator[str]:
     """Sentences about probable mistakes that the counts show. `without_results` are datasets that are judged only."""
     if without_results:
@@ -133,33 +109,14 @@ def about_input(
     )
     yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
     if convention.needs_score:
-        yield from _about_scores(runs, results, convention)
+        yield from _about(
+            [run for run in runs if run.lists and run.tied_lists == run.lists],
+            "give all results of a query the same score",
+            f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank",
+        )
     if convention.order == "score":
         what = "contradict their ranks in every list, as the first rank has the lowest score"
         yield from _about(_opposite(returned), what, "scores decide the order, ranks with --set order=rank")
-    rows = sum(run.rows for run in runs)
-    if len(runs) > _MANY_RUNS and rows < _FEW_RESULTS * len(runs):
-        what = f"have {rows / len(runs):.1f} results each"
-        yield from _about(runs, what, "if their column does not name runs, name the run with --run NAME")
-
-
-def _about_scores(runs: Sequence[RunCounts], results: Source, convention: Convention) -> Iterator[str]:
-    yield from _about(
-        [run for run in runs if run.lists and run.tied_lists == run.lists],
-        "give all results of a query the same score",
-        f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank",
-    )
-    if results.format == "json":
-        yield from _about(
-            [run for run in runs if run.lists and run.counting_lists == run.lists],
-            "have values that count 1, 2, 3, ... in every list",
-            "they are taken for scores; if they are ranks, --column results.rank=N, the number of their key",
-        )
-    is_double = not results.is_text and dict(results.table.dtypes).get("score") in ("float", "double")
-    large = [run for run in runs if run.largest_score is not None and run.largest_score >= _LARGEST_EXACT]
-    if not is_double:
-        what = f"have scores of 2^53 ({_LARGEST_EXACT:,}) or more"
-        yield from _about(large, what, "they are compared as doubles, so scores that differ little tie")
 
 
 def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff) -> Iterator[str]:
@@ -176,11 +133,3 @@ def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
     if runs:
         of_dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
         yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{of_dataset}; {advice}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

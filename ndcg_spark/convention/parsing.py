@@ -18,28 +18,8 @@ _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
 #: At a cutoff the case of a name does not matter: `p@5`.
 _AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
-#: trec_eval writes the cutoff after the name: `P_5`, `map_cut.10`.
-_TREC_EVAL = re.compile(r"(?P<name>[A-Za-z_]+?)(?:_cut)?[_.](?P<cutoff>\d+)")
-#: Further names of measures in other tools.
-_ELSEWHERE = {
-    "recip_rank": "RR",
-    "reciprocal_rank": "RR",
-    "hit_rate": "Success",
-    "hitrate": "Success",
-    "hit": "Success",
-}
-#: Arguments of ir_measures that are options of the convention here, for all measures.
-_OPTIONS = {
-    ("dcg", "exp-log2"): "gain=exp2",
-    ("dcg", "log2"): "gain=linear",
-    ("judged_only", "True"): "unjudged=drop",
-}
 #: The cutoff of a measure that is written without one, by its name in the configuration.
 EACH = "each"
-
-
-class _UnknownMeasureError(ConfigurationError):
-    """A word that is not a measure; the message lists the measures once for all such words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +79,6 @@ def parse_measures(
     ConfigurationError
         A measure, argument or cutoff is unknown, or two measures set an option to different values.
     """
-    if measures is None or isinstance(measures, Mapping):
-        raise ConfigurationError(f"measures: {measures!r} is not a list of measures; write for example ['P@5', 'AP']")
     listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
     words = _words(" ".join(str(each) for each in listed))
     needs_cutoffs = any(word.cutoff == EACH and not word.whole for word in words)
@@ -144,53 +122,37 @@ def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
 
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
-    """The measures of a text. ConfigurationError if it has none; one error names all invalid words."""
-    choices = ", ".join(dict.fromkeys([*MEASURES, *also]))
-    words, unknown, invalid = [], [], []
-    for word in _WORDS.findall(text):
-        try:
-            words.append(_word(word, [name for name in also if name not in MEASURES]))
-        except _UnknownMeasureError as error:
-            unknown.append(str(error))
-        except ConfigurationError as error:
-            invalid.append(str(error))
-    if unknown:
-        invalid = [*unknown, f"choose from {choices}, or write for example P@5", *invalid]
-    if invalid:
-        raise ConfigurationError(f"measures: {'; '.join(invalid)}")
+    """The measures of a text. ConfigurationError if it has none, or for the first word that is none."""
+    columns = [name for name in also if name not in MEASURES]
+    choices = ", ".join([*MEASURES, *columns])
+    words = _WORDS.findall(text)
     if not words:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
-    return words
+    names = _NAMES | {name: name for name in columns}
+    return [_word(word, names, choices) for word in words]
 
 
-def _word(word: str, columns: Sequence[str]) -> _Word:
+def _word(word: str, names: dict[str, str], choices: str) -> _Word:
     match = _MEASURE.fullmatch(word)
-    written = match["name"] if match else word
-    names = {*_NAMES, *columns}
-    if match and match["cutoff"] and written not in names:
+    written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
+    if cutoff and written not in names:
         written = _AT_A_CUTOFF.get(written.lower(), written)
     if match is None or written not in names:
-        raise _UnknownMeasureError(f"{word!r} is not a measure{_near(word, match, columns)}")
-    name, cutoff = _NAMES.get(written, written), match["cutoff"]
-    if cutoff is not None and cutoff != "all" and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
-        raise ConfigurationError(f"{word} has an invalid cutoff; write {written}@10")
+        # Of names that differ only in case, the configuration's own name is suggested.
+        near = did_you_mean(written, [*reversed(names)])
+        raise ConfigurationError(
+            f"measures: {word!r} is not a measure{near}; choose from {choices}, or write for example P@5"
+        )
+    name = names[written]
+    if cutoff not in (None, "all") and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
+        raise ConfigurationError(f"measures: {word} has an invalid cutoff; write {written}@10")
     options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
-    parsed = _Word(word, name, cutoff or (EACH if written in {*MEASURES, *columns} else "all"), options)
+    parsed = _Word(word, name, cutoff or ("all" if written != name else EACH), options)
     if parsed.whole and cutoff not in (None, "all"):
-        raise ConfigurationError(f"{word} has a cutoff, but {name} is computed on the whole ranking; write {written}")
+        raise ConfigurationError(
+            f"measures: {word} has a cutoff, but {name} is computed on the whole ranking; write {written}"
+        )
     return parsed
-
-
-def _near(word: str, match: re.Match[str] | None, columns: Iterable[str]) -> str:
-    """A suggestion of the measure that is probably meant, with its cutoff; empty if none is similar."""
-    parsed = _TREC_EVAL.fullmatch(word) or match
-    name = parsed["name"] if parsed else word
-    written = _ELSEWHERE.get(name.lower()) or _AT_A_CUTOFF.get(name.lower()) if parsed else None
-    if parsed and written:
-        cutoff = f"@{parsed['cutoff']}" if parsed["cutoff"] else ""
-        return f" (did you mean {MEASURES[_NAMES[written]].written[0] + cutoff!r}?)"
-    # Of names that differ only in case, the configuration's own name is suggested.
-    return did_you_mean(name, [*columns, *reversed(_NAMES)])
 
 
 def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, str]:
@@ -198,16 +160,9 @@ def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, 
     options = {}
     for part in text.split(",") if text else []:
         name, _, value = (piece.strip() for piece in part.partition("="))
-        option = _OPTIONS.get((name, value.strip("'\"")))
-        if option and name not in arguments:
-            key, _, value = option.partition("=")
-            raise ConfigurationError(
-                f"{word} has the argument {part.strip()!r}, which is an option of the convention here; remove it and "
-                f"use --set {option}, in Python Convention({key}={value!r})"
-            )
         if name not in arguments or not value:
-            takes = " and ".join(f"{each}=..." for each in arguments) or "no arguments"
-            raise ConfigurationError(f"{word} has the argument {part.strip()!r}, but it takes {takes}")
+            takes = " and ".join(f"{each}=..." for each in arguments) or "no arguments; --set changes the convention"
+            raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, but it takes {takes}")
         options[arguments[name]] = value
     return options
 

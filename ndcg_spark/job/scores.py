@@ -172,13 +172,8 @@ def warn_of_input(sources: Sequence[Source], checked: CheckedTables, config: Eva
         note = warnings.about_gains(checked.judgment_counts, config.convention)
         if note:
             report_step("note", note)
-    for sentence in warnings.about_input(
-        checked.judgment_counts,
-        checked.datasets_without_results,
-        checked.result_counts,
-        sources[1],
-        config.convention,
-    ):
+    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
+    for sentence in warnings.about_input(*counts, config.convention):
         report_step("warning", sentence)
 
 

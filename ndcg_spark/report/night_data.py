@@ -401,11 +401,8 @@ def _parts(changes: Sequence[tuple[Facts, float, Sequence[Change]]], queries: Se
 def _until(trends: Sequence[TrendLine], date: str) -> TrendLine | None:
     """The last nights of a trend up to a date."""
     for line in trends:
-        until = sum(point.date <= date for point in line.points)
-        cut: dict[str, Any] = {
-            name: values[:until][-_NIGHTS:] for name, values in vars(line).items() if isinstance(values, list)
-        }
-        return dataclasses.replace(line, **cut) if until else None
+        points = [point for point in line.points if point.date <= date]
+        return dataclasses.replace(line, points=points[-_NIGHTS:]) if points else None
     return None
 
 

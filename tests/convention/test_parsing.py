@@ -106,17 +106,9 @@ def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, 
         ("@5", "'@5' is not a measure"),
         ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', but it takes rel=\.\.\."),
         ("P(rel)@5", r"the argument 'rel', but it takes rel="),
-        (
-            "nDCG(dcg='exp-log2')@10",
-            r"an option of the convention here; remove it and use --set gain=exp2, in Python C",
-        ),
-        ("nDCG(dcg='log2')@10", r"remove it and use --set gain=linear, in Python Convention\(gain='linear'\)"),
-        ("P(judged_only=True)@10", "use --set unjudged=drop"),
-        ("nDCG(p=1)@10", "but it takes no arguments"),
-        (
-            "foo P@5 bar@x P@0 bpref@3",
-            r"'foo' is not a measure; 'bar@x' is not a measure; choose from .*; P@0 has an invalid.*; bpref@3 has a",
-        ),
+        ("nDCG(dcg='exp-log2')@10", "but it takes no arguments; --set changes the convention"),
+        ("foo P@0", "'foo' is not a measure; choose from"),
+        ("bpref@3", "bpref@3 has a cutoff"),
         ("P(rel=2)@20 P@20", "write rel=... in both, or evaluate twice"),
         ("RBP(rel=2)", r"the argument 'rel=2', but it takes p="),
         ("", "the list is empty; choose from ndcg, precision"),
@@ -167,16 +159,3 @@ def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_as
     assert asked.main_cutoff("ndcg", [5, 1000]) == 1000
     whole = parse_measures("AP P@5 AP@10", None, DEFAULT).measure_set
     assert (whole.main_cutoff("ap", [5, 10, None]), whole.main_cutoff("ndcg", [5, 10, None])) == (None, 10)
-
-
-@pytest.mark.parametrize(
-    ("elsewhere", "ours"),
-    [
-        *(("P_5", "P@5"), ("ndcg_cut_10", "nDCG@10"), ("map_cut.10", "AP@10"), ("recip_rank", "RR")),
-        *(("hit_rate@5", "Success@5"), ("p", "P")),
-    ],
-)
-def test_a_name_of_another_tool_is_answered_with_the_name_here(elsewhere, ours):
-    with pytest.raises(ConfigurationError, match=f"did you mean '{ours}'"):
-        pairs(elsewhere)
-    pairs(ours)

@@ -161,8 +161,7 @@ _GOOD = '{"user_id": 11, "items": ["a", "b"], "scores": [2, 1]}'
 REFUSED = {
     "TREC, a blank in a document's id": (
         text("r.run", "11 Q0 iphone 12 1 9.5 r", "11 Q0 b 2 8.5 r", "11 Q0 iphone pro 3 7.5 r"),
-        "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run; is there a blank in "
-        "a document's id?",
+        "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run",
     ),
     "distances beside ranks": (
         text("r.run", "11 Q0 a 1 0.1 r", "11 Q0 b 2 0.2 r", "11 Q0 c 3 0.2 r", "12 Q0 a 0 1 r", "12 Q0 b 1 2 r"),
