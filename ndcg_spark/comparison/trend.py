@@ -36,60 +36,36 @@ _Scored = tuple[Night, Mapping[str, Any]]
 _Night = tuple[Night, Sequence[Mapping[str, Any]]]
 
 
-@dataclasses.dataclass(frozen=True)
-class NightScore:
-    """The score of one night, and what another night must share with it to be comparable."""
-
-    date: str
-    #: None if no query is left for a mean.
-    value: float | None
-    convention: str
-    judgments: str
+#: The date of a night, its score, its convention, and its judgments; None if no query is left for a mean.
+NightScore = tuple[str, float | None, str, str]
 
 
-@dataclasses.dataclass(frozen=True)
-class Flag:
-    """Why a night stands out: `low`, `high`, `level_fell` or `level_rose`, and a sentence with the numbers."""
-
-    code: str
-    words: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Band:
-    """Where the score of a night is expected: the median of so many comparable nights before, and the distance."""
-
-    median: float
-    low: float
-    high: float
-    nights: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Level:
-    """A change of the level that a CUSUM has found."""
-
-    #: The first night of the new level.
-    since: str
-    #: The mean of the nights since then, minus the level before.
-    change: float
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Point:
     """A night of a trend."""
 
     date: str
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; the line is interrupted here.
-    breaks: tuple[str, ...]
-    #: None if there are too few earlier comparable nights.
-    band: Band | None
-    flags: tuple[Flag, ...]
+    breaks: tuple[str, ...] = ()
     #: Nights of one stretch follow each other without a break.
     stretch: int = 0
-    #: The last change of the level up to this night, among comparable nights.
-    level: Level | None = None
+    #: How many comparable nights before it the band is of; without a band if there are too few.
+    comparable: int = 0
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    #: Why it stands out: `low`, `high`, `level_fell` or `level_rose`, each with a sentence.
+    flags: tuple[tuple[str, str], ...] = ()
+    #: The first night of the last change of the level up to this night, among comparable nights, and by how much.
+    level_since: str | None = None
+    level_change: float | None = None
+    #: How many queries it is a mean of.
+    queries: int = 0
+    verdict: str | None = None
+    #: The reason why somebody accepted the night.
+    accepted: str | None = None
+    notes: Sequence[str] = ()
 
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
@@ -105,16 +81,16 @@ def trend(nights: Sequence[NightScore], floor: float = FLOOR) -> list[Point]:
     """
     points: list[Point] = []
     known: dict[tuple[str, str], _Cusum] = {}
-    for at, night in enumerate(nights):
-        before = nights[at - 1] if at else night
-        breaks = [name for name in ("convention", "judgments") if getattr(before, name) != getattr(night, name)]
-        cusum = known.setdefault((night.convention, night.judgments), _Cusum(floor / _DEVIATIONS))
-        band = _band(cusum.nights[-WINDOW:], floor)
-        flags = []
-        if night.value is not None:
-            flags = [*_outlier(night.value, band), *cusum.flags(night.date, night.value)]
-        stretch = (points[-1].stretch if points else 0) + bool(breaks)
-        points.append(Point(night.date, night.value, tuple(breaks), band, tuple(flags), stretch, cusum.level))
+    for at, (date, value, *kind) in enumerate(nights):
+        pairs = zip(("convention", "judgments"), kind, nights[max(at - 1, 0)][2:], strict=True)
+        breaks = tuple(name for name, one, other in pairs if one != other)
+        cusum = known.setdefault((kind[0], kind[1]), _Cusum(floor / _DEVIATIONS))
+        point = Point(date, value, breaks, (points[-1].stretch if points else 0) + bool(breaks))
+        _add_band(point, cusum.nights[-WINDOW:], floor)
+        if value is not None:
+            point.flags += cusum.flags(date, value)
+        point.level_since, point.level_change = cusum.since, cusum.change
+        points.append(point)
     return points
 
 
@@ -129,20 +105,22 @@ class _Cusum:
     #: By the sign of the deviation: the sum, and the nights since it was last 0.
     sums: dict[int, float] = dataclasses.field(default_factory=lambda: {-1: 0.0, 1: 0.0})
     runs: dict[int, list[tuple[str, float]]] = dataclasses.field(default_factory=lambda: {-1: [], 1: []})
-    level: Level | None = None
+    #: The first night of the last change of the level; the mean of the nights since then, minus the level before.
+    since: str | None = None
+    change: float | None = None
     #: The level before the last change, and the nights since.
     before: float = 0.0
     after: list[float] = dataclasses.field(default_factory=list)
 
-    def flags(self, date: str, value: float) -> list[Flag]:
+    def flags(self, date: str, value: float) -> tuple[tuple[str, str], ...]:
         """Add the next night. Returns a flag if it shows that the level has changed; then a new reference begins."""
         self.nights.append(value)
-        if self.level is not None:
+        if self.since is not None:
             self.after.append(value)
-            self.level = Level(self.level.since, statistics.fmean(self.after) - self.before)
+            self.change = statistics.fmean(self.after) - self.before
         if len(self.reference) < REFERENCE:
             self.reference.append(value)
-            return []
+            return ()
         center = statistics.fmean(self.reference)
         deviation = max(statistics.stdev(self.reference), self.least_deviation)
         distance = max(-_DEVIATIONS, min((value - center) / deviation, _DEVIATIONS)) if deviation else 0.0
@@ -150,33 +128,26 @@ class _Cusum:
             self.sums[sign] = max(0.0, self.sums[sign] + sign * distance - SLACK)
             self.runs[sign] = [*self.runs[sign], (date, value)] if self.sums[sign] else []
             if self.sums[sign] > LIMIT:
-                return [self._changed(sign, center)]
-        return []
-
-    def _changed(self, sign: int, center: float) -> Flag:
-        since, self.after = self.runs[sign][0][0], [value for _, value in self.runs[sign]]
-        self.before, self.level = center, Level(since, statistics.fmean(self.after) - center)
-        self.reference, self.sums, self.runs = [], {-1: 0.0, 1: 0.0}, {-1: [], 1: []}
-        words = f"level since {since}: {self.level.change:+.4f}, from {center:.4f} in the nights before"
-        return Flag("level_fell" if sign < 0 else "level_rose", words)
+                self.since, self.after = self.runs[sign][0][0], [value for _, value in self.runs[sign]]
+                self.before, self.change = center, statistics.fmean(self.after) - center
+                self.reference, self.sums, self.runs = [], {-1: 0.0, 1: 0.0}, {-1: [], 1: []}
+                words = f"level since {self.since}: {self.change:+.4f}, from {center:.4f} in the nights before"
+                return (("level_fell" if sign < 0 else "level_rose", words),)
+        return ()
 
 
-def _band(values: Sequence[float], floor: float) -> Band | None:
+def _add_band(point: Point, values: Sequence[float], floor: float) -> None:
+    """Give a night the band of the comparable nights before it, and a flag if it lies outside."""
     if len(values) < LEAST:
-        return None
-    middle = statistics.median(values)
-    mad = statistics.median(abs(value - middle) for value in values)
+        return
+    point.comparable, point.median = len(values), statistics.median(values)
+    mad = statistics.median(abs(value - point.median) for value in values)
     width = max(_DEVIATIONS * _OF_MAD * mad, floor)
-    return Band(middle, middle - width, middle + width, len(values))
-
-
-def _outlier(value: float, band: Band | None) -> list[Flag]:
-    if band is None or band.low <= value <= band.high:
-        return []
-    code, side = ("low", "below") if value < band.low else ("high", "above")
-    width = band.high - band.median
-    usual = f"{band.median:.4f} +- {width:.4f}, the band around the median of {band.nights} comparable nights"
-    return [Flag(code, f"{value:.4f} is {side} {usual}")]
+    point.low, point.high = point.median - width, point.median + width
+    if point.value is not None and not point.low <= point.value <= point.high:
+        code, side = ("low", "below") if point.value < point.low else ("high", "above")
+        usual = f"{point.median:.4f} +- {width:.4f}, the band around the median of {len(values)} comparable nights"
+        point.flags = ((code, f"{point.value:.4f} is {side} {usual}"),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,13 +174,6 @@ class TrendLine:
     measure: str
     cutoff: int | None
     points: Sequence[Point]
-    #: For each point: how many queries it is a mean of, the verdict on its night, if there is one, and the reason why
-    #: somebody accepted the night, if anybody did.
-    queries: Sequence[int]
-    verdicts: Sequence[str | None]
-    accepted: Sequence[str | None] = ()
-    #: The notes on the night of each point.
-    notes: Sequence[Sequence[str]] = ()
 
 
 def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str]]:
@@ -258,13 +222,12 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
     scores = []
     for night, row in scored:
         judgments = str(fingerprint(night.record, "judgments", night.dataset))
-        scores.append(NightScore(night.evaluated_on, row[measure], convention_key(night.record), judgments))
-    points, last = trend(scores, request.floor)[-request.last :], scored[-request.last :]
-    queries, records = [row["queries"] for _, row in last], [night.record for night, _ in last]
-    verdicts = [(record.get("verdict") or {}).get("verdict") for record in records]
-    accepted = [(record.get("accepted") or {}).get("reason") for record in records]
-    notes = [[note["text"] for note in record.get("notes", ())] for record in records]
-    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points, queries, verdicts, accepted, notes)
+        scores.append((night.evaluated_on, row[measure], convention_key(night.record), judgments))
+    points = trend(scores, request.floor)[-request.last :]
+    for point, (night, row) in zip(points, scored[-request.last :], strict=True):
+        point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
+        point.notes = [note["text"] for note in night.notes]
+    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points)
 
 
 def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:

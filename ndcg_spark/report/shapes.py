@@ -34,7 +34,7 @@ def forest(data: NightData) -> dict[str, Any]:
 def trend(line: TrendLine) -> dict[str, Any]:
     """The scores of nights as lines that are not joined where they cannot be compared, and the usual range."""
     points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
-    bands = [end for _, point in points if point.band for end in (point.band.low, point.band.high)]
+    bands = [end for _, point in points for end in (point.low, point.high) if end is not None]
     values = [point.value or 0.0 for _, point in points]
     low, high = min([*values, *bands]), max([*values, *bands])
     # The same numbers added in another order make no slope.
@@ -51,8 +51,8 @@ def trend(line: TrendLine) -> dict[str, Any]:
             parts.append([])
             ranges.append([])
         parts[-1].append(place(at, point.value or 0.0))
-        if point.band:
-            ranges[-1].append((place(at, point.band.high), place(at, point.band.low)))
+        if point.low is not None and point.high is not None:
+            ranges[-1].append((place(at, point.high), place(at, point.low)))
     areas = [" ".join([*(one for one, _ in area), *(other for _, other in reversed(area))]) for area in ranges if area]
     return {
         "lines": [" ".join(part) for part in parts],

@@ -63,28 +63,26 @@ def trend_tables(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> lis
 def _row(line: TrendLine) -> dict[str, Any]:
     comparable = last_stretch(line.points)
     values = [point.value for point in comparable if point.value is not None]
-    level = comparable[-1].level
+    since, change = comparable[-1].level_since, comparable[-1].level_change
     return {
         "dataset": line.dataset,
         "measure": _measure(line),
         "run": line.run,
         "trend": drawn(line.points),
         "nights": len(line.points),
-        "verdict": _verdicts(line)[-1],
+        "verdict": _verdict(line.points[-1]),
         "first": values[0] if values else None,
         "last": values[-1] if values else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "change": values[-1] - values[0] if values else None,
-        "level": "-" if level is None else f"{signed(level.change)} since {level.since}",
+        "level": "-" if since is None else f"{signed(change)} since {since}",
     }
 
 
-def _verdicts(line: TrendLine) -> list[str]:
-    """The verdict on each night in words."""
-    accepted = line.accepted or [None] * len(line.verdicts)
-    pairs = zip(line.verdicts, accepted, strict=True)
-    return [in_words({"verdict": verdict, "accepted": reason}) if verdict else "-" for verdict, reason in pairs]
+def _verdict(point: Point) -> str:
+    """The verdict on a night in words."""
+    return in_words(vars(point)) if point.verdict else "-"
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -129,34 +127,24 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
 
 def _events(line: TrendLine) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """By date, what is unusual and why."""
-    for point, verdict, notes in zip(line.points, _verdicts(line), _notes(line), strict=True):
-        events = [("note", note) for note in notes]
+    for point in line.points:
+        events, verdict = [("note", note) for note in point.notes], _verdict(point)
         if point.breaks:
             events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
-        events += [(flag.code.replace("_", " "), flag.words) for flag in point.flags]
+        events += [(code.replace("_", " "), words) for code, words in point.flags]
         if verdict not in ("-", "pass"):
             events.append((verdict, "verdict of the gate"))
         yield point.date, events
 
 
-def _notes(line: TrendLine) -> Sequence[Sequence[str]]:
-    return line.notes or [()] * len(line.points)
-
-
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
-    for point, queries, verdict, notes in zip(line.points, line.queries, line.verdicts, _notes(line), strict=True):
-        band = dataclasses.asdict(point.band) if point.band else {}
-        level = dataclasses.asdict(point.level) if point.level else {}
+    for point in line.points:
         yield {
             **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
-            **{field: band.get(field) for field in ("median", "low", "high")},
+            **vars(point),
             "evaluated_on": point.date,
-            "value": point.value,
-            "queries": queries,
             "breaks": " ".join(point.breaks),
-            "flags": " ".join(flag.code for flag in point.flags),
-            "why": "; ".join(flag.words for flag in point.flags),
-            **{f"level_{field}": level.get(field) for field in ("since", "change")},
-            "verdict": verdict,
-            "notes": "; ".join(notes),
+            "flags": " ".join(code for code, _ in point.flags),
+            "why": "; ".join(words for _, words in point.flags),
+            "notes": "; ".join(point.notes),
         }

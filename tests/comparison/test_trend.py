@@ -6,7 +6,7 @@ import statistics
 import pytest
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, LEAST, WINDOW, NightScore, last_stretch, trend
+from ndcg_spark.comparison.trend import FLOOR, LEAST, WINDOW, last_stretch, trend
 
 YEAR = 365
 
@@ -15,11 +15,11 @@ def year(change=lambda _: 0.0, *, noise=0.003, judgments=lambda _: "j", conventi
     """A year of nights of a system whose score is 0.6, varies by the noise, and changes by what the night says."""
     chance = random.Random(seed)  # noqa: S311  # it makes test data
     values = [0.6 + chance.uniform(-noise, noise) + change(number) for number in range(YEAR)]
-    return [NightScore(date(n), value, convention(n), judgments(n)) for n, value in enumerate(values)]
+    return [(date(n), value, convention(n), judgments(n)) for n, value in enumerate(values)]
 
 
 def flagged(points, *codes):
-    return [number for number, point in enumerate(points) if {*codes} & {flag.code for flag in point.flags}]
+    return [number for number, point in enumerate(points) if {*codes} & {code for code, _ in point.flags}]
 
 
 def breaks(points):
@@ -45,16 +45,16 @@ def test_a_night_far_from_those_before_it_is_low_or_high(change, low, high):
 
 def test_a_flag_says_what_is_usual():
     point = trend(year(lambda n: -0.05 if n == 200 else 0.0))[200]
-    middle = f"{point.band.median:.4f} +- {point.band.high - point.band.median:.4f}"
+    middle = f"{point.median:.4f} +- {point.high - point.median:.4f}"
     around = f"the band around the median of {WINDOW} comparable nights"
-    assert [flag.words for flag in point.flags] == [f"{point.value:.4f} is below {middle}, {around}"]
+    assert [words for _, words in point.flags] == [f"{point.value:.4f} is below {middle}, {around}"]
 
 
 def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_are_exceeded():
     found = []
     for seed in range(20):
         chance = random.Random(seed)  # noqa: S311  # it makes test data
-        nights = [NightScore(date(n), chance.gauss(0.6, 0.01), "c", "j") for n in range(YEAR)]
+        nights = [(date(n), chance.gauss(0.6, 0.01), "c", "j") for n in range(YEAR)]
         found.append(len(flagged(trend(nights), "low", "high")) / YEAR)
     # 0.3 % with the true deviation; that of 28 nights, told by their MAD, is often too small: 1.7 % were measured, and
     # 4 % of the first 28 nights, which have fewer before them.
@@ -64,14 +64,14 @@ def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_a
 def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
     points = trend(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
     assert (breaks(points), flagged(points, "low", "high")) == ({180: ("judgments",)}, [])
-    assert [point.band is None for point in points[178:190]] == [False] * 2 + [True] * LEAST + [False] * 3
+    assert [point.median is None for point in points[178:190]] == [False] * 2 + [True] * LEAST + [False] * 3
     assert [point.date for point in last_stretch(points)] == [date(n) for n in range(180, YEAR)]
 
 
 def test_a_night_under_another_convention_is_held_against_none_and_the_next_against_those_before_it():
     points = trend(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
     assert breaks(points) == {100: ("convention",), 101: ("convention",)}
-    assert (points[100].band, points[101].band.nights, flagged(points, "low", "high")) == (None, WINDOW, [])
+    assert (points[100].median, points[101].comparable, flagged(points, "low", "high")) == (None, WINDOW, [])
 
 
 @pytest.mark.parametrize(("move", "found"), [(FLOOR * 0.99, []), (FLOOR * 1.01, [50])])
@@ -88,8 +88,8 @@ def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level(floor
 
 
 def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
-    points = trend([NightScore(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)])
-    assert (points[40].band.nights, flagged(points, "low", "high")) == (20, [])
+    points = trend([(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)])
+    assert (points[40].comparable, flagged(points, "low", "high")) == (20, [])
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,8 @@ def test_a_changed_level_says_since_when_and_how_much_and_a_spike_is_none():
     points = trend(year(lambda n: -0.2 if n == 100 else -0.015 if n >= 200 else 0.0))
     (night,) = flagged(points, "level_fell")
     assert 200 < night <= 205
-    level = points[night].level
-    assert (level.since, level.change) == (date(200), pytest.approx(-0.015, abs=0.003))
-    assert f"level since {date(200)}: {level.change:+.4f}" in points[night].flags[-1].words
+    assert (points[night].level_since, points[night].level_change) == (date(200), pytest.approx(-0.015, abs=0.003))
+    assert f"level since {date(200)}: {points[night].level_change:+.4f}" in points[night].flags[-1][1]
     # It is told ever more exactly until the next change.
-    assert (points[-1].level.since, points[-1].level.change) == (date(200), pytest.approx(-0.015, abs=0.002))
-    assert points[199].level is None
+    assert (points[-1].level_since, points[-1].level_change) == (date(200), pytest.approx(-0.015, abs=0.002))
+    assert points[199].level_since is None

@@ -9,7 +9,6 @@ import pytest
 from commands import command_line
 
 QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 a 1\n"
-DISTANCES = "q1 Q0 a 1 0.1 r\nq1 Q0 b 2 0.2 r\nq2 Q0 a 1 0.3 r\nq2 Q0 c 2 0.4 r\n"
 
 
 @pytest.fixture
@@ -30,35 +29,6 @@ def evaluated(tmp_path):
         return done.returncode, done.stderr + done.stdout, {row["run"]: row["ndcg"] for row in rows}
 
     return evaluate
-
-
-@pytest.mark.parametrize(("order", "ndcg"), [("rank", 1.0), ("score", 0.71)])
-def test_whoever_says_what_orders_the_results_is_not_asked(evaluated, order, ndcg):
-    assert evaluated({"r.run": DISTANCES})[0] == 3
-    code, _, means = evaluated({"r.run": DISTANCES}, "--set", f"order={order}")
-    assert (code, round(means["r"], 2)) == (0, ndcg)
-
-
-def test_whoever_names_a_tool_gets_its_order_and_a_warning(evaluated):
-    code, said, means = evaluated({"r.run": DISTANCES}, "--convention", "trec_eval")
-    # By score, the list of q1 is b, a: (1 + 2 / log2(3)) / (2 + 1 / log2(3)) = 0.8597; that of q2 is c, a: 0.6309.
-    assert (code, round(means["r"], 4)) == (0, round((0.8597 + 0.6309) / 2, 4))
-    assert "1 run(s) contradict their ranks in every list" in said
-
-
-def test_one_list_in_which_score_and_rank_agree_settles_it_for_all(evaluated):
-    code, said, _ = evaluated({"r.run": f"{DISTANCES}q3 Q0 a 1 9 r\nq3 Q0 b 2 8 r\n"})
-    assert code == 0
-    assert "contradict" not in said
-
-
-TWO_ROWS = {"user_id": ["q1", "q1", "q2"], "items": [["a"], ["b", "c"], ["a"]]}
-
-
-def test_a_query_whose_list_is_in_two_rows_is_refused_as_its_ranks_occur_twice(evaluated):
-    code, said, _ = evaluated({"r.parquet": TWO_ROWS})
-    assert code == 3
-    assert "results: 1 rank(s) with two documents, e.g. run=r query_id=q1 rank=1; number each list from 1" in said
 
 
 MERGED = {

@@ -48,7 +48,8 @@ def test_a_trend_shows_notes(capsys, output):
     (line,) = [line for line in printed.splitlines() if "new ranker" in line]
     assert line.split()[-4:] == [date(1), "note", "new", "ranker"]
     _, printed, _ = run(capsys, "trend", output, "--format", "json")
-    assert [line["notes"] for line in json.loads(printed) if line["dataset"] == "web"] == [[[], ["new ranker"], []]]
+    (line,) = [line for line in json.loads(printed) if line["dataset"] == "web"]
+    assert [point["notes"] for point in line["points"]] == [[], ["new ranker"], []]
 
 
 def test_a_night_that_is_evaluated_again_keeps_its_notes(capsys, tmp_path):

@@ -163,4 +163,4 @@ def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
 
 
 def test_a_sum_in_another_order_is_drawn_as_no_change():
-    assert len(set(drawn([Point("2026-11-01", value, (), None, ()) for value in (0.1 + 0.2, 0.3)]))) == 1
+    assert len(set(drawn([Point("2026-11-01", value) for value in (0.1 + 0.2, 0.3)]))) == 1
