@@ -254,7 +254,7 @@ def compare_lists(
 @date("--baseline-date", "Also show what changed since this night.")
 @option("--dataset", "NAME", "Dataset of the query, if there are several.")
 @option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]")
-@options.output_format("table", "json", "markdown", "html")
+@options.output_format("table", "json", "markdown")
 def explain(style: str, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 

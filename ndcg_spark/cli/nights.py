@@ -128,9 +128,8 @@ def gate(
 
 @click.command(cls=Command)
 @options.output
-@option("--measures", "MEASURE[,...]", "Measures of the best run to show, e.g. P@5 AP.")
 @options.output_format(*FORMATS)
-def nights(output: str, measures: str | None, style: str) -> None:
+def nights(output: str, style: str) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs.
@@ -138,13 +137,12 @@ def nights(output: str, measures: str | None, style: str) -> None:
     from ndcg_spark.nights.log import committed, read_again_if_replaced
     from ndcg_spark.nights.read import read_dataset_scores
     from ndcg_spark.nights.select import nights_of_dataset
-    from ndcg_spark.report.nights import print_nights, shown_measures
+    from ndcg_spark.report.nights import print_nights
 
-    shown = shown_measures(measures, style)
     published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
     if not published.attempts:
         nights_of_dataset(published, output, None)
-    print_nights(published, scores, style, shown)
+    print_nights(published, scores, style)
 
 
 @click.command(cls=Command)

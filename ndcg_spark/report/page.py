@@ -108,8 +108,7 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
             write_file("site", file, page.encode())
             written += 1
     write_file("site", folder / "latest.html", file.read_bytes())
-    index = _index(output, nights, request)
-    write_file("site", folder / "index.html", index.encode())
+    write_file("site", folder / "index.html", _index(nights, request).encode())
     return written
 
 
@@ -118,20 +117,10 @@ def _evaluations(nights: Sequence[Night]) -> str:
     return " ".join(f"{night.evaluation_id}:{night.row['revision'] or 0}" for night in nights)
 
 
-def _index(output: str, nights: Nights, request: Request) -> str:
-    from ndcg_spark.comparison.trend import TrendRequest, lines
-
+def _index(nights: Nights, request: Request) -> str:
     shown = [night for night in nights if request.dataset in (None, night.dataset)]
-    trends: dict[str, list[Any]] = {}
-    for line in lines(output, TrendRequest(request.dataset, request.run, measures=request.measure, last=100))[0]:
-        trends.setdefault(line.dataset, []).append((line, shapes.trend(line) if len(line.points) > 1 else None))
-    # Of many runs, the best now.
-    best = {
-        dataset: sorted(of_dataset, key=lambda pair: -(pair[0].points[-1].value or 0.0))[:6]
-        for dataset, of_dataset in trends.items()
-    }
     rows = sorted(shown, key=lambda night: (night.evaluated_on, night.dataset), reverse=True)
-    return rendered("report/site.html.j2", nights=rows, trends=best, **_shared())
+    return rendered("report/site.html.j2", nights=rows, **_shared())
 
 
 def _shared() -> dict[str, Any]:
