@@ -24,8 +24,6 @@ class View:
     #: What it prints with --format csv.
     columns: Sequence[str] = ()
     rows: Callable[[], Iterable[Mapping[str, Any]]] = tuple
-    #: HTML above the tables.
-    page: Callable[[], str] = str
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame."""
@@ -41,7 +39,7 @@ class View:
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
-        return self.page() + "".join(map(html, self.tables()))
+        return "".join(map(html, self.tables()))
 
     def __repr__(self) -> str:
         """As it is printed."""

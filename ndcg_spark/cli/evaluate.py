@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, number, option
+from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, option
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
@@ -163,7 +163,9 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 
 @click.command("judge-next", cls=Command, epilog=EXIT_CODES)
 @options.of_evaluations("output", "documents", "measures")
-@number("--documents", "N", "Number of documents, those that matter most first.", click.IntRange(min=1), 100)
+@option(
+    "--documents", "N", "Number of documents, those that matter most first.", type=click.IntRange(min=1), default=100
+)
 @options.output_format(*FORMATS)
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
@@ -217,8 +219,8 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
 @click.argument("old", metavar="OLD", help="Results: a file, folder, glob or table:catalog.db.name.")
 @click.argument("new", metavar="[NEW]", required=False, help="Other results, in the same way.")
 @option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]")
-@number("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", float, 0.9)
-@number("--queries", "N", "List the N queries of each run that changed most.", click.IntRange(min=0), 10)
+@option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9)
+@option("--queries", "N", "List the N queries of each run that changed most.", type=click.IntRange(min=0), default=10)
 @options.of_evaluations(
     *("paths", "judgments", "results", "output", "documents", "measures", "relevance"),
     *("max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"),
@@ -252,7 +254,7 @@ def compare_lists(
 @date("--baseline-date", "Also show what changed since this night.")
 @option("--dataset", "NAME", "Dataset of the query, if there are several.")
 @option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]")
-@options.output_format("table", "json", "markdown", "html")
+@options.output_format("table", "json", "markdown")
 def explain(style: str, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 

@@ -15,7 +15,6 @@ from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 
 
@@ -38,7 +37,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 
 
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
-    """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
+    """The best and the worst score of rank 1 in a merged list."""
     kinds = dict(results.table.dtypes)
     score = as_type(F.col("score"), DoubleType(), kinds["score"])
     of_list = as_type(F.col("rank"), IntegerType(), kinds["rank"]) == 1
@@ -47,17 +46,7 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
         if value is not None:
             of_list &= F.col(name).cast("string") == value
     ((most, least),) = results.table.where(of_list).agg(F.max(score), F.min(score)).collect()
-    part = results.part
-    if part is None or len(results.files) < 2:
-        return f"scores {most!r} and {least!r} in {results.place}"
-    places = []
-    for value in (most, least):
-        files: Sequence[File] = results.files
-        while len(files) > 1:
-            half = files[: len(files) // 2]
-            files = half if part(half)[0].where(of_list & (score == value)).limit(1).count() else files[len(half) :]
-        places.append(files[0].path)
-    return f"score {most!r} in {places[0]} and {least!r} in {places[1]}"
+    return f"scores {most!r} and {least!r} in {results.place}"
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:

@@ -1,4 +1,4 @@
-"""The files that a path stands for: where each is, what its folders and first bytes say, and whether it changed.
+"""The files that a path stands for: where each is, what its folders say, and whether it changed.
 
 Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with everything in it.
 """
@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import EngineError, InputError, MissingInputError, first_line
+from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
 from ndcg_spark.schemas import NULL_FOLDER
-from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,19 +41,15 @@ BINARY = ("parquet", "orc")
 _FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
     (".ndjson", ".json"), "jsonl"
 )
-#: The paths that belong to the log of a table whose files have deleted rows too, and what installs its reader.
+#: The paths that belong to the log of a table whose files have deleted rows too.
 _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
-    "hudi": re.compile(r"(^|/)\.hoodie(/|$|_partition_metadata)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
 #: The gzip of an empty file is smaller: 20 bytes, and the name of what was compressed.
 _LARGEST_EMPTY_GZIP = 300
-#: Names that are left out, as Spark does; and in folders and globs backups, unfinished copies and notes beside data.
+#: Names that are left out, as Spark does.
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
-_BACKUP = re.compile(
-    r"(~|\.(bak|backup|old|orig|swp|tmp|temp|part|partial|crdownload))(\.gz)?$|(^|/)(readme(\.[^/]*)?|#[^/]*#)$", re.I
-)
 _GLOB = re.compile(r"[*?\[]")
 
 #: The size and the time of the last change; of a local file also its inode, and when anything of it changed last.
@@ -66,11 +61,10 @@ class TableLogError(InputError):
     """Files that belong to a table of a format with a log; `is_whole` if the path is that of the whole table."""
 
     def __init__(self, kind: str, folder: str, where: str, is_whole: bool) -> None:
-        first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[{kind}]', or "
+        first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[delta]', or "
         super().__init__(
             f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; "
-            f"{first if kind in TABLES else ''}read it as a catalog table, table:catalog.db.name, on a cluster that "
-            "knows it, or export its current version to Parquet"
+            f"{first if kind == 'delta' else ''}read it as a catalog table, table:catalog.db.name"
         )
         self.format, self.is_whole = kind, is_whole
 
@@ -79,6 +73,8 @@ class TableLogError(InputError):
 class Snapshot:
     """A version of a table with a log; `version` is None if there is none yet, or if only the engine knows it."""
 
+    #: delta or iceberg; what was given for a table of the engine's catalog.
+    format: str
     version: int | None
     schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
     #: Reads the columns of these names; whatever it raises is a reason to refuse the table.
@@ -97,8 +93,6 @@ class File:
     partition: tuple[tuple[str, str | None], ...] = ()
     #: The path that was given, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
-    #: What its first bytes show it to be, where its name does not tell: parquet, orc or gzip. Of a table: its format.
-    content: str | None = dataclasses.field(default=None, compare=False)
     #: Where pyarrow found it: the file system and the place there. None if only the engine can open it.
     found: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
     #: As it was found.
@@ -108,8 +102,8 @@ class File:
 
     @property
     def is_gzipped(self) -> bool:
-        """Whether its name or its content says gzip."""
-        return self.path.endswith(".gz") or self.content == "gzip"
+        """Whether its name says gzip."""
+        return self.path.endswith(".gz")
 
     @property
     def has_changed(self) -> bool:
@@ -149,10 +143,15 @@ def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]
 
 
 def find(engine: "Engine", path: str, where: str) -> list[File]:
-    """The files behind a path that this process can open, sorted by path, with what their first bytes show."""
+    """The files behind a path that this process can open, sorted by path; gzip of nothing has the size 0."""
     refuse_credentials(path, where)
     found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
-    return of_each(found, lambda file: _with_content(file, where))
+
+    def sized(file: File) -> File:
+        is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
+        return dataclasses.replace(file, size=0) if is_empty else file
+
+    return of_each(found, sized)
 
 
 def files_of(path: str, where: str) -> list[File]:
@@ -186,7 +185,7 @@ def files_of(path: str, where: str) -> list[File]:
 
     root = address + fixed.removeprefix(bucket)
     files = (
-        File(address + at.removeprefix(bucket), stamp[0], _partition(fixed, at), root, None, (system, at), stamp)
+        File(address + at.removeprefix(bucket), stamp[0], _partition(fixed, at), root, (system, at), stamp)
         for at, stamp in found.items()
     )
     return sorted(files, key=lambda file: file.path)
@@ -264,7 +263,7 @@ def _beside(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[str]:
     for folder in folders:
         # HDFS refuses to look below a file, for all but its superuser.
         if system.get_file_info(folder).type == fs.FileType.Directory:
-            logs = system.get_file_info([f"{folder}/{name}" for name in ("_delta_log", ".hoodie", "metadata")])
+            logs = system.get_file_info([f"{folder}/{name}" for name in ("_delta_log", "metadata")])
             yield from (log.path for log in logs if log.type != fs.FileType.NotFound)
             if logs[-1].type == fs.FileType.Directory:
                 yield from (info.path for info in system.get_file_info(fs.FileSelector(logs[-1].path)))
@@ -276,8 +275,7 @@ def refuse_log(paths: Iterable[str], given: str | None, where: str) -> None:
         for kind, log in _LOGS.items():
             if found := log.search(path):
                 folder = path[: found.start()] or "/"
-                whole = given and re.sub(r"/metadata/[^/]*\.metadata\.json$", "", given)
-                raise TableLogError(kind, folder, where, is_whole=whole in (None, folder))
+                raise TableLogError(kind, folder, where, is_whole=given in (None, folder))
 
 
 def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
@@ -309,50 +307,13 @@ def _without_pipe(engine: "Engine", path: str, where: str) -> str:
     return str(engine.scratch.copies[path])
 
 
-def _with_content(file: File, where: str) -> File:
-    """The file with what its first and last bytes show, where its name names no such format; empty gzip has size 0."""
-    if file.size and not file.path.endswith((".parquet", ".orc", ".gz")):
-        system, place = file.location(where)
-        try:
-            with system.open_input_file(place) as stream:
-                start = bytes(stream.read(4))
-                # The first letters of a text may be those of a format, which also ends with them.
-                if start == b"PAR1" or start.startswith(b"ORC"):
-                    stream.seek(max(file.size - 4, 0))
-                    end = bytes(stream.read(4))
-        except (OSError, pa.ArrowException) as error:
-            raise unreadable(file.path, where, error) from error
-        if start.startswith(b"\x1f\x8b"):
-            file = dataclasses.replace(file, content="gzip")
-        elif start == b"PAR1" == end:
-            file = dataclasses.replace(file, content="parquet")
-        elif start.startswith(b"ORC") and end.startswith(b"ORC"):
-            file = dataclasses.replace(file, content="orc")
-    is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
-    return dataclasses.replace(file, size=0) if is_empty else file
-
-
-def without_backups(files: list[File], paths: list[str], name: str) -> tuple[list[File], list[str]]:
-    """The files without backups, unless these are given by their names, and sentences about those and empty files."""
-    backups = [file.path for file in files if not file.snapshot and _BACKUP.search(file.path.removeprefix(file.root))]
-    kept = [file for file in files if file.path not in backups] if backups else files
-    if not kept:
-        raise MissingInputError(
-            f"{name}: no files in {masked(paths[0])} but {len(backups)} backup(s), e.g. {backups[0]}; give the path of "
-            "the file itself if it is meant"
-        )
-    empty = [file.path for file in kept if file.size == 0 and file.snapshot is None and file.found]
-    said = {"backup(s) left out": backups, "empty file(s)": empty}
-    return kept, [f"{len(some)} {what}, e.g. {some[0]}" for what, some in said.items() if some]
-
-
 def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
     """The format that is configured, else by names and contents; InputError for files that are no table of one."""
     by_format: dict[str, str] = {}
     for file in files:
         suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-        binary = file.content if file.content in (*BINARY, *TABLES) else None
-        by_format.setdefault(binary or _FORMATS.get(suffix, "trec" if file.found else "parquet"), file.path)
+        usual = "trec" if file.found else "parquet"
+        by_format.setdefault(file.snapshot.format if file.snapshot else _FORMATS.get(suffix, usual), file.path)
     if len(by_format) > 1 and not configured:
         examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
@@ -365,10 +326,6 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         )
     if not unknown and not any(file.size or file.snapshot for file in files):
         raise InputError(f"{where}: {len(files)} empty file(s), e.g. {files[0].path}; an empty table is refused")
-    for file in files:
-        other = file.content if file.content in BINARY or (file.content and kind in BINARY) else kind
-        if other != kind:
-            raise InputError(f"{where}: {file.path} is {other} by its first bytes, not {kind}; name its format")
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         (first, *_, last) = keys.values()

@@ -1,13 +1,11 @@
 """Tables of Delta, Iceberg and catalogs: which version is read, and who reads it.
 
-The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies what they give. Where
-only the engine sees a table, or knows its catalog, the engine reads it.
+The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies what they give. A
+table of a catalog that the engine knows is read by the engine.
 """
 
 import contextlib
 import importlib.util
-import os
-import re
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +13,7 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from ndcg_spark.config import TableConfig, moment
-from ndcg_spark.engine import Engine, failures, lost
+from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
@@ -23,9 +21,6 @@ from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_optio
 from ndcg_spark.text import printable
 
 _CATALOG = "table:"
-_COMMIT = re.compile(r"_delta_log/(\d{20})\.(json|checkpoint)")
-#: The name of a file of Iceberg's metadata, with its number: 00003-<id>.metadata.json, v3.metadata.json.
-_METADATA = re.compile(r"v?(\d+)(-[^/]*)?(\.gz)?\.metadata\.json")
 
 
 def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> list[File]:
@@ -68,7 +63,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
                 raise
             return [_far(engine, path, where)]
     except TableLogError as kept:
-        if not kept.is_whole or kept.format not in TABLES:
+        if not kept.is_whole:
             raise
         if config.format not in (None, kept.format):
             raise InputError(
@@ -76,16 +71,12 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
             ) from kept
         if engine.sees_local_files and kept.format == "delta" and importlib.util.find_spec("deltalake"):
             return [_delta(path, config.as_of, where)]
-        if engine.sees_local_files and kept.format == "iceberg" and importlib.util.find_spec("pyiceberg"):
-            return [_iceberg(path, config.as_of, where)]
-        if kept.format == "delta" and engine.reads_lakehouses:
-            return [_delta_by_engine(engine, path, config.as_of, kept)]
         raise
 
 
 def _far(engine: Engine, path: str, where: str) -> File:
     """A path that this process cannot open, as one file. TableLogError if it is that of a table with a log."""
-    for log in ("{_delta_log,.hoodie}", "metadata/*.metadata.json"):
+    for log in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
             found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
             files.refuse_log((row["path"] for row in found), None, where)
@@ -121,24 +112,11 @@ def _delta(path: str, as_of: int | str | None, where: str) -> File:
             f"{where}: {path} has no version as of {as_of}, its first is {version} of "
             f"{commit.mtime:%Y-%m-%dT%H:%M:%SZ}; name a later time"
         )
-    found = Snapshot(version, schema, lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names)))
-    return File(path, 0, content="delta", snapshot=found)
 
+    def scan(names: list[str]) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(table.scan(columns=names))
 
-def _delta_by_engine(engine: Engine, path: str, as_of: int | str | None, kept: TableLogError) -> File:
-    """The table as the engine's own reader of Delta has it, at a version that later writes do not change."""
-    version = as_of
-    try:
-        if version is None:
-            log = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/_delta_log/*").select("path")
-            version = max((int(at[1]) for row in log.collect() if (at := _COMMIT.search(row["path"]))), default=-1)
-        table = engine.session.read.format("delta").options(**_options(version)).load(path)
-        _ = table.schema
-    except failures() as error:
-        if lost(error):
-            raise
-        raise InputError(f"{kept}; the engine cannot read it as of {version}, {first_line(error)}") from error
-    return File(path, 0, content="delta", snapshot=Snapshot(version if isinstance(version, int) else None, table=table))
+    return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
 
 
 def _options(as_of: int | str | None) -> dict[str, str]:
@@ -160,7 +138,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
         except PySparkException as error:
             refused = error
         else:
-            return File(path, 0, snapshot=Snapshot(as_of if isinstance(as_of, int) else None, table=table))
+            return File(path, 0, snapshot=Snapshot(path, as_of if isinstance(as_of, int) else None, table=table))
     catalog, _, table_name = name.partition(".")
     if table_name and importlib.util.find_spec("pyiceberg"):
         from pyiceberg.catalog import load_catalog
@@ -178,44 +156,6 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     asked = "" if as_of is None else f" as of {as_of}"
     reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
     raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
-
-
-def _iceberg(path: str, as_of: int | str | None, where: str) -> File:
-    """The table of Iceberg in a folder, or of a file of its metadata, as it is now or as of a snapshot or time."""
-    from pyiceberg.table import StaticTable
-
-    system, place = storage(path, where)
-    path = place if is_local(path) else path
-    metadata = place if path.endswith(".metadata.json") else _last_metadata(system, place, f"{where}: {path}")
-    address = metadata if is_local(path) else f"{path.partition('://')[0].replace('s3a', 's3')}://{metadata}"
-    # pyiceberg would look for a bucket under a name of its own at a server that the environment names, and for its
-    # region at Amazon, which takes seconds where that is out of reach.
-    named = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL"), "s3.region": os.environ.get("AWS_REGION")}
-    try:
-        table = StaticTable.from_metadata(address, {name: value for name, value in named.items() if value})
-        return _at(table, path, as_of, where)
-    except InputError:
-        raise
-    except Exception as error:  # it raises many kinds
-        raise _unreadable("Iceberg", path, as_of, where, error) from error
-
-
-def _last_metadata(system: fs.FileSystem, place: str, where: str) -> str:
-    """The last file of metadata of a folder; InputError where the folder does not show which one that is."""
-    hint = f"{place}/metadata/version-hint.text"
-    if system.get_file_info(hint).type == fs.FileType.File:
-        with system.open_input_stream(hint) as stream:
-            text = stream.read().decode().strip()
-        return f"{place}/metadata/" + (f"v{text}.metadata.json" if text.isdecimal() else text)
-    names: list[str] = [info.path for info in system.get_file_info(fs.FileSelector(f"{place}/metadata"))]
-    numbered = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name.rpartition("/")[2]))]
-    last = [name for number, name in numbered if number == max(numbered)[0]]
-    if len(last) != 1:
-        raise InputError(
-            f"{where} is a table of Iceberg with {len(last)} files that may be its last metadata; name it by its "
-            "catalog, table:catalog.db.name, or name the file ....metadata.json"
-        )
-    return last[0]
 
 
 def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
@@ -236,4 +176,4 @@ def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
         return table.scan(snapshot_id=version, selected_fields=tuple(names)).to_arrow_batch_reader()
 
     schema = table.scan(snapshot_id=version).projection().as_arrow()
-    return File(path, 0, content="iceberg", snapshot=Snapshot(version, schema, scan))
+    return File(path, 0, snapshot=Snapshot("iceberg", version, schema, scan))

@@ -17,7 +17,7 @@ from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
-from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each, without_backups
+from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
 from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
@@ -58,8 +58,6 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
-    #: Reads some of the files alone, with their number of rows; None where the engine reads the table as a whole.
-    part: Callable[[Sequence[File]], tuple[DataFrame, int | None]] | None = None
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -156,12 +154,17 @@ def _read(
     needed: Sequence[str] | None = None,
     optional: Sequence[str] = (),
 ) -> Source:
-    files, left_out = without_backups(lakehouse.find(engine, config, paths, name), paths, name)
-    notes = (*lakehouse.versions(files), *left_out)
+    files = lakehouse.find(engine, config, paths, name)
+    notes = [*lakehouse.versions(files)]
+    if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.found]:
+        notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in files[0].partition]
     context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
     if files[0].snapshot and files[0].snapshot.table is not None:
-        return _of_engine(files[0], files[0].snapshot.table, context, schema_of, notes)
+        table = files[0].snapshot.table
+        schema, shape = schema_of(table.columns), context.shape("table", table.columns)
+        table = rows_of(table, shape.columns, config, schema, context.place)
+        return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = format_of(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
     footers = stored.footers_of(engine, files, kind, name)
@@ -180,36 +183,17 @@ def _read(
     elif shape.fields and not footers:
         column_names.names_in(has, shape.columns, config, schema, context.place)
 
-    of_path = {file.path: footer for file, footer in zip(files, footers, strict=False)}
-
-    def read(some: Sequence[File]) -> tuple[DataFrame, int | None]:
-        if not footers:
-            copy = text_to_parquet(shape, some, schema.names, engine.scratch, name, of_folders)
-            return engine_files.read_copy(engine, copy, name), copy.rows
-        known = [of_path[file.path] for file in some if file.path in of_path] or footers
-        return stored.read_typed(engine, list(some), shape, config, schema, known, name)
-
-    table, rows = read(files)
-    notes = (*notes, *shape.notes(config), *run_notes)
+    rows: int | None
+    if footers:
+        table, rows = stored.read_typed(engine, files, shape, config, schema, footers, name)
+    else:
+        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name, of_folders)
+        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    notes += [*shape.notes(config), *run_notes]
     materialize = engine_files.materializer(engine, name)
     # An engine that spills needs no batches.
     batches = batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE
-    return Source(table, name, shape.kind, files, rows, materialize, None, notes, runs, batches, read)
-
-
-def _of_engine(
-    file: File, table: DataFrame, context: TableContext, schema_of: SchemaOf, notes: tuple[str, ...]
-) -> Source:
-    """A table that the engine reads by its name or its log."""
-    schema, shape = schema_of(table.columns), context.shape("table", table.columns)
-    rows = rows_of(table, shape.columns, context.config, schema, context.place)
-    return Source(
-        rows,
-        context.name,
-        file.content or file.path,
-        [file] if file.content else [],
-        notes=(*notes, *shape.notes(context.config)),
-    )
+    return Source(table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches)
 
 
 def without_broken(source: Source) -> DataFrame:

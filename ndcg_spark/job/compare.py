@@ -58,17 +58,7 @@ class ComparisonRequest:
 
 
 def compare_nights(request: ComparisonRequest) -> Comparison:
-    """Compare as requested.
-
-    Raises
-    ------
-    ConfigurationError
-        A measure, cutoff, run or night does not exist, or there is no good night.
-    StorageError
-        The output cannot be read.
-    InputError
-        The attributes or the weights break their contract.
-    """
+    """Compare as requested."""
     return read_again_if_replaced(lambda: _compare_nights(request))
 
 

@@ -46,11 +46,6 @@ def evaluate(
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
     gets no row of an evaluation that is refused.
-
-    Raises
-    ------
-    NdcgSparkError
-        Its class defines the exit code. If anything was published, the message says so.
     """
     clock = Clock()
     if config.gate is not None or accepted is not None:
@@ -87,7 +82,7 @@ def evaluate_on(
     consumer: Consumer | None = None,
     accepted: str | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, on an engine that is open and stays so. Raises as `evaluate`.
+    """Evaluate as configured, on an engine that is open and stays so.
 
     `release` is called when the engine has done its work and only publishing is left.
     """

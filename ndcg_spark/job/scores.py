@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, warnings
 from ndcg_spark.contract.check import CheckedTables
-from ndcg_spark.contract.duplicates import refuse_duplicates
+from ndcg_spark.contract.limits import refuse_duplicates
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.inputs.read import Source, refuse_changed
@@ -72,7 +72,7 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
 
 @contextlib.contextmanager
 def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evaluation) -> Iterator[None]:
-    """Run the block, which computes scores; if a row is refused, the error says how many are. Raises as `evaluate`."""
+    """Run the block, which computes scores; if a row is refused, the error says how many are."""
     try:
         with translated_failures(context.sources):
             yield

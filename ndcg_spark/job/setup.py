@@ -156,19 +156,7 @@ class PlanRefusedError(InputError):
 
 @contextlib.contextmanager
 def translated_failures(sources: Sequence[Source]) -> Iterator[None]:
-    """Run the block; an exception of the engine in it becomes one of the errors below.
-
-    Raises
-    ------
-    PlanRefusedError
-        A row was refused while the scores were computed.
-    ConventionError
-        A user's gain or discount failed.
-    StorageError
-        The engine could not write.
-    EngineError
-        Anything else.
-    """
+    """Run the block; an exception of the engine in it blames a row, the convention, the storage or the engine."""
     try:
         yield
     except failures() as error:

@@ -12,7 +12,7 @@ import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.tables.table import TextTable
-from ndcg_spark.tables.writers import as_json, html_page, latex, markdown, print_csv, text
+from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
@@ -77,8 +77,6 @@ def print_result(
             print(as_json(value()))
         elif style == "csv":
             print_csv(columns, rows)
-        elif style == "html":
-            print(html_page(tables()))
         else:
             print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
 

@@ -30,8 +30,7 @@ _COVERAGE = {
 def parts_of(data: NightData, labels: Labels, output: str | None) -> list[tuple[str, str, Sequence[TextTable]]]:
     """The parts: a key, a title and tables."""
     parts: list[tuple[str, str, Sequence[TextTable]]] = [("queries", "Queries", [_queries(data, labels)])]
-    runs = [_runs(data), *([_measures(data)] if data.measures else [])]
-    parts.append(("runs", "Runs and measures", runs))
+    parts.append(("runs", "Runs and measures", [_runs(data)]))
     if data.slices:
         parts.append(("slices", "Slices", [_slices(data)]))
     if data.verdict and data.verdict["results"]:
@@ -80,15 +79,6 @@ def _runs(data: NightData) -> TextTable:
     counts = [number("queries", lambda row: data.scores[row["run"], cutoff]["queries"], counted)]
     counts.append(number("judged rate", lambda row: data.scores[row["run"], cutoff]["judged_rate"]))
     return text_table([name("run"), *compared, *others, *counts], rows)
-
-
-def _measures(data: NightData) -> TextTable:
-    columns = [
-        name("measure", lambda row: f"{row['measure']}@{format_cutoff(row['cutoff'])}"),
-        *compared_columns(p="p_decides"),
-    ]
-    title = f"{data.run[:200]} by every measure"
-    return text_table([*columns, number("queries", form=counted)], data.measures, title=title)
 
 
 def _slices(data: NightData) -> TextTable:

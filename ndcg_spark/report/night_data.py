@@ -95,10 +95,9 @@ class NightData:
     #: The rows of DATASET_SCORES of every run, by run and cutoff.
     scores: Mapping[tuple[str, Cutoff], Row]
     baseline: Baseline | None
-    #: Rows of COMPARISONS: of every run, of the run's slices, and of the run by every measure.
+    #: Rows of COMPARISONS: of every run, and of the run's slices.
     compared: Mapping[str, Row]
     slices: Sequence[Row]
-    measures: Sequence[Row]
     #: The queries of the run, the largest loss first; without a baseline the lowest score.
     queries: Sequence[QueryScore]
     parts: Parts | None
@@ -222,7 +221,6 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
         baseline,
         whole,
         slices,
-        comparison.measures(run, rows) if comparison and run in whole else [],
         detailed,
         parts,
         shares,
@@ -274,14 +272,6 @@ class _Comparison:
             label = self._baseline.label
             self.warnings.append(f"{changed:,} queries have other judgments than in the {label}: {left_out}.")
         return rows
-
-    def measures(self, run: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
-        """Rows of COMPARISONS of a run, by every measure that was evaluated."""
-        own = [row for row in rows if row["run"] == run]
-        columns = dict.fromkeys(["ndcg", *(measure.column for measure in MEASURES.values())])
-        places = [(column, row["cutoff"]) for column in columns for row in own if row.get(column) is not None]
-        sides = self._sides_of(places, [run])
-        return [row for place in places for row in rows_of(sides[place], self._options)]
 
     def queries(self, place: Place, run: str) -> list[QueryScore]:
         """The queries that a run and its baseline both have a score of."""

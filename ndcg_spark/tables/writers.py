@@ -93,12 +93,7 @@ def latex(table: TextTable) -> list[str]:
 
 def html(table: TextTable) -> str:
     """The table as one element, for notebooks; the notes follow as paragraphs."""
-    return rendered("tables/tables.html.j2", tables=[table], page=False)
-
-
-def html_page(tables: Sequence[TextTable]) -> str:
-    """The tables with their titles and sentences as one self-contained page, named by the first title."""
-    return rendered("tables/tables.html.j2", tables=tables, page=True)
+    return rendered("tables/table.html.j2", table=table)
 
 
 def rendered(template: str, **values: Any) -> str:

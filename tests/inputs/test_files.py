@@ -19,7 +19,7 @@ from pyarrow import fs
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.engine_files import read_paths
-from ndcg_spark.inputs.files import File, files_of, format_of, without_backups
+from ndcg_spark.inputs.files import File, files_of, format_of
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
@@ -84,19 +84,6 @@ def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise
         format_of([File("a.csv", 0)], None, "results")
 
 
-BACKUPS = ["b.run~", "b.run.tmp", "b.run.bak.gz", "b.run.part", "#b.run#", "README", "README.md", "b.run.orig"]
-NONE = ["b.run", "part-00000.parquet", "readme_run.txt", "template.run.gz", "old.run", "tmp"]
-
-
-def test_backups_and_notes_beside_runs_are_left_out_and_told_unless_they_are_named():
-    beside = [File(f"/runs/{name}", 1, root="/runs") for name in [*NONE, *BACKUPS]]
-    kept, said = without_backups(beside, ["/runs"], "results")
-    assert (kept, said) == (beside[: len(NONE)], [f"{len(BACKUPS)} backup(s) left out, e.g. /runs/b.run~"])
-    for name in BACKUPS:
-        named = [File(f"/runs/{name}", 1, root=f"/runs/{name}")]
-        assert without_backups(named, [f"/runs/{name}"], "results") == (named, [])
-
-
 @pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
 def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypatch, given):
     for name in ("real/deep/a.run", "real/r.run", "here/r.run"):
@@ -142,7 +129,7 @@ def test_a_name_that_is_not_utf_8_is_refused_where_it_is_input(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user who may become another")
-@pytest.mark.parametrize("closed", [".", "runs", "runs/a.run", "runs/sub"])
+@pytest.mark.parametrize("closed", [".", "runs", "runs/sub"])
 def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
     for name in ("a.run", "sub/b.run"):
         file(tmp_path / "runs" / name)

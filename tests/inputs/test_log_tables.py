@@ -1,6 +1,5 @@
 """Tables of Delta and Iceberg: exactly the rows of a version are read, or it is said which version there is not."""
 
-import dataclasses
 import json
 import shutil
 import sys
@@ -82,30 +81,23 @@ def listed(folder: Path) -> str:
     return log_tables.delta(folder / "bm25", lists)
 
 
-def iceberg(folder: Path):
-    return log_tables.iceberg(folder / "lake", rows("a", "x", "y", "z"), rows("b", "x"))
+def iceberg(folder: Path, catalog: str):
+    return log_tables.iceberg(folder / catalog, rows("a", "x", "y", "z"), rows("b", "x"))
 
 
-def ice(folder: Path) -> str:
-    return log_tables.folder_of(iceberg(folder))
+def ice(folder: Path, catalog: str) -> str:
+    iceberg(folder, catalog)
+    return f"table:{catalog}.db.runs"
 
 
 def first_snapshot(folder: Path) -> dict:
-    table = iceberg(folder)
-    return {"path": log_tables.folder_of(table), "as_of": table.snapshots()[0].snapshot_id}
+    snapshot = iceberg(folder, "snapshots").snapshots()[0]
+    return {"path": "table:snapshots.db.runs", "as_of": snapshot.snapshot_id}
 
 
 def ice_after_delete(folder: Path) -> str:
-    table = iceberg(folder)
-    table.delete("run = 'a' and doc_id = 'y'")
-    return log_tables.folder_of(table)
-
-
-def two_last(folder: Path) -> str:
-    table = iceberg(folder)
-    last = Path(table.metadata_location.removeprefix("file://"))
-    last.with_name(last.name.replace("-", "-0", 1)).write_bytes(last.read_bytes())
-    return log_tables.folder_of(table)
+    iceberg(folder, "deleted").delete("run = 'a' and doc_id = 'y'")
+    return "table:deleted.db.runs"
 
 
 def plain(folder: Path) -> str:
@@ -176,23 +168,21 @@ CASES = {
         lambda folder: {"path": plain(folder), "as_of": 3},
         "a version is named, 3, and .*a.parquet is not a file of a Delta or Iceberg table",
     ),
-    "Iceberg": (ice, {"a": 3, "b": 1}),
+    "Iceberg": (lambda folder: ice(folder, "lake"), {"a": 3, "b": 1}),
     "Iceberg, rows that were deleted": (ice_after_delete, {"a": 2, "b": 1}),
     "Iceberg, a snapshot": (first_snapshot, {"a": 3}),
     "Iceberg, a time before the first": (
-        lambda folder: {"path": ice(folder), "as_of": "2001-09-09"},
+        lambda folder: {"path": ice(folder, "early"), "as_of": "2001-09-09"},
         "runs has no snapshot as of 2001-09-09",
     ),
-    "Iceberg, by a file of its metadata": (
-        lambda folder: next(map(str, Path(ice(folder), "metadata").glob("00001-*.metadata.json"))),
-        {"a": 3},
+    "the files of Iceberg": (
+        lambda folder: str(folder / ice(folder, "files")[6:11] / "db" / "runs"),
+        "is a table of Iceberg, whose files have deleted rows too; read it as a catalog table",
     ),
-    "Iceberg, by its catalog": (lambda folder: [iceberg(folder), "table:lake.db.runs"][1], {"a": 3, "b": 1}),
     "Iceberg, not in its catalog": (
         lambda folder: "table:lake.db.other",
         "the table of Iceberg table:lake.db.other cannot be read, NoSuchTableError",
     ),
-    "Iceberg, two last versions": (two_last, "is a table of Iceberg with 2 files that may be its last metadata"),
     "a version without a catalog": (
         lambda folder: {"path": "table:nobody.db.runs", "as_of": 1},
         "no catalog table nobody.db.runs as of 1, which only pyiceberg can read with this engine",
@@ -213,10 +203,11 @@ def settings_of(name: str, folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def embedded(engine, tmp_path_factory):
     settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
-    folder = Path(settings["Iceberg, by its catalog"]["judgments"]["path"]).parent
     with pytest.MonkeyPatch.context() as patch:
-        # Each case has a catalog of its own, of which one is configured.
-        patch.setenv("PYICEBERG_CATALOG__LAKE__URI", log_tables.catalog_uri(folder / "lake"))
+        for case in settings.values():
+            for stored in Path(case["judgments"]["path"]).parent.glob("*/catalog.db"):
+                catalog = stored.parent
+                patch.setenv(f"PYICEBERG_CATALOG__{catalog.name.upper()}__URI", log_tables.catalog_uri(catalog))
         yield {name: checked.check(engine, case) for name, case in settings.items()}
 
 
@@ -247,7 +238,7 @@ LEFT_OUT = pa.table({"query_id": ["q1"], "doc_id": ["x"]})
 
 
 @pytest.mark.slow
-def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(tmp_path):
+def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_their_versions(tmp_path, monkeypatch):
     from deltalake import DeltaTable
 
     kept = {"judgments": GRADES, "results": pa.concat_tables([rows("a", "x", "z", "y"), rows("b", "y", "x")])}
@@ -261,9 +252,8 @@ def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_the
         "doc_id = 'y'"
     )
     ranked = log_tables.iceberg(tmp_path / "lake", rows("a", "x", "z", "y"), rows("b", "y", "x"))
-    found, inputs = scores(
-        tmp_path, judged, log_tables.folder_of(ranked), str(tmp_path / "left"), "--as-of", "judgments=0"
-    )
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", log_tables.catalog_uri(tmp_path / "lake"))
+    found, inputs = scores(tmp_path, judged, "table:lake.db.runs", str(tmp_path / "left"), "--as-of", "judgments=0")
     # By hand, without x: a has z and y, of grades 2 and 3, and b has y, of grade 3.
     assert next(row["ndcg"] for row in found if (row["run"], row["cutoff"]) == ("b", 1)) == 1.0
     assert next(row["ndcg"] for row in found if (row["run"], row["cutoff"]) == ("a", 1)) == pytest.approx(3 / 7)
@@ -299,41 +289,8 @@ def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(t
     assert f"{table} has no version as of 2001-09-08T12:00:00Z" in early.stderr
 
 
-@pytest.mark.parametrize(
-    ("library", "extra", "write"), [("deltalake", "delta", two_days), ("pyiceberg", "iceberg", ice)]
-)
-def test_a_table_whose_library_is_not_installed_is_refused_with_what_installs_it(
-    no_engine, tmp_path, monkeypatch, library, extra, write
-):
-    table = write(tmp_path)
-    monkeypatch.setitem(sys.modules, library, None)
-    words = rf"is a table of {extra.capitalize()}, .*pip install 'ndcg-spark\[{extra}\]'"
-    with pytest.raises(InputError, match=words):
-        returned(no_engine, table)
-
-
-@pytest.mark.embedded
-def test_where_only_the_engine_sees_a_table_of_delta_it_reads_a_version_that_does_not_change(engine, tmp_path):
-    table = CASES["rows that were deleted"][0](tmp_path)
-    far = dataclasses.replace(engine, kind="connect", sees_local_files=False)
-    judged = {"path": log_tables.delta(tmp_path / "judged", GRADES)}
-    asked = ({"path": table, "as_of": version} if version is not None else {"path": table} for version in (None, 0, 9))
-    last, first, none = (checked.check(far, {"judgments": judged, "results": results}) for results in asked)
-    assert (last, first) == ({"a": 2, "b": 1}, {"a": 3})
-    assert none["code"] == 3
-    assert "the engine cannot read it as of 9" in none["error"]
-
-
-@pytest.mark.classic
-def test_spark_without_delta_says_so_and_takes_no_version_of_what_has_none(engine, tmp_path, monkeypatch):
-    settings = settings_of("the last version", tmp_path)
+def test_delta_without_its_library_is_refused_with_what_installs_it(no_engine, tmp_path, monkeypatch):
+    table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    refused = checked.check(engine, settings)
-    assert refused["code"] == 3
-    assert "pip install 'ndcg-spark[delta]'" in refused["error"]
-    assert "the engine cannot read it as of 1" in refused["error"]
-    engine.session.read.parquet(plain(tmp_path)).createOrReplaceTempView("plain")
-    for as_of in (1, "2001-09-10"):
-        settings["results"] = {"path": "table:plain", "as_of": as_of}
-        found = checked.check(engine, settings)
-        assert f"no catalog table plain as of {as_of}" in found["error"]
+    with pytest.raises(InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"):
+        returned(no_engine, table)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import decimal
-import gzip
 import json
 import resource
 
@@ -55,7 +54,7 @@ def write(file, content):
 
 
 STRANGE = {"a%2Fb": "a/b", "007": "007", "é [1]{x}*": "é [1]{x}*", "%25": "%", "a'b": "a'b"}
-LOGS = {"delta": "t/_delta_log/0.json", "iceberg": "t/metadata/v1.metadata.json", "hudi": "t/.hoodie/hoodie.properties"}
+LOGS = {"delta": "t/_delta_log/0.json", "iceberg": "t/metadata/v1.metadata.json"}
 TWO = {"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
 HALF = pa.array([1.0, 2.0], pa.float16())
 
@@ -131,12 +130,6 @@ CASES = {
             ("a glob over delta", "a.parquet", "*/*.parquet"),
         )
     },
-    "parquet without an extension": ({"bm25": columns("a"), "dense": columns("b")}, "", {"a": 2, "b": 2}),
-    "orc without an extension": ({"a.orc.data": columns("a")}, "", {"a": 2}),
-    "text with the first letters of orc": ({"a.run": text("a").replace("q1", "ORC1")}, "", "none of 1 queries"),
-    "text with the first letters of parquet": ({"a.run": text("a").replace("q1", "PAR1")}, "", "none of 1 queries"),
-    "parquet called run": ({"a.run": columns("a"), "b.run": text("b")}, "", r"2 formats .*parquet \(.*a\.run\)"),
-    "gzip without an extension": ({"a.run": gzip.compress(text("a").encode())}, "", {"a": 2}),
     "gzip of several parts": ({"a.run.gz": b"".join(gzipped(text("a", name).encode()) for name in "xy")}, "", {"a": 2}),
     "no file with a byte": ({"a.run": "", "b.run.gz": ""}, "", r"2 empty file\(s\), e\.g\. .*a\.run; an empty table"),
     **{
@@ -205,7 +198,7 @@ def is_as_told(found, expected):
 #: What Spark reads by names that it could take for others, or only a look into the files can tell.
 ON_SPARK = {
     *("= in a name below a folder of a run", "strange folders of parquet", "scores of two types"),
-    *("parquet without an extension", "orc without an extension", "a rank without a value in one file"),
+    "a rank without a value in one file",
 }
 #: Those of whose files, folders and globs Spark alone can tell the names.
 FAR = {

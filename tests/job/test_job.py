@@ -8,7 +8,7 @@ import pytest
 from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
 
-from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -92,15 +92,6 @@ def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured,
         evaluated(configured(**paths, dataset="other"))
 
 
-def test_several_datasets_are_a_night_each(configured, tmp_path):
-    (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\none,q,a,1\ntwo,q,a,1\n", encoding="utf-8")
-    (tmp_path / "r.csv").write_text("dataset,run,query_id,doc_id,score\none,r,q,a,1\ntwo,r,q,b,1\n", encoding="utf-8")
-    paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-    outcome, _ = evaluated(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1]))
-    assert [(row["dataset"], row["ndcg"]) for row in outcome.dataset_scores] == [("one", 1.0), ("two", 0.0)]
-    assert [(night.dataset, night.number) for night in committed(str(tmp_path / "out"))] == [("one", 1), ("two", 1)]
-
-
 def published(folder, table):
     """The rows of a table that a plain reader of the folder finds."""
     return ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
@@ -124,12 +115,6 @@ def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, config
     expected = [pytest.approx(row["ndcg"], abs=1e-12) for row in without.dataset_scores]
     assert [row["ndcg"] for row in outcome.dataset_scores] == expected
     assert "2 rows of results: 1 line(s) that are not rows, e.g. q1 Q0 z" in dict(told)["rejected"]
-
-
-def test_a_document_returned_twice_is_refused_whatever_the_budget(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q2 Q0 c 1 4 bm25\nq2 Q0 c 2 3 bm25\n", encoding="utf-8")
-    with pytest.raises(DuplicatesError, match=r"^results: 1 document\(s\) returned twice for one query, e\.g\. run"):
-        evaluated(configured(max_rejected_fraction=0.5))
 
 
 @pytest.mark.slow

@@ -27,12 +27,6 @@ def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, c
         run(configured(convention={"missing_query": "error"}))
 
 
-def test_a_run_called_twice_without_results_is_not_taken_for_its_own_refusal(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN.replace("bm25", "twice"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=twice query_id=q2"):
-        evaluated(configured(convention={"missing_query": "error"}))
-
-
 def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(run, configured, tmp_path):
     (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; "):

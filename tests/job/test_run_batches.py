@@ -151,20 +151,10 @@ def scored(wanted):
     return outcome.counts, list(map(rounded, rows))
 
 
-def test_scores_that_are_not_published_are_the_same_in_batches_and_at_once(tmp_path):
-    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
-    assert in_batches(scored, wanted) == at_once(scored, wanted)
-
-
 def per_query(wanted):
     written = []
     evaluate.evaluate(wanted, QueryScores(written.extend))
     return [rounded({**row, "evaluation_id": None}) for row in written]
-
-
-def test_query_scores_are_the_same_in_batches_and_at_once(tmp_path):
-    wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
-    assert in_batches(per_query, wanted) == at_once(per_query, wanted)
 
 
 def checked(wanted):
@@ -172,9 +162,10 @@ def checked(wanted):
     return {**found, "judged_rate": list(map(rounded, found["judged_rate"]))}
 
 
-def test_a_check_finds_the_same_in_batches_and_at_once(tmp_path):
+@pytest.mark.parametrize("function", [scored, per_query, checked])
+def test_what_is_not_published_is_the_same_in_batches_and_at_once(tmp_path, function):
     wanted = settings_of(written(tmp_path), max_rejected_fraction=0.1)
-    assert in_batches(checked, wanted) == at_once(checked, wanted)
+    assert in_batches(function, wanted) == at_once(function, wanted)
 
 
 def without_q5(run, rows):
@@ -199,31 +190,6 @@ def test_what_is_refused_in_a_later_batch_is_refused_as_at_once(tmp_path, change
         assert {path.parts[-3] for path in folder.rglob("output/**/*") if path.is_file()} <= {"evaluations"}
     assert said[0] == said[1]
     assert message in said[0]
-
-
-def interrupted(wanted):
-    """The tables that were written before a signal came with the second batch."""
-    names, stage = [], Publication.write
-
-    def stage_once(self, name, table):
-        if names:
-            raise KeyboardInterrupt
-        names.append(name)
-        stage(self, name, table)
-
-    Publication.write = stage_once
-    try:
-        evaluate.evaluate(wanted)
-    except KeyboardInterrupt:
-        return names
-    finally:
-        Publication.write = stage
-
-
-def test_an_interrupt_between_batches_leaves_nothing(tmp_path):
-    wanted = settings_of(written(tmp_path), output=str(tmp_path / "output"), max_rejected_fraction=0.1)
-    assert in_batches(interrupted, wanted)[0] == ["query_scores"]
-    assert not [path for path in tmp_path.rglob("output/**/*") if path.is_file()]
 
 
 def with_many_rows(_, rows):

@@ -4,7 +4,7 @@ import os
 import threading
 
 import pytest
-from evaluations import QRELS, RUN, checked, evaluated
+from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
 
 from ndcg_spark.errors import InputError
@@ -47,19 +47,6 @@ def test_judgments_without_grades_have_the_one_that_is_given_or_need_none(config
     needless, _ = evaluated(configured(judgments={"path": path}, convention={"gain": "judged"}))
     # q1 has both its items on top, q2 has none: the mean of 1 and 0.
     assert [at(found, 3)["ndcg"] for found in (given, needless)] == [0.5, 0.5]
-
-
-@pytest.mark.parametrize("name", ["relevance", "grade", "rating", "score"])
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_grades_that_a_gain_does_not_need_count_under_every_name(configured, tmp_path, name, ending):
-    text = {
-        "csv": f"query_id,doc_id,{name}\nq1,a,-1\nq1,b,1\n",
-        "jsonl": "".join(f'{{"query_id":"q1","doc_id":"{doc}","{name}":{n}}}\n' for doc, n in (("a", -1), ("b", 1))),
-    }[ending]
-    path = written(tmp_path, f"graded.{ending}", text)
-    outcome, _ = evaluated(configured(judgments={"path": path}, convention={"gain": "judged"}, cutoffs=[1]))
-    # The first document has a negative grade, so that it counts as unjudged.
-    assert at(outcome, 1)["judged_rate"] == 0.0
 
 
 def test_grades_below_the_least_relevant_one_are_not_relevant(configured):
@@ -106,12 +93,6 @@ def test_a_table_that_excludes_every_result_of_a_judged_query_is_named(configure
         evaluated(configured(exclude={"path": path}))
 
 
-def test_a_row_without_a_document_is_refused_in_what_is_excluded_too(configured, tmp_path):
-    path = written(tmp_path, "train.csv", "user_id,item_id\nq1,a\nq1,\n")
-    with pytest.raises(InputError, match=r"exclude: 1 row\(s\) without a doc_id, e\.g\. query_id=q1 doc_id=null"):
-        evaluated(configured(exclude={"path": path}))
-
-
 def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -120,15 +101,3 @@ def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
     outcome, _ = evaluated(configured(results={"path": str(pipe)}))
     writer.join()
     assert at(outcome, 3) | {"evaluation_id": ""} == at(evaluated(configured())[0], 3) | {"evaluation_id": ""}
-
-
-def test_runs_of_one_tag_are_told_apart_by_their_files(configured, tmp_path):
-    for name in ("one", "two"):
-        written(tmp_path, f"{name}.run", RUN)
-    paths = [str(tmp_path / f"{name}.run") for name in ("one", "two")]
-    with pytest.raises(InputError, match=r"returned twice.*; if the 2 files are runs that share a name, --run-from f"):
-        evaluated(configured(results={"path": paths}))
-    outcome, told = evaluated(configured(results={"path": paths, "run_from": "file"}))
-    assert {row["run"] for row in outcome.dataset_scores} == {"one", "two"}
-    assert QRELS.count("\n") == outcome.counts["judgments"]
-    assert dict(told)["read"]

@@ -122,13 +122,6 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
     assert ["size=big", "first", "1.0000", "1.0000", "-", "1"] in [line[:6] for line in lines]
 
 
-def test_csv_has_the_slice_in_the_key_of_each_row(folder):
-    rows = list(csv.DictReader(io.StringIO(evaluate(folder, "--format", "csv").stdout)))
-    assert [row["attribute"] for row in rows[:4]] == [""] * 4
-    assert {(row["attribute"], row["value"]) for row in rows[4:]} == set(QUERIES)
-    assert len(rows) == 2 * 2 * (1 + len(QUERIES))
-
-
 def test_a_baseline_is_compared_in_the_slices_too(folder):
     rows = list(csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout)))
     found = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}

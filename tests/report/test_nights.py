@@ -5,7 +5,6 @@ import json
 from commands import command_line
 from kept_nights import committed_night, damage, date, night, publish, record, written
 
-from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.printed import print_check, print_documents
@@ -34,11 +33,10 @@ def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(c
 
 
 def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
+    record = {"configuration": {"measures": ["precision@5", "ndcg@5"], "headline": "precision@5"}}
     rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights(
-        Nights([committed_night("web", "2026-11-20", {})]), [rows], "table", measure_set_of(["precision@5", "ndcg@5"])
-    )
-    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["-", "-", "-"]
+    print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
+    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["-", "precision@5", "-"]
 
 
 def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):

@@ -93,8 +93,3 @@ def iceberg(folder: Path, *tables: pa.Table, name: str = "db.runs") -> Any:
     for table in tables:
         made.append(table)
     return made
-
-
-def folder_of(table: Any) -> str:
-    """The folder of a table of Iceberg."""
-    return table.location().removeprefix("file://")

@@ -72,13 +72,6 @@ def _part_files(folder):
     return {"path": str(folder)}
 
 
-def _with_backups(folder, *names):
-    folder.mkdir()
-    for name in (*names, "a.run~", "README"):
-        text(name, *(f"{q} Q0 {d} {r} {s} one" for q, d, s, r in ROWS))(folder)
-    return {"path": str(folder)}
-
-
 _QRELS_LISTS = {query: [(d, g) for q, d, g in GRADES if q == query] for query in ("11", "12")}
 _ORED = _lists(LISTS, "items", scores=1)
 
@@ -113,7 +106,6 @@ RESULTS_READ = {
         [("one", *row[1:]) for row in BOTH],
         text("a.run", *(f"{q} Q0 {d} {r} {s} one of 2 runs" for q, d, s, r in ROWS)),
     ),
-    "backups beside the run": (BOTH, lambda folder: _with_backups(folder / "runs", "a.run")),
     "JSON of ranks, with numbers of keys given": (
         RANKED,
         mapped(
@@ -170,10 +162,6 @@ REFUSED = {
     "JSON, a run without documents": (
         text("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}'),
         "is not {run: {query: {document: score}}} below 's'",
-    ),
-    "nothing but backups": (
-        lambda folder: _with_backups(folder / "runs"),
-        "no files in FOLDER/runs but 2 backup(s), e.g. FOLDER/runs/README",
     ),
     "no column where one is to name runs": (
         mapped(text("r.csv", "qid,docno,score", "1,a,1"), run_from="column"),
