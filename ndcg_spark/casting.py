@@ -75,7 +75,7 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
 
 
 def conform(table: DataFrame, schema: pa.Schema, where: str, advice: str | None = None) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types. Raises as `typed_columns`.
+    """Those columns of the schema that the table has, in the schema's order and types.
 
     `advice` says what to do about a missing column; by default, how the command line maps names.
     """
@@ -115,13 +115,7 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str, ad
 
 
 def typed_columns(table: DataFrame, schema: pa.Schema, where: str, advice: str | None = None) -> list[Column]:
-    """Those columns of the schema that the table has, in the schema's order and types.
-
-    Raises
-    ------
-    InputError
-        A column that is not optional is missing, or a column has a type that cannot hold such values.
-    """
+    """Those columns of the schema that the table has, in the schema's order and types."""
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     missing = [field.name for field in schema if field.name not in has and field.name not in OPTIONAL]

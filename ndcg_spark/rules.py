@@ -108,13 +108,6 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
     """Refuse tables that lack a column which the convention needs.
 
     `place` is where the results were read, for messages; without it, they are a function's argument.
-
-    Raises
-    ------
-    MissingColumnError
-        The results lack the column that the convention ranks by.
-    InputError
-        Only one of the tables has the column dataset.
     """
     needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
     for name in needed:

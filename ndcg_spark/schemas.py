@@ -238,7 +238,6 @@ EVALUATIONS = _table(
     ("convention", _TEXT),
     ("formula", _TEXT),
     ("engine", _TEXT),
-    ("version", _TEXT),
     ("judgments_fingerprint", _TEXT),
     ("results_fingerprint", _TEXT),
     ("seconds", _NUMBER),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, number, option
+from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo
 
@@ -32,12 +32,14 @@ from ndcg_spark.report.console import echo
     type=click.Choice(["holm", "bonferroni", "bh", "none"]),
     default="holm",
 )
-@number("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", float, 0.05)
-@number("--margin", "DIFFERENCE", "Largest difference that does not matter.", float, 0.01)
+@option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05)
+@option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01)
 @option("--unchanged-queries", None, "Leave out queries whose judgments changed since the baseline.", is_flag=True)
 @option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]")
 @option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1))
-@number("--queries", "N", "List the N queries of each run that lost and won most.", click.IntRange(min=0), 0)
+@option(
+    "--queries", "N", "List the N queries of each run that lost and won most.", type=click.IntRange(min=0), default=0
+)
 @options.output_format(*FORMATS)
 @options.engine
 @options.remote
@@ -148,13 +150,13 @@ def nights(output: str, style: str) -> None:
 @options.dataset
 @option("--run", "RUN", "Only this run.")
 @option("--measures", "MEASURE[@CUTOFF],...", "Measures to follow. [default: the headline]")
-@number("--last", "N", "Number of nights to show; statistics use all nights.", click.IntRange(min=1), 60)
-@number(
+@option("--last", "N", "Number of nights to show; statistics use all nights.", type=click.IntRange(min=1), default=60)
+@option(
     "--floor",
     "DIFFERENCE",
     "Smallest distance from the median of earlier nights that is reported.",
-    click.FloatRange(min=0),
-    0.005,
+    type=click.FloatRange(min=0),
+    default=0.005,
 )
 @options.output_format("table", "json", "csv")
 def trend(output: str, style: str, **request: Any) -> None:

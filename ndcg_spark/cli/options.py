@@ -43,11 +43,6 @@ def option(name: str, metavar: str | None, words: str, **more: Any) -> _Option:
     return click.option(name, metavar=metavar, help=words, show_default="default" in more, **more)
 
 
-def number(name: str, metavar: str, words: str, kind: Any, default: float) -> _Option:
-    """An option that takes a number of this type."""
-    return option(name, metavar, words, type=kind, default=default)
-
-
 def date(name: str, words: str) -> _Option:
     """An option that takes a date, passed on as text."""
 
@@ -185,13 +180,7 @@ def of_one_table(command: _Command) -> _Command:
 
 
 def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] | None" = None) -> "EvaluationConfig":
-    """The configuration that the options of `of_evaluations` describe, over that of --config.
-
-    Raises
-    ------
-    ConfigurationError
-        The arguments contradict each other, or `config.load` raises it.
-    """
+    """The configuration that the options of `of_evaluations` describe, over that of --config."""
     from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, ResultsConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}

@@ -12,8 +12,8 @@ from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, measure
 from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
-from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.memory import arrow_of, by_id, is_of_runs
+from ndcg_spark.inputs.column_names import is_known, of_attributes
+from ndcg_spark.inputs.memory import table_of
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.scores import Scores, SparkScores
@@ -31,7 +31,6 @@ SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
     *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "weight_effective_n"),
 )
-_LEAVE_ONE = "drop or rename all but one"
 
 
 def compare(
@@ -159,27 +158,22 @@ def _places(measures: str) -> dict[str, list[Cutoff] | None]:
 
 def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     """The table with those `wanted` columns that it has under any name, or with all. Runs a job for one of Spark."""
-    if isinstance(table, Scores | SparkScores):
-        table = table.query_scores
-    if wanted is not None and is_of_runs(table, wanted):
-        parts = []
-        for run, one in by_id(table, where):
-            part = _arrow(one, [name for name in wanted if name != "run"], f"{where}: run {run!r}")
-            parts.append(part.append_column("run", pa.array([run] * len(part), pa.string())))
-        return pa.concat_tables(parts, promote_options="permissive")
-    is_of_spark = type(table).__module__.startswith("pyspark.")
-    arrow = None if is_of_spark else arrow_of(table, wanted, where)[0]
-    has = table.columns if arrow is None else arrow.column_names
-    if wanted is None:
-        ours = of_attributes({}, has, where, _LEAVE_ONE)
-        ours |= {name: name for name in has if name not in ours.values()}
-    else:
-        ours = resolve({}, wanted, has, where, _LEAVE_ONE)
-    names = {name: theirs for name, theirs in ours.items() if theirs in has}
-    rows = table.select(*names.values()).toArrow() if arrow is None else arrow.select(list(names.values()))
-    if not len(rows):
-        raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
-    return rows.rename_columns(list(names))
+    if isinstance(table, Mapping):
+        table = {name: _fetched(one, wanted) for name, one in table.items()}
+    rows = table_of(_fetched(table, wanted), wanted, where)
+    if wanted is not None:
+        return rows.select([name for name in wanted if name in rows.column_names])
+    names = {theirs: ours for ours, theirs in of_attributes({}, rows.column_names, where).items()}
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+def _fetched(table: Any, wanted: Sequence[str] | None) -> Any:
+    """A table of Spark in this process; anything else as it is."""
+    table = table.query_scores if isinstance(table, Scores | SparkScores) else table
+    if not type(table).__module__.startswith("pyspark."):
+        return table
+    names = (name for name in table.columns if wanted is None or any(is_known(ours, name) for ours in wanted))
+    return table.select(*names).toArrow()
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:

@@ -1,10 +1,11 @@
 """Which nights can be compared: those with the same options and judgments."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.nights.log import Night
 
 #: A night's record.
 Record = Mapping[str, Any]
@@ -32,14 +33,11 @@ def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> lis
     return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
 
 
-def doubts(dataset: str, ours: Record, theirs: Record, date: str) -> list[str]:
-    """Why the scores of two nights of a dataset may not mean the same; `date` is that of the other night."""
-    sentences = []
-    if different_options(ours.get("options", {}), theirs.get("options", {})):
-        sentences.append(
-            f"{date} has another convention, {theirs.get('convention')}, and this night has "
-            f"{ours.get('convention')}: their scores cannot be compared"
-        )
-    if fingerprint(ours, "judgments", dataset) != fingerprint(theirs, "judgments", dataset):
-        sentences.append(f"the judgments of {dataset} are not those of {date}")
-    return sentences
+def doubts(night: Night, other: Night) -> Iterator[str]:
+    """Why the scores of two nights of a dataset may not mean the same."""
+    ours, theirs, date = night.record, other.record, other.evaluated_on
+    if different_options(ours["options"], theirs["options"]):
+        conventions = f"{theirs['convention']}, and this night has {ours['convention']}"
+        yield f"{date} has another convention, {conventions}: their scores cannot be compared"
+    if fingerprint(ours, "judgments", night.dataset) != fingerprint(theirs, "judgments", night.dataset):
+        yield f"the judgments of {night.dataset} are not those of {date}"

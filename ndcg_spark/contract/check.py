@@ -114,17 +114,7 @@ class CheckedTables:
 
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
-    """Both tables without the rows that break a rule, and their counts, by one scan of each.
-
-    Raises
-    ------
-    InputError
-        A table cannot be read in its schema, has more rejected rows than `max_rejected_fraction` allows, or no good
-        row; no query of the results is judged; a run lacks more queries than allowed; or ranks show that runs are
-        merged, or that scores are distances.
-    ConfigurationError
-        The configuration names a dataset, and the tables have a column with their datasets.
-    """
+    """Both tables without the rows that break a rule, and their counts, by one scan of each."""
     judged = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})").columns
     returned = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
     rules.require_columns(judged, returned, config.convention, results.place)
@@ -142,7 +132,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
 
 
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
-    """The good rows of the judgments, their counts by one scan, and the rejected rows. Raises as `check_tables`."""
+    """The good rows of the judgments, their counts by one scan, and the rejected rows."""
     table, convention = judgments.table, config.convention
     casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
     types = dict(table.dtypes)
@@ -152,10 +142,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
 
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
-    """Results that are compared without judgments: the good rows, the counts, and the good rows that are not too deep.
-
-    Raises as `check_tables` does for results.
-    """
+    """Results that need no judgments: the good rows, the counts, and the good rows that are not too deep."""
     columns = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
     rules.require_columns(columns, columns, config.convention, results.place)
     good, counts, _, cut = _check_results(results, None, {}, config)

@@ -16,19 +16,12 @@ DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
 
 
 def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
-    """Each cutoff once, ascending, the whole ranking last.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no cutoff, one that is neither None nor a positive integer, or more than MOST_CUTOFFS.
-    """
+    """Each cutoff once, ascending, the whole ranking last."""
     listed = list(cutoffs)
     valid = {cutoff for cutoff in listed if _is_cutoff(cutoff)}
     invalid = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
     if invalid:
-        what = "invalid cutoff" if len(invalid) == 1 else "invalid cutoffs"
-        raise ConfigurationError(f"cutoffs: {what} {', '.join(invalid)}; use positive integers or 'all'")
+        raise ConfigurationError(f"cutoffs: invalid cutoff {', '.join(invalid)}; use positive integers or 'all'")
     if not listed:
         raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
     if len(valid) > MOST_CUTOFFS:
@@ -39,13 +32,13 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
 
 
 def parse_cutoffs(written: object) -> list[Cutoff]:
-    """The cutoffs that ``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` stands for. Raises as `ascending`."""
+    """The cutoffs that ``"1,3,10,all"`` or ``[1, 3, 10, "all"]`` stands for."""
     entries = written.split(",") if isinstance(written, str) else written
     return ascending(map(_parse, entries if isinstance(entries, list | tuple) else [entries]))
 
 
 def parse_cutoff(written: object) -> Cutoff:
-    """The cutoff that a rank or `all` stands for. Raises as `ascending`."""
+    """The cutoff that a rank or `all` stands for."""
     return ascending([_parse(written)])[0]
 
 

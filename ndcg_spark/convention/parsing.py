@@ -73,11 +73,6 @@ def parse_measures(
     cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers without a cutoff (`AP`) for the whole ranking.
     `measures` is a text of measures separated by blanks or commas, or any collection whose items, as text, are
     measures, such as those of ir_measures.
-
-    Raises
-    ------
-    ConfigurationError
-        A measure, argument or cutoff is unknown, or two measures set an option to different values.
     """
     listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
     words = _words(" ".join(str(each) for each in listed))

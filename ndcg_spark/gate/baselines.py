@@ -15,7 +15,7 @@ from ndcg_spark.gate.config import GateConfig, run_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import read_dataset_scores
-from ndcg_spark.nights.select import arrived, earlier, expected_datasets
+from ndcg_spark.nights.select import earlier
 from ndcg_spark.text import GOOD
 
 Row = Mapping[str, Any]
@@ -140,9 +140,17 @@ def missing(
     since = newest[0].evaluated_on if newest else ""
     for day in sorted(day for day in nights.damaged if since <= day < date):
         yield gone("no_baseline", f"what must arrive is not known: {nights.damaged[day]}")
-    datasets = expected_datasets(nights.rows, dataset, since, date)
-    datasets |= dict.fromkeys([dataset, *tonight.record.get("datasets_without_results", ())], date)
-    for name in sorted(datasets.keys() - arrived(nights, date)):
+    # Evaluations that no longer count are among them.
+    published = [row for row in nights.rows if row["status"] == "published" and since <= row["evaluated_on"] < date]
+    own = {row["evaluation_id"] for row in published if row["dataset"] == dataset}
+    together = sorted((row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in own)
+    without = tonight.record.get("datasets_without_results", ())
+    datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
+    # A night that is not published yet is the latest.
+    now = tonight.record.get("committed_at") or "9"
+    of_date = [night for night in nights if night.evaluated_on == date]
+    arrived = {night.dataset for night in of_date if night.dataset not in without or night.row["committed_at"] > now}
+    for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
         yield gone("missing_dataset", f"the dataset {name} has no results in this night{last}")
     named = {name for check in gate.check for name in check.datasets or ()}

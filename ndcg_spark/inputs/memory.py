@@ -119,6 +119,8 @@ def table_of(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
         raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
     if wanted is None:
         return rows
+    if "doc_id" not in wanted:
+        return _renamed(rows, wanted, where)
     return _with_a_row_per_document(_renamed(rows, wanted, where), wanted, where)
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import CheckedTables, check_tables
-from ndcg_spark.contract.duplicates import refuse_duplicates
+from ndcg_spark.contract.limits import refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import StorageError
@@ -50,7 +50,7 @@ def _checked(config: EvaluationConfig) -> Iterator[tuple[Context, CheckedTables]
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: for JSON.
 
-    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`. Raises as an evaluation.
+    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
     """
     with _checked(config) as (context, checked):
         warn_of_input(context.sources, checked, context.config)
@@ -73,8 +73,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
 def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
 
-    Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results. Raises as an
-    evaluation.
+    Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
     """
     with _checked(config) as (context, checked), translated_failures(context.sources):
         # Lists without their unjudged documents would have none to find.

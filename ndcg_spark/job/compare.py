@@ -1,7 +1,7 @@
 """Published nights compared with one of their runs, another date or a good night, in slices and with weights."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.comparable import doubts
@@ -58,24 +58,15 @@ class ComparisonRequest:
 
 
 def compare_nights(request: ComparisonRequest) -> Comparison:
-    """Compare as requested.
-
-    Raises
-    ------
-    ConfigurationError
-        A measure, cutoff, run or night does not exist, or there is no good night.
-    StorageError
-        The output cannot be read.
-    InputError
-        The attributes or the weights break their contract.
-    """
+    """Compare as requested."""
     return read_again_if_replaced(lambda: _compare_nights(request))
 
 
 def _compare_nights(request: ComparisonRequest) -> Comparison:
     nights = committed(request.output)
     tonight = select_nights(nights, request.output, request.date, request.dataset)
-    baselines = baselines_of(nights, tonight, request.baseline_date) if request.baseline_date else {}
+    date = request.baseline_date
+    baselines = {night.dataset: baseline_night(nights, night, date) for night in tonight} if date else {}
     if not request.options.measures:
         request = dataclasses.replace(
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
@@ -93,7 +84,9 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
     others = {source.dataset: source for source in of_nights([*baselines.values()], "baseline")}
     comparison = compared.with_sources(of_nights(tonight), others or None)
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
-    warnings = [*([absent] if absent else []), *doubts_of(tonight, baselines), *comparison.warnings]
+    pairs = [(night, baselines[night.dataset]) for night in tonight if baselines]
+    doubted = [sentence for pair in pairs for sentence in doubts(*pair)]
+    warnings = [*([absent] if absent else []), *doubted, *comparison.warnings]
     comparison = dataclasses.replace(comparison, warnings=warnings)
     for night in tonight:
         run = f"run {' and run '.join(request.baselines)}" if request.baselines else "the runs of the same names"
@@ -102,33 +95,6 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
     for sentence in comparison.warnings:
         report_step("note", sentence)
     return comparison
-
-
-def doubts_of(tonight: Iterable[Night], baselines: Mapping[str, Night]) -> list[str]:
-    """Reasons why the scores of these nights and their baselines, by dataset, may not be comparable."""
-    return [
-        sentence
-        for night in tonight
-        for other in [baselines.get(night.dataset)]
-        if other is not None
-        for sentence in doubts(night.dataset, night.record, other.record, other.evaluated_on)
-    ]
-
-
-def baselines_of(nights: Sequence[Night], tonight: Sequence[Night], baseline: str) -> dict[str, Night]:
-    """The baseline night of each dataset; `baseline` is a date or GOOD."""
-    baselines = {}
-    for night in tonight:
-        other = baseline_night(nights, night.dataset, night.evaluated_on, baseline)
-        if other is None:
-            missing = (
-                f"no night of {night.dataset} before {night.evaluated_on} is good"
-                if baseline == GOOD
-                else f"{night.dataset} has no night of {baseline}"
-            )
-            raise ConfigurationError(f"baseline-date: {missing}; ndcg-spark nights lists them")
-        baselines[night.dataset] = other
-    return baselines
 
 
 def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:

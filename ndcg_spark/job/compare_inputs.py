@@ -10,7 +10,7 @@ from ndcg_spark import agreement, rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import check_judgments, check_lists, check_tables
-from ndcg_spark.contract.duplicates import refuse_in_lists
+from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.parsing import parse_measures
@@ -26,7 +26,7 @@ from ndcg_spark.steps import hidden, report_step
 
 
 def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
-    """The judgments of the configuration, A, compared with those of the path `other`, B. Raises as an evaluation.
+    """The judgments of the configuration, A, compared with those of the path `other`, B.
 
     With results, the runs of the configuration are ranked under both at its deepest cutoff.
     """

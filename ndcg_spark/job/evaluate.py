@@ -18,7 +18,6 @@ from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
     evaluating,
-    reading,
     refuse_scores,
     report_rows_read,
     runs_table,
@@ -46,11 +45,6 @@ def evaluate(
 
     The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
     gets no row of an evaluation that is refused.
-
-    Raises
-    ------
-    NdcgSparkError
-        Its class defines the exit code. If anything was published, the message says so.
     """
     clock = Clock()
     if config.gate is not None or accepted is not None:
@@ -87,7 +81,7 @@ def evaluate_on(
     consumer: Consumer | None = None,
     accepted: str | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, on an engine that is open and stays so. Raises as `evaluate`.
+    """Evaluate as configured, on an engine that is open and stays so.
 
     `release` is called when the engine has done its work and only publishing is left.
     """
@@ -100,7 +94,7 @@ def evaluate_on(
                 slices = dataclasses.replace(slices, of_queries=slicing.read(slices.attributes))
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
-    with clock.step("check", reading(sources)), translated_failures(sources):
+    with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, context.config)
     config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
     context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))

@@ -29,13 +29,6 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: So
     """The explanations of a query as this configuration would score it, from its inputs or from these tables.
 
     Both tables are validated first, so nothing is explained that would not be scored.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such query, run, dataset or cutoff.
-    InputError
-        The input, or the query, is refused.
     """
     with engine_for(config) as engine:
         return explain_on(engine, config, request, sources)

@@ -114,13 +114,6 @@ def gate_published(
     """The verdicts of the configured gate on the nights of its date, of all datasets or of one.
 
     The nights stay as they are, except that the log notes why they are `accepted` as baselines of later nights.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no gate, or no such night.
-    StorageError
-        The output cannot be read.
     """
     gate = usable_gate(config.gate, accepted)
     date = config.date.isoformat()
@@ -147,15 +140,7 @@ def gate_published(
 
 
 def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None) -> list[Verdict]:
-    """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no gate, or no night.
-    StorageError
-        The output cannot be read.
-    """
+    """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change."""
     gate = usable_gate(config.gate)
 
     def judged() -> list[Verdict]:

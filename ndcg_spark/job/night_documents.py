@@ -25,15 +25,7 @@ _MANY = 20_000
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is named.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such night, query, run or cutoff, or the night does not keep its documents.
-    StorageError
-        The output cannot be read.
-    """
+    """The explanations of a query of one night, the newest if no date is named."""
     return read_again_if_replaced(lambda: _explain_night(output, date, request))
 
 
@@ -152,15 +144,7 @@ def _same(one: float | None, other: float | None, convention: Convention) -> boo
 def unjudged_documents(
     output: str, most: int, date: str | None = None, dataset: str | None = None, run: str | None = None
 ) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `most`, as `documents_to_judge` orders them; of a run or of all.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such night or run, or it keeps no documents.
-    StorageError
-        The output cannot be read.
-    """
+    """The first rows of TO_JUDGE, at most `most`, as `documents_to_judge` orders them; of a run or of all."""
 
     def read() -> list[dict[str, Any]]:
         nights = select_nights(committed(output), output, date, dataset)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, Nights, Row
+from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.text import GOOD, masked, unknown_name
 
 #: How many datasets or sentences are shown.
@@ -93,34 +93,17 @@ def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Ni
     return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
 
-def baseline_night(nights: Iterable[Night], dataset: str, evaluated_on: str, baseline: str) -> Night | None:
-    """The night of a dataset that `baseline`, a date or GOOD, stands for on a date, if there is one.
+def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:
+    """The night that `baseline`, a date or GOOD, stands for on a night. ConfigurationError if there is none.
 
     A good night is an earlier one, so that a night that is evaluated again is not compared with what it replaces.
     """
+    own = [other for other in nights if other.dataset == night.dataset]
     if baseline == GOOD:
-        return next((night for night in reversed(earlier(nights, dataset, evaluated_on)) if night.is_good), None)
-    return next((night for night in nights if (night.dataset, night.evaluated_on) == (dataset, baseline)), None)
-
-
-def arrived(nights: Iterable[Night], evaluated_on: str) -> set[str]:
-    """The datasets that have a night of a date, without those that a later evaluation of it had no results of."""
-    of_date = [night for night in nights if night.evaluated_on == evaluated_on]
-    return {night.dataset for night in of_date if not any(_lacks(other, night) for other in of_date)}
-
-
-def _lacks(other: Night, night: Night) -> bool:
-    # A night that is not published yet is the latest.
-    times = [each.record.get("committed_at") or "9" for each in (other, night)]
-    return times[0] >= times[1] and night.dataset in other.record.get("datasets_without_results", ())
-
-
-def expected_datasets(rows: Iterable[Row], dataset: str, since: str, before: str) -> dict[str, str]:
-    """The datasets that any evaluation of these dates had together with this one, each with the last date.
-
-    `rows` are those of the log, so that evaluations that no longer count are among them.
-    """
-    published = [row for row in rows if row["status"] == "published" and since <= row["evaluated_on"] < before]
-    own = {row["evaluation_id"] for row in published if row["dataset"] == dataset}
-    together = [(row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in own]
-    return {name: date for date, name in sorted(together)}
+        found = [other for other in own if other.is_good and other.evaluated_on < night.evaluated_on]
+    else:
+        found = [other for other in own if other.evaluated_on == baseline]
+    if not found:
+        absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
+        raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")
+    return found[-1]

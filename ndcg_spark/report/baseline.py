@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.select import earlier
+from ndcg_spark.nights.select import baseline_night, earlier
 from ndcg_spark.text import GOOD, unknown_name
 
 Row = Mapping[str, Any]
@@ -79,13 +78,7 @@ def choose(
     """
     before = earlier(nights, night.dataset, night.evaluated_on)
     if date is not None:
-        good = (each for each in reversed(before) if each.is_good)
-        found = next((each for each in nights if (each.dataset, each.evaluated_on) == (night.dataset, date)), None)
-        found = next(good, None) if date == GOOD else found
-        if found is None:
-            raise ConfigurationError(
-                f"baseline-date: {night.dataset} has no night {date}; ndcg-spark nights lists them"
-            )
+        found = baseline_night(nights, night, date)
         return Baseline(run, [found], [found.evaluated_on], is_good=date == GOOD)
     if run is not None:
         if run not in runs:

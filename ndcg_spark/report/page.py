@@ -44,15 +44,19 @@ class Page:
     parts: Sequence[NightData]
 
     def _repr_html_(self) -> str:
-        # A document of its own, as its style and its script are for a whole page.
-        style = "width: 100%; height: 80vh"
-        return f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" style="{style}"></iframe>'
+        return framed(self.html, "80vh")
 
     def __repr__(self) -> str:
         shown = ((data.night.dataset, words.banner(data)) for data in self.parts)
         return "\n".join(
             f"{dataset}: {top.word}: {top.headline.striptags()} {top.sentence.striptags()}" for dataset, top in shown
         )
+
+
+def framed(page: str, height: str) -> str:
+    """A page in a notebook: a document of its own, as its style and its script are for a whole page."""
+    style = f"width: 100%; height: {height}"
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="{style}"></iframe>'
 
 
 def read_page(
@@ -120,10 +124,11 @@ def _evaluations(nights: Sequence[Night]) -> str:
 def _index(nights: Nights, request: Request) -> str:
     shown = [night for night in nights if request.dataset in (None, night.dataset)]
     rows = sorted(shown, key=lambda night: (night.evaluated_on, night.dataset), reverse=True)
-    return rendered("report/site.html.j2", nights=rows, **_shared())
+    return rendered("report/site.html.j2", nights=rows, **shared())
 
 
-def _shared() -> dict[str, Any]:
+def shared() -> dict[str, Any]:
+    """What every page has."""
     read = resources.files("ndcg_spark.report").joinpath
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     return {
@@ -182,7 +187,7 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
         trend=shapes.trend,
         unjudged=words.unjudged,
         words=words.WHAT,
-        **_shared(),
+        **shared(),
     )
 
 

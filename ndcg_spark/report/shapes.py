@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.comparison.trend import TrendLine
+from ndcg_spark.report.baseline import Row
 from ndcg_spark.report.night_data import NightData
 from ndcg_spark.report.words import TONES
 
@@ -18,17 +19,21 @@ def forest(data: NightData) -> dict[str, Any]:
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run)
     limit = None if result is None or not result["allowed"] else -result["allowed"]
-    ends = [end for row in shown for end in (row["interval_low"], row["interval_high"], row["difference"])]
-    known = [0.0, *([limit] if limit is not None else []), *(end for end in ends if end is not None)]
+    return differences(shown, limit, len(rows) - len(shown))
+
+
+def differences(rows: Sequence[Row], limit: float | None = None, more: int = 0) -> dict[str, Any]:
+    """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
+    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    known = [row[column] for row in rows for column in ends_of.values() if row[column] is not None]
+    known += [0.0] if limit is None else [0.0, limit]
     low, high = min([*known, -1e-3]), max([*known, 1e-3])
-    width = high - low
 
     def at(value: float | None) -> float | None:
-        return None if value is None else 4 + 92 * (value - low) / width
+        return None if value is None else 4 + 92 * (value - low) / (high - low)
 
-    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
-    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in shown]
-    return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": len(rows) - len(shown)}
+    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in rows]
+    return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
 
 
 def trend(line: TrendLine) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     [
         ({"run": "hybird"}, "did you mean 'hybrid'"),
         ({"baseline": "x"}, "no run is called 'x'"),
-        ({"baseline_date": "2020-01-01"}, "has no night 2020-01-01"),
+        ({"baseline_date": "2020-01-01"}, "has no night of 2020-01-01"),
         ({"measure": "ndcg@7"}, "was not evaluated in this night"),
         ({"dataset": "x"}, "no dataset is called 'x'"),
     ],
