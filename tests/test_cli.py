@@ -196,17 +196,6 @@ def test_nights_are_listed_and_expired(folder):
     assert run("nights", "$HERE/out").returncode == 2
 
 
-def test_check_counts_the_input(folder):
-    done = ndcg_spark("check", "qrels.txt", "run.txt", "--engine", "embedded", "--format", "json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    counts = {"judgments": 3, "judged_queries": 2, "results": 3, "runs": 1, "unjudged_queries": 0}
-    found = json.loads(done.stdout)
-    assert counts.items() <= found["counts"].items()
-    assert (found["rejected"], [row["judged_rate"] for row in found["judged_rate"]]) == ([], [1.0])
-    # What `check` refuses at any depth, an evaluation need not look for.
-    assert evaluate(folder, "--cutoffs", "1", results="deep.txt").returncode == 0
-
-
 def test_arguments_become_a_configuration():
     paths = {"paths": ("q", "a", "b"), "exclude": ("s", "t"), "judgments": (), "results": ()}
     columns = {"column": ("query_id=a=b", "results.doc_id=docno", "relevance=g")}
@@ -264,12 +253,6 @@ def test_streams_that_take_nothing_end_the_program_by_a_code(arguments, where, c
     assert done.returncode == code
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == bool(said)
-
-
-def test_conventions_lists_the_presets_and_shows_the_options_of_one():
-    listed = ndcg_spark("conventions").stdout
-    assert {"standard", "trec_eval", "pytrec_eval"} <= {line.split()[0] for line in listed.splitlines() if line}
-    assert "float32" in ndcg_spark("conventions", "trec_eval_9").stdout
 
 
 @pytest.mark.spark

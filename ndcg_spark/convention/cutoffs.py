@@ -21,8 +21,7 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     valid = {cutoff for cutoff in listed if _is_cutoff(cutoff)}
     invalid = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
     if invalid:
-        what = "invalid cutoff" if len(invalid) == 1 else "invalid cutoffs"
-        raise ConfigurationError(f"cutoffs: {what} {', '.join(invalid)}; use positive integers or 'all'")
+        raise ConfigurationError(f"cutoffs: invalid cutoff {', '.join(invalid)}; use positive integers or 'all'")
     if not listed:
         raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
     if len(valid) > MOST_CUTOFFS:

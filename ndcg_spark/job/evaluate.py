@@ -18,7 +18,6 @@ from ndcg_spark.job.scores import (
     MeansOf,
     counted_refusals,
     evaluating,
-    reading,
     refuse_scores,
     report_rows_read,
     runs_table,
@@ -95,7 +94,7 @@ def evaluate_on(
                 slices = dataclasses.replace(slices, of_queries=slicing.read(slices.attributes))
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
-    with clock.step("check", reading(sources)), translated_failures(sources):
+    with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, context.config)
     config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
     context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))

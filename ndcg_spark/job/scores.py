@@ -21,7 +21,14 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, repartitioned_by_query
-from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE
+from ndcg_spark.scoring.refusals import (
+    JUDGED_TWICE,
+    MISSING_QUERY,
+    NO_RELEVANT,
+    NOT_FINITE,
+    RANK_TWICE,
+    RETURNED_TWICE,
+)
 from ndcg_spark.slices import NONE
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.sorting import without_slices
@@ -78,7 +85,7 @@ def counted_refusals(context: Context, checked: CheckedTables, evaluation: Evalu
             yield
     except PlanRefusedError as refusal:
         with translated_failures(context.sources):
-            if refusal.is_of_duplicates:
+            if refusal.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code):
                 refuse_duplicates(checked, *context.sources, evaluation.convention)
             if refusal.code == NOT_FINITE.code:
                 raise ConventionError(str(refusal)) from refusal
@@ -130,26 +137,14 @@ def refuse_unjudged(context: Context, rows: Sequence[dict[str, Any]]) -> None:
         if row["cutoff"] == deepest
     }
     limits.refuse_unjudged(rates, deepest, context.config.min_judged_rate)
-    warn_of_unjudged_runs(rows, context.config)
-
-
-def reading(sources: Sequence[Source]) -> str:
-    """The activity of reading these tables, with their rows where the files have them, else with their size."""
-    return f"reading {' and '.join(map(_table, sources))}"
+    for sentence in warnings.about_judged_rates(rows, deepest):
+        report_step("warning", sentence)
 
 
 def evaluating(checked: CheckedTables) -> str:
     """The activity of evaluating these tables."""
     counts = checked.result_counts
     return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
-
-
-def _table(source: Source) -> str:
-    if source.expected_rows is not None:
-        return f"{source.expected_rows:,} {source.name}"
-    size = sum(file.size or 0 for file in source.files) / 1e6
-    files = f"{len(source.files):,} file{'s' if len(source.files) > 1 else ''}"
-    return f"{source.name} ({files}, {size:,.1f} MB)" if size else source.name
 
 
 def report_rows_read(sources: Sequence[Source], checked: CheckedTables) -> None:
@@ -174,12 +169,6 @@ def warn_of_input(sources: Sequence[Source], checked: CheckedTables, config: Eva
             report_step("note", note)
     counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
     for sentence in warnings.about_input(*counts, config.convention):
-        report_step("warning", sentence)
-
-
-def warn_of_unjudged_runs(rows: Iterable[Mapping[str, Any]], config: EvaluationConfig) -> None:
-    """Report which runs returned no judged documents; `rows` have their judged_rate."""
-    for sentence in warnings.about_judged_rates(rows, config.cutoffs[-1]):
         report_step("warning", sentence)
 
 

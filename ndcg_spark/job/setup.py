@@ -22,7 +22,7 @@ from ndcg_spark.job.consumers import Consumer
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.scoring.refusals import JUDGED_TWICE, RANK_TWICE, RETURNED_TWICE, refused
+from ndcg_spark.scoring.refusals import refused
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
 
@@ -147,11 +147,6 @@ class PlanRefusedError(InputError):
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
-
-    @property
-    def is_of_duplicates(self) -> bool:
-        """Whether a document, or a rank, occurs twice for one query."""
-        return self.code in (JUDGED_TWICE.code, RETURNED_TWICE.code, RANK_TWICE.code)
 
 
 @contextlib.contextmanager

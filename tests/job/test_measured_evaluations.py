@@ -139,14 +139,3 @@ def test_presets_are_compared_by_the_measures_that_are_named(folder):
     assert by_preset["sklearn"] == ["relevant_from=2", "-", "-"]
     (refused,) = [line for line in lines if line[:2] == ["sklearn", "relevant_from=2"] and "refuses:" in line]
     assert "bpref needs one order of equal scores" in " ".join(refused)
-
-
-def test_nights_show_the_best_run_by_a_measure(folder):
-    kept = ["--output", "out", "--dataset", "tiny"]
-    evaluate(folder, *kept, "--date", "2020-01-01", "--measures", "ndcg R@4 RR", "--set", "missing_query=skip")
-    evaluate(folder, *kept, "--date", "2020-01-02", "--cutoffs", "4")
-    shown = run(folder, "nights", "out", "--measures", "R@4 rr@all P@5", "--format", "markdown").stdout
-    heading, _, old, new = [[cell.strip() for cell in line.split("|")] for line in shown.splitlines()]
-    names = ("date", "best run", "recall@4", "rr@all", "precision@5")
-    assert [old[heading.index(name)] for name in names] == ["2020-01-01", "second", "1.0000", "0.3333", "-"]
-    assert [new[heading.index(name)] for name in names] == ["2020-01-02", "-", "-", "-", "-"]
