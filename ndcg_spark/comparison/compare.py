@@ -107,8 +107,8 @@ class Compared:
     def with_sources(self, own: Iterable[Source], others: Mapping[str, Source] | None = None) -> Comparison:
         """The comparison of every night with its baseline: that of `others` by dataset, else runs of the same night.
 
-        ConfigurationError if there is no baseline, run or measure of a name, or not at a cutoff; InputError if scores break
-        their contract; StorageError.
+        ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their
+        contract; StorageError.
         """
         own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
         self._refuse_unknown(own, own if others is None else list(others.values()))
