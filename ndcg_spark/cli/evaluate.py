@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ndcg_spark.report.console import echo
 if TYPE_CHECKING:
     from ndcg_spark.job.consumers import InlineComparison
     from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.report.progress import Progress
     from ndcg_spark.tables.sorting import Order
 
 #: The formats for query scores: those that can hold any number of rows.
@@ -55,7 +56,6 @@ def evaluate(
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.progress import Progress, shown_steps
-    from ndcg_spark.report.scores import print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
@@ -80,17 +80,17 @@ def evaluate(
                 raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
             refuse_unwritable(junit)
         comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
-        print_rows = functools.partial(print_query_scores, style=style, measures=config.measure_set.columns)
+        print_rows = functools.partial(_print_queries, progress, style, config.measure_set.columns)
         consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
-        with progress.spinner():
-            evaluated = functools.partial(job.evaluate, consumer=consumer, accepted=accept_baseline)
-            if report is None:
-                outcome = evaluated(config)
-            else:
-                from ndcg_spark.report.page import evaluated_with_report
+        evaluated = functools.partial(job.evaluate, consumer=consumer, accepted=accept_baseline)
+        if report is None:
+            outcome = evaluated(config)
+        else:
+            from ndcg_spark.report.page import evaluated_with_report
 
-                writing = evaluated_with_report(config, report, evaluated, baseline)
-                outcome, write_report = outputs.enter_context(writing)
+            writing = evaluated_with_report(config, report, evaluated, baseline)
+            outcome, write_report = outputs.enter_context(writing)
+        progress.clear()
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
         if not per_query:
@@ -100,6 +100,15 @@ def evaluate(
         if junit is not None:
             outputs.callback(write_junit, junit, outcome.verdicts)
     raise SystemExit(outcomes[-1].exit_code)
+
+
+def _print_queries(
+    progress: "Progress", style: str, measures: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    from ndcg_spark.report.scores import print_query_scores
+
+    progress.clear()
+    print_query_scores(rows, style, measures)
 
 
 def _print(

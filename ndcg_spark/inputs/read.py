@@ -173,21 +173,20 @@ def _read(
     schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
-    of_folders = stored.of_folders(shape, files, schema.names, config)
+    if both := [column for column in folders if column in shape.fields]:
+        notes.append(f"the folders say {', '.join(both)}, and not the files in them")
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
-    if footers and of_folders:
-        stored.refuse_others(files, footers, of_folders, kind, name)
-    elif shape.fields and not footers:
+    if shape.fields and not footers:
         column_names.names_in(has, shape.columns, config, schema, context.place)
 
     rows: int | None
     if footers:
         table, rows = stored.read_typed(engine, files, shape, config, schema, footers, name)
     else:
-        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name, of_folders)
+        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
         table, rows = engine_files.read_copy(engine, copy, name), copy.rows
     notes += [*shape.notes(config), *run_notes]
     materialize = engine_files.materializer(engine, name)

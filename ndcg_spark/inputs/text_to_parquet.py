@@ -12,7 +12,6 @@ from ndcg_spark.inputs.delimited import FEW, constant
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.stored import with_folders
 from ndcg_spark.schemas import FAULT, LINE
 
 _NUMBERS = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32()}
@@ -25,19 +24,17 @@ def text_to_parquet(
     names: Sequence[str],
     scratch: Scratch,
     where: str,
-    of_folders: Mapping[str, str],
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have.
 
-    A folder's value counts before the file's, from which it must not differ in the columns `of_folders`.
+    A folder's value counts before the file's.
     """
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
-    checked = {ours: theirs for ours, theirs in of_folders.items() if ours in reader.names}
 
     def constants(file: File) -> dict[str, str | None]:
         values = dict(file.partition)
-        return {ours: values[theirs] for ours, theirs in called.items() if theirs in values and ours not in checked}
+        return {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
 
     has = [name for name in names if name in reader.names or name in constants(files[0])]
     schema = pa.schema([(name, _TYPES.get(name, FEW)) for name in (*has, FAULT, LINE)])
@@ -49,7 +46,7 @@ def text_to_parquet(
         if read.broken:
             faults, lines = (pa.chunked_array([[*texts]], pa.string()) for texts in zip(*read.broken, strict=True))
             tables.append(_filled({FAULT: faults, LINE: lines}, len(lines), given, schema))
-        return with_folders(pa.concat_tables(tables), checked, file, where)
+        return pa.concat_tables(tables)
 
     return write_copy(files, partial(reader.parts, where=where), table_of, schema, scratch, where)
 

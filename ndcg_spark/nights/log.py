@@ -117,10 +117,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
     A date whose log is damaged has no nights here; a warning says so.
 
-    Raises
-    ------
-    StorageError
-        The output is not a folder or cannot be read.
+    Raises StorageError.
     """
     store = output if isinstance(output, Store) else Store(output)
     with store.failures("cannot be read"):
@@ -238,12 +235,8 @@ def accept(night: Night, reason: str) -> None:
 def add_note(night: Night, text: str) -> None:
     """Add a note to a night, which trends and reports show.
 
-    Raises
-    ------
-    ReplacedError
-        The night was replaced or removed in the meantime, and nothing was changed that counts.
-    StorageError
-        The storage fails.
+    ReplacedError if the night was replaced or removed in the meantime, so that nothing was changed that counts;
+    StorageError if the storage fails.
     """
     _revise(night, note=text)
 

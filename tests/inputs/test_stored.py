@@ -221,35 +221,16 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind", "other"),
-    [
-        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "json", "parquet")),
-        *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
-        ("score=2", "parquet", "1.0"),
-    ],
-)
-def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, folder, kind, other):
+@pytest.mark.parametrize("kind", ["run", "csv", "jsonl", "json", "parquet"])
+def test_a_folder_counts_before_the_rows_in_it(engine, tmp_path, kind):
     content = {
-        "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 1 1 b\n",
+        "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 b\n",
         "json": '{"a": {"q1": {"d1": 2}}, "b": {"q1": {"d2": 1}}}',
     }.get(kind, as_kind(TWO, kind))
-    write(tmp_path / folder / f"p.{kind}", content)
-    with pytest.raises(InputError, match=rf"p\.{kind} has rows with .*{other}, and its folder is {folder}; correct"):
-        returned(engine, tmp_path)
-    for path, named in ((tmp_path / folder, {}), (tmp_path, {"run": "mine"} if folder == "run=a" else {})):
-        if path != tmp_path or named:
-            assert returned(engine, path, **named).table.count() == 2
-
-
-@pytest.mark.parametrize("values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}])
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, values):
-    query = values["query_id"][0]
-    table = {name: column for name, column in {**TWO, **values}.items() if name != "score" or name in values}
-    write(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
-    rows = returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
-    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
+    write(tmp_path / "run=c" / f"p.{kind}", content)
+    source = returned(engine, tmp_path)
+    assert [row["run"] for row in source.table.select("run").collect()] == ["c", "c"]
+    assert "the folders say run, and not the files in them" in source.notes
 
 
 def checked_with_few_files(given):
