@@ -16,7 +16,7 @@ from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
+from ndcg_spark.tables.comparisons import OTHER_JUDGMENTS
 
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
