@@ -13,7 +13,7 @@ from gated_nights import evaluated, settings
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import EVALUATIONS, KEPT
-from ndcg_spark.tables.comparison_notes import FLAGS
+from ndcg_spark.tables.comparisons import FLAGS
 
 ROOT = Path(__file__).parents[1]
 GUIDES = {

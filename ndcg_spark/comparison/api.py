@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import Compared, Source
-from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, measures_of
+from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
 from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError, InputError, first_line
 from ndcg_spark.inputs.column_names import is_known, of_attributes
 from ndcg_spark.inputs.memory import table_of
@@ -179,12 +180,7 @@ def _fetched(table: Any, wanted: Sequence[str] | None) -> Any:
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:
     """The scores of every dataset and night of a table with some columns of KEY and these measures.
 
-    Raises
-    ------
-    ConfigurationError
-        A measure is not a column of numbers.
-    InputError
-        There is no run or no query_id, or a column has another type.
+    ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
     """
     has = table.column_names
     absent = [name for name in ("run", "query_id") if name not in has]

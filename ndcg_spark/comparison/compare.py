@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, extremes, rows_of
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
+from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_batches, read_dataset_scores, read_rows
@@ -106,14 +107,8 @@ class Compared:
     def with_sources(self, own: Iterable[Source], others: Mapping[str, Source] | None = None) -> Comparison:
         """The comparison of every night with its baseline: that of `others` by dataset, else runs of the same night.
 
-        Raises
-        ------
-        ConfigurationError
-            There is no baseline, run or measure of a name, or not at a cutoff.
-        InputError
-            The scores break their contract.
-        StorageError
-            They cannot be read.
+        ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their
+        contract; StorageError.
         """
         own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
         self._refuse_unknown(own, own if others is None else list(others.values()))

@@ -12,11 +12,11 @@ from ndcg_spark.comparison import randomization, statistics
 from ndcg_spark.comparison.matrix import BUCKETS, Numbers, Place, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
-from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparison_notes import OTHER_JUDGMENTS
+from ndcg_spark.tables.comparisons import OTHER_JUDGMENTS
 
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
@@ -24,8 +24,6 @@ NOISE = 1e-9
 _CANCELLED = 10.0
 #: Flags of rows without a p value of t: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
-#: The columns of QUERY_SCORES that can be compared.
-SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
 
 @dataclasses.dataclass(frozen=True)

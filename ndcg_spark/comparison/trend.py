@@ -181,12 +181,7 @@ def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str
 
     And a sentence for each night that is missing.
 
-    Raises
-    ------
-    ConfigurationError
-        There is no night, or no such dataset, run, measure or cutoff.
-    StorageError
-        The output cannot be read.
+    ConfigurationError if there is no night, or no such dataset, run, measure or cutoff; StorageError.
     """
     nights, missing = read_again_if_replaced(lambda: _read(output, request.dataset))
     # Once for all runs: there may be thousands, each a few rows of every night.

@@ -150,6 +150,8 @@ MEASURES: dict[str, Measure] = {
 
 #: The columns of the measures besides NDCG, in the order of the tables.
 COLUMNS = tuple(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values)
+#: The columns of QUERY_SCORES that can be compared.
+SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
 
 @dataclasses.dataclass(frozen=True)

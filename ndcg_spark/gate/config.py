@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
-from ndcg_spark.text import GOOD
+from ndcg_spark.convention.measures import SCORES
+from ndcg_spark.text import GOOD, did_you_mean
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
@@ -139,6 +140,9 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
         if check.cutoff not in cutoffs:
             known = ", ".join(format_cutoff(cutoff) for cutoff in cutoffs)
             yield f"{place}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
+        if check.measure not in SCORES:
+            near = did_you_mean(check.measure, SCORES)
+            yield f"{place}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(SCORES)}"
         if check.slice is not None and not has_attributes:
             yield f"{place}.slice: there are no slices; name their table, [query_attributes] with path"
         if check.weighted and not has_weights:

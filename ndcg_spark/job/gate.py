@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.differences import SCORES
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import Scores
@@ -16,7 +15,6 @@ from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.verdicts import in_words
-from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
@@ -37,18 +35,11 @@ def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
 
 
 def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateConfig:
-    """The gate; ConfigurationError if it is missing, an acceptance has no reason, or a checked measure is unknown."""
+    """The gate; ConfigurationError if it is missing, or an acceptance has no reason."""
     if gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if accepted is not None and not accepted.strip():
         raise ConfigurationError("arguments: --accept-baseline needs a reason, which the log keeps; say why")
-    known = list(SCORES)
-    for number, check in enumerate(gate.check):
-        if check.measure not in known:
-            near = did_you_mean(check.measure, known)
-            raise ConfigurationError(
-                f"gate.check.{number}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(known)}"
-            )
     return gate
 
 

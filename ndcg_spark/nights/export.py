@@ -34,12 +34,8 @@ def export(
 ) -> None:
     """Copy the nights that count, of all dates, of one, or since one; `report` is called with a sentence for each date.
 
-    Raises
-    ------
-    ConfigurationError
-        There is no such night, no such place, or a table has another shape; then nothing is written.
-    StorageError
-        A table cannot be written, or the output cannot be read. Run it again.
+    ConfigurationError, before anything is written, if there is no such night or place, or a table has another shape;
+    StorageError if a table cannot be written. Run it again then.
     """
     known = committed(output)
     wanted = select_nights(known, output, date) if date and not since else nights_of_dataset(known, output, None)

@@ -117,10 +117,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
     A date whose log is damaged has no nights here; a warning says so.
 
-    Raises
-    ------
-    StorageError
-        The output is not a folder or cannot be read.
+    Raises StorageError.
     """
     store = output if isinstance(output, Store) else Store(output)
     with store.failures("cannot be read"):
@@ -200,9 +197,7 @@ def row_of(record: Row, verdict: Row | None = None, accepted: str | None = None,
     row = {
         **record,
         "revision": 0,
-        "verdict": verdict.get("verdict"),
-        "reason": verdict.get("reason"),
-        "run": verdict.get("run"),
+        **{name: verdict.get(name) for name in ("verdict", "reason", "run")},
         "accepted": accepted,
         "is_baseline": is_baseline(verdict, accepted),
         "seconds": seconds.get("total"),
@@ -238,12 +233,8 @@ def accept(night: Night, reason: str) -> None:
 def add_note(night: Night, text: str) -> None:
     """Add a note to a night, which trends and reports show.
 
-    Raises
-    ------
-    ReplacedError
-        The night was replaced or removed in the meantime, and nothing was changed that counts.
-    StorageError
-        The storage fails.
+    ReplacedError if the night was replaced or removed in the meantime, so that nothing was changed that counts;
+    StorageError if the storage fails.
     """
     _revise(night, note=text)
 

@@ -28,12 +28,7 @@ Where = Mapping[str, Sequence[Any]]
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     """The rows of these nights, at least one, in a table: in its schema and in no order.
 
-    Raises
-    ------
-    ReplacedError
-        A night was evaluated again or removed in the meantime.
-    StorageError
-        A file of a night is missing or has another size.
+    ReplacedError if a night was evaluated again in the meantime; StorageError if a file is missing or has another size.
     """
     # Here, because nights are also read where there is no engine.
     from pyspark.sql import functions as F
@@ -78,10 +73,7 @@ def read_rows(
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
 
-    Raises
-    ------
-    ReplacedError, StorageError
-        As `read_nights`, or a file cannot be read.
+    Raises as `read_nights`, and StorageError if a file cannot be read.
     """
     schema = KEPT[table] if columns is None else pa.schema([KEPT[table].field(name) for name in columns])
     batches = (batch.cast(schema) for batch in read_batches(nights, table, schema.names, where))

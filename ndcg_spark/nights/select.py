@@ -18,12 +18,8 @@ def select_nights(
 ) -> list[Night]:
     """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
-    Raises
-    ------
-    ConfigurationError
-        There is no night at all, of that dataset or of that date, or it is not a date. A retry would not help.
-    StorageError
-        The log of the date, or by default of a date after the newest night, is damaged.
+    ConfigurationError if there is no such night, or it is not a date; StorageError if the log of the date, or by
+    default of a date after the newest night, is damaged.
     """
     try:
         date = date and datetime.date.fromisoformat(date).isoformat()

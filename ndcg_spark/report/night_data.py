@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights
-from ndcg_spark.comparison.differences import SCORES, ComparisonOptions, Sides, causes, rows_of
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents

@@ -22,7 +22,7 @@ from ndcg_spark.report.files import refuse_unwritable, write_file
 from ndcg_spark.report.labels import Labels, name
 from ndcg_spark.report.night_data import NightData, QueryScore, Request, night_data
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.comparison_notes import in_words
+from ndcg_spark.tables.comparisons import in_words
 from ndcg_spark.tables.table import TextTable, sort_key, text_table
 from ndcg_spark.tables.table import name as text_column
 from ndcg_spark.tables.writers import rendered

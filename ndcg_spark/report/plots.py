@@ -12,7 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import shapes
 from ndcg_spark.report.page import framed, shared
 from ndcg_spark.scores import Scores, SparkScores
-from ndcg_spark.tables.comparison_notes import in_words, notes_of_test
+from ndcg_spark.tables.comparisons import in_words, notes_of_test
 from ndcg_spark.tables.scores import marks_of, paper_table
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.tables.writers import rendered

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ndcg_spark.report.baseline import Row, day
 from ndcg_spark.report.labels import Labels, name
 from ndcg_spark.report.night_data import NightData
-from ndcg_spark.tables.comparison_notes import in_words
+from ndcg_spark.tables.comparisons import in_words
 from ndcg_spark.tables.verdicts import in_words as verdict_in_words
 from ndcg_spark.text import message
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
-from ndcg_spark.tables.comparison_notes import notes_of_test, stars
+from ndcg_spark.tables.comparisons import notes_of_test, stars
 from ndcg_spark.tables.sorting import Order, sort_value, sorted_runs
 from ndcg_spark.tables.table import TextColumn, TextTable, counted, name, number, rounded, text_table
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.tables.table import TextTable, counted, name, number, text_table
+from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
 #: More results are shown only if they are no pass.
@@ -29,10 +29,10 @@ def verdict_table(verdict: Mapping[str, Any], several: bool = False) -> TextTabl
         name("run", lambda result: result["run"] or "-"),
         name("against", _baseline),
         number("mean"),
-        number("difference", _signed("difference"), str),
-        number("allowed", lambda result: "-" if result["allowed"] is None else f"{-result['allowed']:+z.4f}", str),
-        number("low", _signed("interval_low"), str),
-        number("high", _signed("interval_high"), str),
+        number("difference", form=signed),
+        number("allowed", lambda result: None if result["allowed"] is None else -result["allowed"], signed),
+        number("low", "interval_low", signed),
+        number("high", "interval_high", signed),
         number("p", "p", lambda p: "-" if p is None else f"{p:.2g}"),
         number("queries", form=counted),
         name("result", _result),
@@ -90,7 +90,3 @@ def _baseline(result: Row) -> str:
         return "the least value"
     night = result["baseline_night"] if result["baseline_night"] != result["baseline"] else None
     return " ".join(part for part in (result["baseline"], night) if part) or "-"
-
-
-def _signed(key: str) -> Any:
-    return lambda result: "-" if result[key] is None else format(result[key], "+z.4f")

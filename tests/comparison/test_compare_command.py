@@ -11,7 +11,7 @@ from commands import command_line
 from ndcg_spark.comparison.differences import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparison_notes import FLAGS, comparison_notes, mark, stars
+from ndcg_spark.tables.comparisons import FLAGS, comparison_notes, mark, stars
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))

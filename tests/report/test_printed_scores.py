@@ -41,21 +41,12 @@ def read_csv(text):
 NAMES = ['a,"b"', "a\nb", "système", "=1+1", "a\x1bb", "a\rb", "\r", "a\r\nb", " a ", "'a", "\ta", "🙂\u202e"]
 
 
-@pytest.mark.parametrize("reader", ["csv", "pandas", "duckdb"])
-def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path, reader):
+def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path):
     file = tmp_path / "scores.csv"
     file.write_bytes(printed(capsys, "csv", *map(score, NAMES), sort="queries").encode())
-    if reader == "csv":
-        with file.open(encoding="utf-8", newline="") as stream:
-            found = [row["run"] for row in csv.DictReader(stream)]
-    elif reader == "pandas":
-        found = list(pd.read_csv(file)["run"])
-    else:
-        duckdb = pytest.importorskip("duckdb")
-        options = "header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
-        query = f"SELECT run FROM read_csv('{file}', {options})"  # noqa: S608  # of a file of ours
-        found = [run for (run,) in duckdb.sql(query).fetchall()]
-    assert sorted(found) == sorted(NAMES)
+    with file.open(encoding="utf-8", newline="") as stream:
+        assert sorted(row["run"] for row in csv.DictReader(stream)) == sorted(NAMES)
+    assert sorted(pd.read_csv(file)["run"]) == sorted(NAMES)
     assert b"\r\n" not in file.read_bytes().replace(b"a\r\nb", b"")
 
 

@@ -1,5 +1,6 @@
 """Comparisons as people are shown them."""
 
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.comparisons import (
     SORT_COLUMNS,
     comparison_table,
@@ -9,32 +10,26 @@ from ndcg_spark.tables.sorting import order_of
 from ndcg_spark.tables.writers import text
 
 UNCHANGED = {
+    **dict.fromkeys(COMPARISONS.names),
     "dataset": "web",
     "run": "new",
+    "baseline": "new",
     "measure": "ndcg",
     "cutoff": 10,
-    "attribute": None,
-    "value": None,
-    "baseline": "new",
-    "baseline_night": None,
     "queries": 11,
     "mean": 0.5,
     "baseline_mean": 0.5,
     "difference": 1e-17,
     "interval_low": -2e-17,
     "interval_high": 4e-17,
+    "p_value": 1.0,
     "p_adjusted": 1.0,
+    "p_decides": 1.0,
     "wins": 0,
     "ties": 11,
     "losses": 0,
-    "flags": ["unchanged"],
-    "evaluated_on": None,
-    "family_size": None,
     "conclusion": "cannot_tell",
-    "p_value": 1.0,
-    "p_decides": 1.0,
-    "minimum_detectable": None,
-    "weight_effective_n": None,
+    "flags": ["unchanged"],
 }
 
 
