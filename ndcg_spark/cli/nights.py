@@ -211,7 +211,7 @@ def report(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
     with shown_steps():
-        attributes, _ = read_files_of_queries([slices] if slices else [], [], "auto", None)
+        attributes, _ = read_files_of_queries(slices)
         request = Request(**arguments, attributes=attributes)
         names = read_labels(labels) if labels else Labels()
         if html is not None:
