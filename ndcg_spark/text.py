@@ -98,16 +98,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 
-def unknown_name(
-    option: str, kind: str, name: str, known: Iterable[str], count: int | None = None
-) -> ConfigurationError:
-    """The error for a name that is not known. It shows the known names; if there are many, the most similar.
-
-    `count` is how many names there are, if `known` has only those that may be similar.
-    """
+def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
+    """The error for a name that is not known. It shows the known names; if there are many, the most similar."""
     names = sorted(known)
     shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0)
-    more = (count or len(names)) - len(shown)
+    more = len(names) - len(shown)
     listed = f"{', '.join(shown)}{f' and {more:,} more' if more else ''}"
     return ConfigurationError(f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; there are {listed}")
 

@@ -9,38 +9,13 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ndcg_spark.errors import ConventionError
 
 
-class Functions(Protocol):
-    """The functions that formulas are written with, for numbers and for Columns."""
-
-    def constant(self, value: float) -> Any:
-        """A constant."""
-
-    def power(self, base: float, exponent: Any) -> Any:
-        """base^exponent."""
-
-    def log2(self, value: Any) -> Any:
-        """The logarithm to base 2."""
-
-    def ln(self, value: Any) -> Any:
-        """The natural logarithm."""
-
-    def sqrt(self, value: Any) -> Any:
-        """The square root."""
-
-    def largest(self, one: float, other: Any) -> Any:
-        """The larger of the two."""
-
-    def where(self, condition: Any, then: float, otherwise: float) -> Any:
-        """`then` if the condition holds, else `otherwise`."""
-
-
 class Numbers:
-    """The functions of plain numbers."""
+    """The functions that formulas are written with, for plain numbers; `scoring.gains` has the same for Columns."""
 
     constant = float
     power = staticmethod(math.pow)
@@ -61,7 +36,7 @@ class Formula:
 
     words: str
     #: Computes the value from a grade or rank, with the given functions.
-    of: Callable[[Any, Functions], Any]
+    of: Callable[[Any, Any], Any]
     #: Whether a gain depends on the grade. One that does not is 0 for an unjudged document.
     of_grade: bool = True
 

@@ -170,12 +170,8 @@ def _options(words: Iterable[_Word]) -> dict[str, str]:
             value = word.options.get(option, "")
             first, earlier = options.setdefault(option, (word.text, value))
             if earlier != value:
-                settings = [
-                    f"{text} sets {option}={value}" if value else f"{text} does not set {option}"
-                    for text, value in ((first, earlier), (word.text, value))
-                ]
                 raise ConfigurationError(
-                    f"measures: {' and '.join(settings)}, but an evaluation has one value for all measures; write "
-                    f"{short}=... in both, or evaluate twice"
+                    f"measures: {first} and {word.text} set different values of {option}, but an evaluation has one; "
+                    f"write {short}=... in both, or evaluate twice"
                 )
     return {option: value for option, (_, value) in options.items() if value}

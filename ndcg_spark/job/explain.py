@@ -1,7 +1,6 @@
 """Explain one query from the inputs: the steps of an evaluation, for this query alone."""
 
 import dataclasses
-from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,10 +18,6 @@ from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.ranking import by_window
-from ndcg_spark.text import unknown_name
-
-#: The number of similar query ids from which a message chooses its suggestion.
-_NEAR = 20
 
 
 def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None) -> Explained:
@@ -65,24 +60,13 @@ def _explained(engine: Engine, checked: CheckedTables, evaluation: Evaluation, r
     documents = judged_documents(judgments, key, evaluation.convention)
     judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
     if not judged:
-        raise _no_query(of_dataset(checked.judgments), results, checked.judgment_counts.queries, request)
+        count, listed = (
+            sum(checked.judgment_counts.queries.values()),
+            "is in the results but " if results.take(1) else "",
+        )
+        raise ConfigurationError(f"query: {request.query!r} {listed}is not one of the {count:,} judged queries")
     table = of_dataset(runs_table(engine, checked)).where(F.col("run").isin(*runs))
     scores = query_scores(judgments, results, table, evaluation).collect()
     returned = [row.asDict() for row in returned_documents(results, documents, key, evaluation.convention).collect()]
     facts = {row["run"]: facts_of(row.asDict(), returned, judged, evaluation.convention) for row in scores}
     return explain_runs(facts, runs, request)
-
-
-def _no_query(
-    judgments: DataFrame, results: DataFrame, queries: Mapping[str | None, int], request: ExplainRequest
-) -> ConfigurationError:
-    """The error for an unjudged query. Runs two jobs."""
-    count = sum(queries.values())
-    if results.take(1):
-        return ConfigurationError(
-            f"query: {request.query!r} is in the results but is not one of the {count:,} judged queries, so it has no "
-            "score; have it judged"
-        )
-    near = judgments.select("query_id").distinct()
-    near = near.orderBy(F.levenshtein(F.col("query_id"), F.lit(request.query)), "query_id").limit(_NEAR)
-    return unknown_name("query", "judged query", request.query, [row["query_id"] for row in near.collect()], count)

@@ -20,9 +20,6 @@ from ndcg_spark.nights.select import select_nights
 from ndcg_spark.tables.sorting import DECIMALS
 from ndcg_spark.text import unknown_name
 
-#: Of more queries, only those that begin alike are looked through for the nearest name.
-_MANY = 20_000
-
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named."""
@@ -37,9 +34,8 @@ def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Ex
     if night.kept_rows("ranked_documents"):
         scores = night_rows(night, "query_scores", query_id=[request.query])
         if not scores:
-            names = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
-            alike = [name for name in names if name[:2] == request.query[:2]] if len(names) > _MANY else names
-            raise unknown_name("query", "judged query", request.query, alike, len(names))
+            count = len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])})
+            raise ConfigurationError(f"query: {request.query!r} is not one of the {count:,} judged queries")
         cutoff = _cutoff(night, scores, request)
         if request.baseline_date is not None:
             return _since(output, night, request, cutoff, scores)

@@ -75,10 +75,10 @@ def test_arguments_set_options_of_the_convention(measures, options):
 @pytest.mark.parametrize(
     ("measures", "reason"),
     [
-        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 sets relevant_from=2 and R\(rel=3\)@5 sets relevant_from=3, but an"),
-        ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 sets relevant_from=2 and R@10 does not set relevant_from, .*; write rel="),
-        ("AP bpref(rel=2)", r"AP does not set relevant_from and bpref\(rel=2\) sets relevant_from=2"),
-        ("RBP(p=0.5) RBP@10", r"does not set rbp_persistence"),
+        ("P(rel=2)@5 R(rel=3)@5", r"P\(rel=2\)@5 and R\(rel=3\)@5 set different values of relevant_from"),
+        ("P(rel=2)@5 R@10", r"P\(rel=2\)@5 and R@10 set .*; write rel="),
+        ("AP bpref(rel=2)", r"AP and bpref\(rel=2\) set different"),
+        ("RBP(p=0.5) RBP@10", "values of rbp_persistence"),
     ],
 )
 def test_measures_that_would_need_two_values_of_an_option_are_refused(measures, reason):

@@ -149,7 +149,7 @@ def test_documents_without_an_output_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "date", "said"),
     [
-        (ExplainRequest("s7-0"), None, "did you mean"),
+        (ExplainRequest("s7-0"), None, "is not one of the"),
         (ExplainRequest("s7-00", "on"), None, "did you mean 'one'"),
         (ExplainRequest("s7-00", cutoff="all"), None, "scores at 1, 4"),
         (ExplainRequest("s7-00", cutoff="3"), None, "3 is not one"),

@@ -57,10 +57,7 @@ def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(fo
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["--query", "wirless-mouse"],
-            "no judged query is called 'wirless-mouse' (did you mean 'wireless-mouse'?); there are wireless-",
-        ),
+        (["--query", "wirless-mouse"], "'wirless-mouse' is not one of the 60 judged queries"),
         (["--query", "gift-ideas"], "'gift-ideas' is in the results but is not one of the 60 judged queries"),
         (
             ["--query", "wireless-mouse", "--run", "hybird"],
