@@ -24,7 +24,6 @@ class Scratch:
         self._root: Path | None = None
         self._cleanups: list[Callable[[], object]] = []
         #: The copy of each pipe, by the name of the pipe, which can be read only once.
-        self.copies: dict[str, Path] = {}
         self._at_exit = weakref.finalize(self, _run, self._cleanups)
 
     def folder(self) -> Path:
@@ -50,7 +49,6 @@ class Scratch:
         """Remove every folder with its content; links are removed, not the files that they point to."""
         _run(self._cleanups)
         self._root = None
-        self.copies.clear()
 
 
 def _run(cleanups: list[Callable[[], object]]) -> None:

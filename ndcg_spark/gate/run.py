@@ -158,10 +158,11 @@ class _Judging(NamedTuple):
         itself = [self.compare(Baseline(None))] if has_minimum else []
         for place, check in checks:
             sides = [*(compared if check.limits_drop else []), *(itself if check.min_value is not None else [])]
+            of_slice = check.slice.split("=", 1) if check.slice else (None, None)
             for run in sorted(self._runs.intersection(check.runs or self._runs)):
                 for each in sides:
                     if run != each.baseline.run:
-                        key = (run, *check.place, *_slice_of(check))
+                        key = (run, *check.place, *of_slice)
                         row, plain = each.rows.get((*key, check.weighted)), each.rows.get((*key, False))
                         refused = each.refused or next(self._refusals(check, run, each.baseline, row, plain), None)
                         yield Case(place, check, run, each.baseline, row, refused)
@@ -178,10 +179,8 @@ class _Judging(NamedTuple):
         if nights and not any(run in self.scores.runs(night) for night in nights):
             yield "missing_run", f"{run} has no results in {baseline.in_words}"
         queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
-        if not queries + unpaired and check.slice:
-            yield "missing_slice", f"{subject}: no query is {check.slice}"
         if not queries + unpaired:
-            yield "not_measured", f"{subject}: no query has a value"
+            yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"
         if unpaired:
             share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
             yield "not_measured", f"{subject} against {baseline.in_words}: {share}"
@@ -193,8 +192,3 @@ class _Judging(NamedTuple):
         if effective < least:
             few = f"the weights of {queries:,} queries come down to" if check.weighted else "there are only"
             yield "few_queries", f"{subject}: {few} {effective:,.4g} queries, and min_queries is {least:,}"
-
-
-def _slice_of(check: CheckConfig) -> tuple[str | None, str | None]:
-    attribute, _, value = (check.slice or "").partition("=")
-    return attribute or None, value or None

@@ -1,4 +1,4 @@
-"""What the engine reads by itself: Parquet and ORC where they are, with the values of folders as columns, and copies.
+"""What the engine reads by itself: Parquet where it is, with the values of folders as columns, and copies.
 
 Engines differ in which folders add columns, and in which names they skip or take for wildcards. So files of this
 machine are read through a temporary folder of links with plain names: one read, however many files there are. Files
@@ -58,12 +58,12 @@ def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **option
     return table
 
 
-def read_files(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
+def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
     near = [file for file in files if file.found and is_local(file.path)]
     far = [file for file in files if not (file.found and is_local(file.path))]
-    tables = [_by_links(engine, kind, near, where)] if near else []
-    tables += _by_paths(engine, kind, far, where) if far else []
+    tables = [_by_links(engine, near, where)] if near else []
+    tables += _by_paths(engine, far, where) if far else []
     return union_all(tables)
 
 
@@ -120,23 +120,23 @@ def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:
     )
 
 
-def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> DataFrame:
+def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     try:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
             names = (f"{OWN}folder_{at}={_folder(value)}" for at, (_, value) in enumerate(file.partition))
             place = root.joinpath(*names)
             place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:07}.{kind}").symlink_to(local(file.path))
+            (place / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
     try:
-        table = read_paths(engine, kind, [str(root)], where)
+        table = read_paths(engine, "parquet", [str(root)], where)
     except InputError as error:
         # The message names the user's files in place of our links to them.
-        link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.(?:orc|parquet))?")
+        link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.parquet)?")
         first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
         raise InputError(link.sub(lambda at: files[int(at[1])].path if at[1] else first, str(error))) from error
     values = {key: F.col(f"{OWN}folder_{at}") for at, (key, _) in enumerate(files[0].partition)}
@@ -145,18 +145,20 @@ def _by_links(engine: Engine, kind: str, files: Sequence[File], where: str) -> D
     )
 
 
-def _by_paths(engine: Engine, kind: str, files: Sequence[File], where: str) -> list[DataFrame]:
+def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFrame]:
     """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
     for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
         below = list(of_root)
         keys = [key for key, _ in below[0].partition]
-        table = read_paths(engine, kind, [file.path for file in below], where, **({"basePath": root} if root else {}))
+        table = read_paths(
+            engine, "parquet", [file.path for file in below], where, **({"basePath": root} if root else {})
+        )
         if all(key in table.columns for key in keys):
             tables.append(_with_folders(table, {key: F.col(quoted(key)).cast("string") for key in keys}))
             continue
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
-            table = read_paths(engine, kind, [file.path for file in alike], where)
+            table = read_paths(engine, "parquet", [file.path for file in alike], where)
             tables.append(_with_folders(table, {key: F.lit(value).cast("string") for key, value in partition}))
     return tables
 

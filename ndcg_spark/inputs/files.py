@@ -10,19 +10,18 @@ import glob
 import itertools
 import os
 import re
-import shutil
 import stat
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import EngineError, InputError, first_line
-from ndcg_spark.inputs.storage import is_local, local, missing, refuse_credentials, storage, unreadable
+from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.storage import is_local, missing, refuse_credentials, storage, unreadable
 from ndcg_spark.schemas import NULL_FOLDER
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]
 def find(engine: "Engine", path: str, where: str) -> list[File]:
     """The files behind a path that this process can open, sorted by path; gzip of nothing has the size 0."""
     refuse_credentials(path, where)
-    found = files_of(_without_pipe(engine, engine.addressed(path), where), where)
+    found = files_of(engine.addressed(path), where)
 
     def sized(file: File) -> File:
         is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
@@ -219,7 +218,7 @@ def _below(system: fs.FileSystem, place: str, given: str, where: str) -> Iterato
     """The files in a folder and in all folders below it, with their stamps; of a file, the file itself."""
     kind, stamp = _look(system, place)
     if stamp is not None:
-        yield os.path.realpath(place) if place.startswith(("/dev/", "/proc/")) else place, stamp
+        yield place, stamp
     elif isinstance(system, fs.LocalFileSystem) and kind == fs.FileType.Directory:
         # pyarrow's own listing passes over links to nothing.
         for folder, folders, names in os.walk(place, followlinks=True, onerror=_raise):
@@ -285,28 +284,6 @@ def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
 
-def _without_pipe(engine: "Engine", path: str, where: str) -> str:
-    """A temporary copy of a pipe, such as /dev/stdin or the shell's <(zcat ...), which is read once; else the path."""
-    try:
-        # A name below /proc stands for the pipe only as it is: its target is not a path.
-        place = path if path.startswith("/") else local(path)
-        if not is_local(path) or not stat.S_ISFIFO(os.stat(place).st_mode):  # noqa: PTH116
-            return path
-    except (OSError, ValueError):
-        return path
-    if path not in engine.scratch.copies:
-        target = engine.scratch.folder() / (Path(path).name if path.startswith("/dev/std") else "pipe")
-        try:
-            with Path(path).open("rb") as source, target.open("wb") as copy:
-                shutil.copyfileobj(source, copy, 1 << 20)
-        except OSError as error:
-            if error.filename == path:
-                raise unreadable(path, where, error) from error
-            raise EngineError(f"{where}: no temporary copy of {path}, {error}; make room, or set TMPDIR") from error
-        engine.scratch.copies[path] = target
-    return str(engine.scratch.copies[path])
-
-
 def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
     """The format that is configured, else by names and contents; InputError for files that are no table of one."""
     by_format: dict[str, str] = {}
@@ -319,7 +296,7 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
     kind = configured or next(iter(by_format))
     unknown = [file.path for file in files if not file.found and file.snapshot is None]
-    if unknown and kind not in BINARY:
+    if unknown and kind != "parquet":
         raise InputError(
             f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
             "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"

@@ -1,8 +1,8 @@
 """Judgments, results and tables about queries from storage: one way in for every format.
 
-Text, JSON and tables of lakehouses become Parquet once, in this process. Engines see Parquet, ORC where they read it,
-and catalog tables. Columns have the schema's names. What was typed when it was stored keeps its types; of text, numbers
-are typed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
+Text, JSON, ORC and tables of lakehouses become Parquet once, in this process. Engines see Parquet and catalog tables.
+Columns have the schema's names. What was typed when it was stored keeps its types; of text, numbers are typed, and the
+columns INTERNAL of `schemas` tell what is wrong with a row.
 """
 
 import dataclasses

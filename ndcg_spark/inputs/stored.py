@@ -38,7 +38,7 @@ def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list
     if kind not in BINARY:
         return []
     if not files[0].found:
-        table = read_files(engine, kind, files[:1], where)
+        table = read_files(engine, files[:1], where)
         return [Footer({name: pa.null() for name in table.columns}, 0)]
     is_near = engine.sees_local_files or is_local(files[0].path)
     return of_each(files if is_near else files[:1], lambda file: footer(file, kind, where))
@@ -106,7 +106,7 @@ def read_typed(
         copy = _plain_copy(engine, shape.kind, files, known, columns, name)
         table, rows = read_copy(engine, copy, name), copy.rows
     else:
-        table = read_files(engine, shape.kind, files, name)
+        table = read_files(engine, files, name)
         if len(known) == len(files) and files[0].found:
             rows = sum(footer.rows for footer in known)
     listed = rows_of(table, shape.columns, config, schema, place)
@@ -116,7 +116,7 @@ def read_typed(
 def _is_copied(engine: Engine, file: File, kind: str, known: Sequence[Footer], names: Sequence[str]) -> bool:
     """Whether files with types must be copied, because not every engine can read all of them together."""
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and file.found and is_local(file.path)
-    if kind in TABLES or (kind == "orc" and engine.kind == "embedded") or is_out_of_reach:
+    if kind != "parquet" or is_out_of_reach:
         return True
     columns = {column for footer in known for column in footer.columns.items()}
     # A column of two types has two entries. Engines hash no unsigned numbers.

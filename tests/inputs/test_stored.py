@@ -202,7 +202,7 @@ ON_SPARK = {
 }
 #: Those of whose files, folders and globs Spark alone can tell the names.
 FAR = {
-    *("= in a name below a folder of a run", "strange folders of parquet", "parts of one write", "folders of orc"),
+    *("= in a name below a folder of a run", "strange folders of parquet", "parts of one write"),
     *("an unused column of two types", *LOGS),
 }
 
