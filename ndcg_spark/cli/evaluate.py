@@ -12,7 +12,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, option
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo
+from ndcg_spark.report.console import echo, print_view
 
 if TYPE_CHECKING:
     from ndcg_spark.job.consumers import InlineComparison
@@ -272,7 +272,7 @@ def explain(style: str, **arguments: Any) -> None:
     Shows what each document adds and loses, and which relevant documents are missing.
     """
     from ndcg_spark.explanation.facts import ExplainRequest
-    from ndcg_spark.report.explanations import print_explanations
+    from ndcg_spark.report.explanations import explanation_view
     from ndcg_spark.report.progress import shown_steps
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
@@ -288,7 +288,7 @@ def explain(style: str, **arguments: Any) -> None:
 
         with shown_steps(style):
             explained = explain_query(load_arguments(arguments), request)
-    print_explanations(explained, style)
+    print_view(explanation_view(explained), style)
 
 
 def _night(arguments: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo
+from ndcg_spark.report.console import echo, print_view
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)
@@ -99,7 +99,7 @@ def gate(
     from ndcg_spark.gate.verdict import exit_code_of
     from ndcg_spark.job.gate import gate_published, newest_date
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.report.verdicts import print_rehearsal, print_verdicts, refuse_unwritable, write_junit
+    from ndcg_spark.report.verdicts import print_rehearsal, refuse_unwritable, verdict_view, write_junit
 
     asked = {"output": output, **engine}
     if rehearse:
@@ -120,7 +120,7 @@ def gate(
         verdicts = gate_published(settings, output, dataset, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last one is written first, and each one is written even if the other fails.
-        outputs.callback(print_verdicts, verdicts, style)
+        outputs.callback(print_view, verdict_view(verdicts), style)
         if junit is not None:
             outputs.callback(write_junit, junit, verdicts)
     raise SystemExit(exit_code_of(verdicts))
@@ -165,9 +165,9 @@ def trend(output: str, style: str, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import TrendRequest, lines
-    from ndcg_spark.report.trends import print_trends
+    from ndcg_spark.report.trends import trend_view
 
-    print_trends(*lines(output, TrendRequest(**request)), style)
+    print_view(trend_view(*lines(output, TrendRequest(**request))), style)
 
 
 @click.command(cls=Command)
@@ -211,7 +211,7 @@ def report(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
     with shown_steps():
-        attributes, _ = read_files_of_queries([slices] if slices else [], [], "auto", None)
+        attributes, _ = read_files_of_queries(slices)
         request = Request(**arguments, attributes=attributes)
         names = read_labels(labels) if labels else Labels()
         if html is not None:

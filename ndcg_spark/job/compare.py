@@ -71,8 +71,7 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
         request = dataclasses.replace(
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
         )
-    slices, of_queries = ([path] if path else [] for path in (request.slices, request.weights))
-    attributes, weights = read_files_of_queries(slices, of_queries, request.engine, request.remote)
+    attributes, weights = read_files_of_queries(request.slices, request.weights, request.engine, request.remote)
     compared = Compared(
         request.options,
         request.baselines,
@@ -119,10 +118,12 @@ def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night]) ->
     return _read(attributes, weights, config.engine, config.remote)
 
 
-def read_files_of_queries(slices: Sequence[str], weights: Sequence[str], engine: str, remote: str | None) -> Tables:
+def read_files_of_queries(
+    slices: str | None, weights: str | None = None, engine: str = "auto", remote: str | None = None
+) -> Tables:
     """The tables in these files."""
-    attributes = AttributesConfig.model_validate({"path": [*slices]}) if slices else None
-    of_queries = WeightsConfig.model_validate({"path": [*weights]}) if weights else None
+    attributes = AttributesConfig.model_validate({"path": slices}) if slices else None
+    of_queries = WeightsConfig.model_validate({"path": weights}) if weights else None
     return _read(attributes, of_queries, engine, remote)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from ndcg_spark import slices as slicing
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.convention.convention import counted_grade
@@ -89,9 +88,6 @@ def evaluate_on(
     with clock.step("read", "looking at the inputs"):
         context = context_of(engine, config, clock)
         slices = slice_tables(engine, config)
-        if slices.attributes is not None:
-            with translated_failures(()):
-                slices = dataclasses.replace(slices, of_queries=slicing.read(slices.attributes))
     context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
     sources = context.sources
     with clock.step("check", "reading judgments and results"), translated_failures(sources):

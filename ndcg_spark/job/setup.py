@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark import rules
+from ndcg_spark import rules, slices
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import Engine, failures, lost, open_engine, reason_of
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
@@ -47,7 +47,7 @@ class SliceTables:
 
     attributes: DataFrame | None = None
     weights: DataFrame | None = None
-    #: The slices of the attributes, once these are read.
+    #: The slices of the attributes.
     of_queries: Slices = dataclasses.field(default_factory=Slices)
 
 
@@ -108,12 +108,12 @@ def results_of(engine: Engine, config: EvaluationConfig) -> Source:
 
 
 def slice_tables(engine: Engine, config: EvaluationConfig) -> SliceTables:
-    """The attributes and the weights of queries that the configuration names. Raises InputError."""
+    """The attributes and the weights of queries that the configuration names, and the slices. Runs a job."""
     attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
-    return SliceTables(
-        read_attributes(engine, attributes.path, attributes) if attributes else None,
-        read_weights(engine, weights.path, weights) if weights else None,
-    )
+    table = read_attributes(engine, attributes.path, attributes) if attributes else None
+    with translated_failures(()):
+        of_queries = Slices() if table is None else slices.read(table)
+    return SliceTables(table, read_weights(engine, weights.path, weights) if weights else None, of_queries)
 
 
 def effective_config(config: EvaluationConfig, sources: Sources) -> EvaluationConfig:

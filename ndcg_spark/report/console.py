@@ -14,6 +14,7 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, 
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
+from ndcg_spark.views import View
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
@@ -37,15 +38,7 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
-    """Around everything that prints results to stdout.
-
-    Raises
-    ------
-    StorageError
-        stdout is closed, or cannot be written to.
-    SystemExit
-        Nobody reads stdout any more (exit code BROKEN_PIPE), which is not our failure.
-    """
+    """Around everything that prints results to stdout."""
     if sys.stdout is None:
         raise StorageError("stdout: it is closed, so the results could not be printed; what was published stays")
     try:
@@ -68,10 +61,7 @@ def print_result(
     columns: Sequence[str] = (),
     rows: Iterable[Mapping[str, Any]] = (),
 ) -> None:
-    """Print a result: its `value` as JSON, `rows` of these columns as CSV, its `tables` in every other format.
-
-    Raises as `printing`.
-    """
+    """Print a result: its `value` as JSON, `rows` of these columns as CSV, its `tables` in every other format."""
     with printing():
         if style == "json":
             print(as_json(value()))
@@ -79,6 +69,11 @@ def print_result(
             print_csv(columns, rows)
         else:
             print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
+
+
+def print_view(view: View, style: str) -> None:
+    """Print what a command shows."""
+    print_result(style, view.tables, view.json, view.columns, view.rows())
 
 
 def _lines(table: TextTable, style: str) -> list[str]:

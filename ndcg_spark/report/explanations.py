@@ -8,15 +8,8 @@ from typing import Any
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.explain import Change, Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
 from ndcg_spark.views import View
-
-
-def print_explanations(explained: Explained, style: str) -> None:
-    """Print the explanations, one after another."""
-    view = explanation_view(explained)
-    print_result(style, view.tables, view.json)
 
 
 def explanation_view(explained: Explained) -> View:

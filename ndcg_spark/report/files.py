@@ -26,13 +26,7 @@ def refuse_unwritable(option: str, file: Path) -> None:
 
 
 def write_file(option: str, file: Path, content: bytes) -> None:
-    """Write the file; a regular file is written whole or not at all.
-
-    Raises
-    ------
-    StorageError
-        It cannot be written.
-    """
+    """Write the file; a regular file is written whole or not at all."""
     path = file.expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

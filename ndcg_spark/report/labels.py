@@ -49,13 +49,7 @@ def _titled(identifier: str, label: str | None) -> Markup:
 
 
 def read_labels(file: Path) -> Labels:
-    """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read, or has none of these columns.
-    """
+    """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link."""
     import pandas as pd
 
     path = file.expanduser()

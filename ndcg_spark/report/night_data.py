@@ -177,15 +177,7 @@ class NightData:
 
 
 def night_data(output: str, night: Night, nights: Sequence[Night], request: Request) -> NightData:
-    """What a page shows of a night; `nights` are all of the output.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run, measure or baseline.
-    StorageError
-        The output cannot be read.
-    """
+    """What a page shows of a night; `nights` are all of the output."""
     (rows,) = read_dataset_scores([night])
     place = _headline(night, rows, request.measure)
     best_first = sorted_runs(rows, Order(place[0], format_cutoff(place[1]), descending=True))

@@ -66,15 +66,7 @@ def read_page(
     labels: Labels = _NO_LABELS,
     is_kept: bool = True,
 ) -> Page:
-    """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such night, dataset, run, measure or baseline.
-    StorageError
-        The output cannot be read.
-    """
+    """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
 
     def read() -> tuple[list[NightData], str | None]:
         known = committed(output)

@@ -7,7 +7,6 @@ from typing import Any
 
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.report.console import print_result
 from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
 from ndcg_spark.tables.verdicts import in_words
 from ndcg_spark.views import View
@@ -24,12 +23,6 @@ _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
 )
-
-
-def print_trends(lines: Sequence[TrendLine], missing: Sequence[str], style: str) -> None:
-    """Print the trends."""
-    view = trend_view(lines, missing)
-    print_result(style, view.tables, view.json, view.columns, view.rows())
 
 
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:

@@ -21,12 +21,6 @@ _COLUMNS = (
 )
 
 
-def print_verdicts(verdicts: Sequence[Verdict], style: str) -> None:
-    """Print verdicts; in CSV there is a row for each result."""
-    view = verdict_view(verdicts)
-    print_result(style, view.tables, view.json, view.columns, view.rows())
-
-
 def verdict_view(verdicts: Sequence[Verdict]) -> View:
     """The verdicts, a row for each result."""
     values = [verdict.as_json() for verdict in verdicts]
@@ -54,13 +48,7 @@ def refuse_unwritable(file: Path) -> None:
 
 
 def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error.
-
-    Raises
-    ------
-    StorageError
-        The file cannot be written.
-    """
+    """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error."""
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
         suite = ET.SubElement(suites, "testsuite", name=_text(f"{verdict.dataset} of {verdict.evaluated_on}"))

@@ -55,11 +55,6 @@ def order_of(
     """The order that a text such as `ndcg`, `P@10`, `run:desc` or `judged_rate@10:asc` describes.
 
     `computed` are the columns of measures besides NDCG that have values.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such column, direction or cutoff, or the measure is not computed.
     """
     named, colon, direction = text.partition(":")
     column, sign, cutoff = named.partition("@")

@@ -10,7 +10,6 @@ from kept_nights import only_night
 
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.read import read_rows
 
 
 def test_counts_say_what_was_read_and_what_came_out(configured):
@@ -133,15 +132,6 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
         ("web", None, "c"),
         ("web", "web", "d"),
     }
-
-
-def test_a_rerun_without_rejected_rows_leaves_none_of_the_old(configured, tmp_path):
-    out = str(tmp_path / "out")
-    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\n", encoding="utf-8")
-    evaluated(configured(output=out, max_rejected_fraction=0.4))
-    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    evaluated(configured(output=out))
-    assert read_rows(committed(out), "rejected_rows").num_rows == 0
 
 
 def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
