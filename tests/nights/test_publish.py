@@ -7,7 +7,7 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
 from ndcg_spark.nights.log import ReplacedError, accept, add_note, append, committed, row_of
 from ndcg_spark.nights.publish import Publication, log_attempt
-from ndcg_spark.nights.read import read_dataset_scores, read_rows
+from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
 from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import EVALUATIONS
@@ -143,13 +143,12 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     ]
     night.commit(record(), ["web"])
     assert seen(output) == {WEB: (("a", 0.5),)}
-    (row,) = read_scores(output, "query_scores", session, date=DATE).collect()
+    (row,) = read_nights(committed(output), "query_scores", session).collect()
     assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
-    (row,) = read_scores(output, LOG, session).collect()
-    assert (row["dataset"], row["number"], row.asDict().keys()) == ("web", 1, {*EVALUATIONS.names})
-    for reader in (None, session):
-        with pytest.raises(StorageError):
-            read_scores(output, "query_score", reader)
+    log = read_scores(output, LOG, date=DATE)
+    assert (log["dataset"][0], log["number"][0], {*log}) == ("web", 1, {*EVALUATIONS.names})
+    with pytest.raises(StorageError):
+        read_scores(output, "query_score")
 
 
 def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_named():
