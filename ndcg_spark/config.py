@@ -84,7 +84,7 @@ def _command(given: str) -> str:
     return given
 
 
-Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json", "delta", "iceberg"]
+Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 _Fraction = Annotated[float, Field(ge=0, le=1)]

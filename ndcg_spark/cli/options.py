@@ -22,7 +22,7 @@ GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
 FORMATS = ("table", "json", "csv", "markdown", "latex")
-_INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json", "delta", "iceberg")
+_INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 _TABLES = ("judgments", "results", "exclude")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

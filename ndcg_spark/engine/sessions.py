@@ -69,11 +69,6 @@ class Engine:
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
 
-    @property
-    def reads_lakehouses(self) -> bool:
-        """Whether it may have readers of Delta and Iceberg that know versions."""
-        return self.kind != "embedded"
-
     def addressed(self, path: str) -> str:
         """The path with the engine's default storage, if it names none."""
         return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path

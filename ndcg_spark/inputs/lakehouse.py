@@ -16,7 +16,7 @@ from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import files
-from ndcg_spark.inputs.files import TABLES, File, Snapshot, TableLogError
+from ndcg_spark.inputs.files import File, Snapshot, TableLogError
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, storage
 from ndcg_spark.text import printable
 
@@ -26,30 +26,19 @@ _CATALOG = "table:"
 def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> list[File]:
     """The files behind the paths of a table; a table of Delta or Iceberg, or of a catalog, is one file with a snapshot.
 
-    ConfigurationError if a version or the format of a table is configured, and a path is not such a table.
+    ConfigurationError if a version is configured, and a path is not such a table.
     """
     # A file may be behind two of the paths.
     found = list({file.path: file for path in paths for file in _of_path(engine, config, path, where)}.values())
     plain = next((file.path for file in found if file.snapshot is None), None)
-    wanted = config.format in TABLES and f"format is {config.format}"
-    reason = wanted or (config.as_of is not None and f"a version is named, {config.as_of}")
-    if reason and plain:
+    if config.as_of is not None and plain:
         raise ConfigurationError(
-            f"{where}: {reason}, and {plain} is not a file of a Delta or Iceberg table; leave it out"
+            f"{where}: a version is named, {config.as_of}, and {plain} is not a Delta or Iceberg table; leave it out"
         )
     alone = next((file.path for file in found if file.snapshot and file.snapshot.table is not None), None)
     if alone and len(found) > 1:
         raise InputError(f"{where}: {len(paths)} paths, among them {alone}; give a table that the engine reads alone")
     return found
-
-
-def versions(found: list[File]) -> list[str]:
-    """Which versions of tables are read, in sentences for people."""
-    return [
-        f"{file.path} is read at version {file.snapshot.version}"
-        for file in found
-        if file.snapshot and file.snapshot.version is not None
-    ]
 
 
 def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
@@ -65,7 +54,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
     except TableLogError as kept:
         if not kept.is_whole:
             raise
-        if config.format not in (None, kept.format):
+        if config.format:
             raise InputError(
                 f"{where}: {path} is a table of {kept.format}, and format is {config.format}; leave the format out"
             ) from kept
@@ -119,26 +108,19 @@ def _delta(path: str, as_of: int | str | None, where: str) -> File:
     return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
 
 
-def _options(as_of: int | str | None) -> dict[str, str]:
-    """The options by which an engine reads this version."""
-    if as_of is None:
-        return {}
-    return {"versionAsOf": str(as_of)} if isinstance(as_of, int) else {"timestampAsOf": moment(as_of).isoformat()}
-
-
 def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
     """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
     refused: Exception | None = None
-    # The embedded engine would read a table as it is, whatever `as_of` says.
-    if as_of is None or engine.reads_lakehouses:
+    # Engines read a table as it is, and some of them whatever version is asked for.
+    if as_of is None:
         try:
-            table = engine.session.read.options(**_options(as_of)).table(name)
+            table = engine.session.read.table(name)
             _ = table.schema  # Connect only looks the table up when something is asked of it
         except PySparkException as error:
             refused = error
         else:
-            return File(path, 0, snapshot=Snapshot(path, as_of if isinstance(as_of, int) else None, table=table))
+            return File(path, 0, snapshot=Snapshot(path, None, table=table))
     catalog, _, table_name = name.partition(".")
     if table_name and importlib.util.find_spec("pyiceberg"):
         from pyiceberg.catalog import load_catalog
@@ -154,7 +136,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
         except Exception as error:
             raise _unreadable("Iceberg", path, as_of, where, error) from error
     asked = "" if as_of is None else f" as of {as_of}"
-    reason = first_line(refused) if refused else "which only pyiceberg can read with this engine"
+    reason = first_line(refused) if refused else "which only pyiceberg reads; make a view of that version"
     raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
 
 

@@ -7,7 +7,7 @@ from pyarrow import dataset as ds
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.files import TABLES, TableLogError, files_of, format_of
+from ndcg_spark.inputs.files import TableLogError, files_of, format_of
 from ndcg_spark.inputs.storage import NoStorageError
 from ndcg_spark.text import masked
 
@@ -22,7 +22,7 @@ def read_query_table(config: TableConfig, where: str) -> pa.Table | None:
     InputError
         A file is missing or damaged, or has an unknown format.
     """
-    if config.format in TABLES or any(path.startswith("table:") for path in config.path):
+    if any(path.startswith("table:") for path in config.path):
         return None
     try:
         files = [file for path in config.path for file in files_of(path, where)]

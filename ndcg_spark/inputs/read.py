@@ -155,7 +155,8 @@ def _read(
     optional: Sequence[str] = (),
 ) -> Source:
     files = lakehouse.find(engine, config, paths, name)
-    notes = [*lakehouse.versions(files)]
+    versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
+    notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
     if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.found]:
         notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in files[0].partition]

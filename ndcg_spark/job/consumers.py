@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,16 +20,6 @@ _KEY = ("dataset", "run", "query_id", "cutoff")
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
 
 
-class Consumer(Protocol):
-    """Uses the query scores of an evaluation."""
-
-    def check_runs(self, runs: list[str]) -> None:
-        """Called with the runs once the input is checked, before anything is scored; may refuse them."""
-
-    def consume(self, scores: DataFrame, attributes: DataFrame | None = None) -> None:
-        """Called with the rows of QUERY_SCORES, and perhaps QUERY_ATTRIBUTES. Runs Spark jobs."""
-
-
 @dataclasses.dataclass(frozen=True)
 class QueryScores:
     """Streams the rows, sorted by the engine, as there may be more than fit into memory."""
@@ -38,9 +28,6 @@ class QueryScores:
     write: Callable[[Iterable[Mapping[str, Any]]], None]
     #: By default by dataset, run, query and cutoff.
     order: Order | None = None
-
-    def check_runs(self, runs: list[str]) -> None:
-        """Accept all runs."""
 
     def consume(self, scores: DataFrame, attributes: DataFrame | None = None) -> None:
         """Sort the scores and write them."""
@@ -69,7 +56,7 @@ class InlineComparison:
     result: "Comparison | None" = None
 
     def check_runs(self, runs: list[str]) -> None:
-        """ConfigurationError if the baseline is not one of the runs."""
+        """ConfigurationError if the baseline is not one of the runs; called before anything is scored."""
         if self.baseline not in runs:
             raise unknown_name("baseline", "run", self.baseline, runs)
 
@@ -90,3 +77,7 @@ class InlineComparison:
         sliced = None if attributes is None else Attributes(attributes.toArrow())
         compared = Compared(ComparisonOptions(measures), [self.baseline], attributes=sliced)
         self.result = compared.with_sources(sources(rows, list(measures), "query_scores"))
+
+
+#: Gets the query scores of an evaluation, once none can be refused any more.
+Consumer = QueryScores | InlineComparison

@@ -10,7 +10,7 @@ from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.consumers import Consumer
+from ndcg_spark.job.consumers import Consumer, InlineComparison
 from ndcg_spark.job.outcome import EvaluationOutcome
 from ndcg_spark.job.publish import publish
 from ndcg_spark.job.scores import (
@@ -96,7 +96,7 @@ def evaluate_on(
     context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))
     report_rows_read(sources, checked)
     warn_of_input(sources, checked, config)
-    if consumer:
+    if isinstance(consumer, InlineComparison):
         consumer.check_runs([run.run for run in checked.result_counts.runs])
     output = config.dated(config.output) if config.output else None
     verdicts: list[Verdict] = []

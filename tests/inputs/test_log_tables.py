@@ -160,13 +160,9 @@ CASES = {
         lambda folder: {"path": two_days(folder), "format": "parquet"},
         "t is a table of delta, and format is parquet; leave the format out",
     ),
-    "the format of a file": (
-        lambda folder: {"path": plain(folder), "format": "delta"},
-        "format is delta, and .*a.parquet is not a file of a Delta or Iceberg table",
-    ),
     "a version of a file": (
         lambda folder: {"path": plain(folder), "as_of": 3},
-        "a version is named, 3, and .*a.parquet is not a file of a Delta or Iceberg table",
+        "a version is named, 3, and .*a.parquet is not a Delta or Iceberg table",
     ),
     "Iceberg": (lambda folder: ice(folder, "lake"), {"a": 3, "b": 1}),
     "Iceberg, rows that were deleted": (ice_after_delete, {"a": 2, "b": 1}),
@@ -185,7 +181,7 @@ CASES = {
     ),
     "a version without a catalog": (
         lambda folder: {"path": "table:nobody.db.runs", "as_of": 1},
-        "no catalog table nobody.db.runs as of 1, which only pyiceberg can read with this engine",
+        "no catalog table nobody.db.runs as of 1, which only pyiceberg reads",
     ),
     "no catalog": (lambda folder: "table:nobody.db.runs", "no catalog table nobody.db.runs"),
 }

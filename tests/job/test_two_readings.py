@@ -46,7 +46,7 @@ def typed(text):
 
 
 @pytest.mark.parametrize("kind", ["run", "parquet"])
-@pytest.mark.parametrize("arguments", [(), ("--engine", "spark"), ("--cutoffs", "1"), ("--cutoffs", "all")], ids=str)
+@pytest.mark.parametrize("arguments", [(), ("--engine", "spark"), ("--cutoffs", "all")], ids=str)
 def test_two_runs_under_one_name_are_refused_with_their_files(evaluated, kind, arguments):
     files = {name.replace("run", kind): text if kind == "run" else typed(text) for name, text in MERGED.items()}
     code, said, _ = evaluated(files, *arguments)
