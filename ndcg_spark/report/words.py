@@ -59,8 +59,7 @@ def banner(data: NightData) -> Banner:
     tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
     if verdict is None:
         return Banner("NO GATE", tone, _headline(data), _join([*_evidence(data), *_others(data)]))
-    tone = {"fail": "bad", "pass": "ok"}.get(verdict["verdict"], "mid")
-    words = verdict_in_words({**verdict, "accepted": None}).upper()
+    words, tone = verdict_of({"verdict": verdict, "accepted": None})
     # It may begin with the name of a run.
     said = [Markup("{}.").format(message(verdict["sentence"]).rstrip("."))]
     result = data.result(data.run)
@@ -74,7 +73,7 @@ def banner(data: NightData) -> Banner:
     if data.night.record["accepted"]:
         accepted = message(data.night.record["accepted"]["reason"])
         said.append(Markup("Accepted as a baseline of later nights: {}.").format(accepted))
-    return Banner(words, tone, headline, _join([*said, *_others(data)]))
+    return Banner(words.upper(), tone, headline, _join([*said, *_others(data)]))
 
 
 def _headline(data: NightData) -> Markup:
@@ -142,7 +141,7 @@ def _evidence(data: NightData) -> list[Markup]:
     if result is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
-    said.append(Markup.escape(_sentence(numbers)))
+    said.append(Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}."))
     detectable = row["minimum_detectable"]
     if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.02:
         power = (row["queries"], detectable)
@@ -259,11 +258,6 @@ def command(*words: str) -> str:
 
 def _step(said: str, *words: str) -> Markup:
     return Markup("{} <code>{}</code>").format(said, message(command(*words)))
-
-
-def _sentence(text: str) -> str:
-    """With a capital, as it begins one, and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _and(parts: Iterable[Markup]) -> Markup:

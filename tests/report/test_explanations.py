@@ -103,11 +103,11 @@ def test_a_query_of_one_of_several_datasets_is_explained_from_its_own_rows(tmp_p
 def test_the_scores_that_trec_eval_prints_for_its_own_tests_are_explained(shared_data):
     folder = shared_data / "trec-eval-tests"
     printed = defaultdict(dict)
-    for line in (folder / "out.test.aqc").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "out.test.aql").read_text(encoding="utf-8").splitlines():
         measure, query, value = line.split()
         if measure.startswith("ndcg_cut_"):
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
-    files = [str(folder / "qrels.test"), str(folder / "results.trunc"), "--convention", "trec_eval_9"]
+    files = [str(folder / "qrels.rel_level"), str(folder / "results.test"), "--convention", "trec_eval_9"]
     for query in sorted({*printed} - {"all"}):
         (found,) = json.loads(explain(*files, "--query", query, "--cutoff", "1000", "--format", "json").stdout)
         at = {line["rank"]: f"{line['ndcg']:.4f}" for line in found["lines"]}
