@@ -31,6 +31,8 @@ _MAX_LINE = 256 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
+#: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
+_ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 #: The bytes that are compared with a blank together: few enough for a processor's own memory.
 _SLICE = 1 << 17
 
@@ -54,6 +56,8 @@ class Delimited:
     #: Between fields; "" for any blanks. A field may be in quotes if it is not.
     separator: str = ""
     has_header: bool = False
+    #: Whether more fields may follow, which belong to the run's name, as trec_eval allows.
+    is_open: bool = False
 
     @property
     def names(self) -> Collection[str]:
@@ -81,7 +85,12 @@ class Delimited:
             block = "\n".join(good).encode()
             columns, invalid = self._parse(block, separator)
         columns = with_numbers(columns, _rows(block, {"", *invalid}))
-        broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS)]
+        named = {line: self._with_name(line, separator) for line in invalid}
+        broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS) and not named[line]]
+        if any(named.values()):
+            more = self.read("\n".join(filter(None, map(named.__getitem__, invalid))).encode())
+            both = pa.concat_tables([pa.table(dict(columns)), pa.table(dict(more.columns))], promote_options="default")
+            columns = dict(zip(both.column_names, both.unify_dictionaries().columns, strict=True))
         return Part(columns, broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
@@ -126,6 +135,15 @@ class Delimited:
     def _is_closed(self, line: str) -> bool:
         """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
         return '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
+
+    def _with_name(self, line: str, separator: str) -> str:
+        """A line whose run's name has blanks, without what follows them; "" if they may be in the document's id."""
+        fields = line.split(separator)
+        if not self.is_open or len(fields) <= len(self.fields):
+            return ""
+        rank = fields[self.fields.index(self.columns["rank"])]
+        is_run = re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields))
+        return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
 def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:

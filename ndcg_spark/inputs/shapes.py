@@ -75,7 +75,8 @@ class Shape:
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             is_ranked = self.has_lists and "rank" in names and "rank" not in present
             return JsonLines(present, absent, self.has_lists, is_ranked)
-        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header)
+        is_open = self.kind == "trec" and self.fields[3:] == _RUN[3:]
+        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header, is_open)
 
 
 _RUN = ("query_id", "2", "doc_id", "rank", "score", "run")
@@ -165,7 +166,7 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
     separator = _SEPARATORS.get(kind)
     rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
-    # More fields than a run has are those of a line that is broken.
+    # More fields than a run has belong to its name.
     counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)
     fields = max(counts, key=lambda number: (counts[number], number == usual), default=usual)
     rows = [row for row in rows if len(row) == fields]

@@ -8,7 +8,7 @@ from shape_cases import JUDGED, JUDGMENTS_READ, REFUSED, RESULTS_READ, rows_of
 VARIED = {
     *("ColBERT", "JSON", "files of one tag", "part files without a run"),
     *("lists with scores, Parquet", "lists of unequal length, Parquet"),
-    *("TREC, a blank in a document's id", "distances beside ranks"),
+    *("TREC, a run's name of words", "TREC, a blank in a document's id", "distances beside ranks"),
 }
 
 

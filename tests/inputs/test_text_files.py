@@ -40,6 +40,17 @@ def test_a_row_is_the_same_however_it_is_spaced(no_engine, tmp_path, name, text)
     assert rows(source) == [ROW]
 
 
+def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(no_engine, tmp_path):
+    blank = "q1 Q0 iphone 12 1 9.5 bm25"
+    lines = "q1 Q0 d1 1 2.5 bm25\nq1\tQ0\td2\t2\t-1e3\tbm25 k1=0.9 b=0.4\n" + blank
+    source = returned(no_engine, written(tmp_path / "a.run", lines))
+    assert rows(source, "run", "doc_id", "score", "rank", LINE) == [
+        ("bm25", "d1", 2.5, 1, None),
+        ("bm25", "d2", -1000.0, 2, None),
+        (None, None, None, None, blank),
+    ]
+
+
 def test_a_field_more_is_no_name_of_a_run_where_there_are_names_of_columns(no_engine, tmp_path):
     text = "query_id,q0,doc_id,rank,score,run\nq1,Q0,d1,1,2.5,x\nq1,Q0,d2,2,1.5,x,more\n"
     source = returned(no_engine, written(tmp_path / "a.csv", text))
@@ -124,7 +135,7 @@ def test_files_with_different_headers_are_refused_with_both(no_engine, tmp_path,
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
 def test_blanks_are_seen_where_slices_part_them(monkeypatch, size):
     monkeypatch.setattr(delimited, "_SLICE", size)
-    form = delimited.Delimited("123456", {"run": "6", "rank": "4"})
+    form = delimited.Delimited("123456", {"run": "6", "rank": "4"}, is_open=True)
     for number in range(1, 4):
         blanks = " " * number
         block = "\n".join([blanks + blanks.join(RUN[0].split()), *RUN, "", "a  b c  1 e  f  "]).encode()
@@ -227,7 +238,7 @@ def test_keys_that_differ_only_in_case_are_refused(no_engine, tmp_path, other, l
         (judged, ["1 a"], "--relevance 1"),
         (judged, ["1 Q0 a 1 2 x"], "--input-format"),
         (judged, ['{"1": {"a": 1}}'], "--input-format"),
-        (returned, ["1 Q0 a 0 2.5 x"], "query_id 2 doc_id rank score run"),
+        (returned, ["1 Q0 a 0 2.5 x and more"], "query_id 2 doc_id rank score run"),
         (returned, ["1 a 1", "1 b 2", "2 a 1"], "query_id doc_id rank"),
         *((returned, lines, "results.rank=3") for lines in (["1 a 9.5"], ["1 a 2", "1 b 1"], ["1 a 0", "1 b 1"])),
         (returned, ["1 a 1", "1 b 2", "1 c 0"], "results.score=3"),

@@ -8,6 +8,7 @@ import random
 import re
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 BLANKS = " \t\f"
 COLUMNS = {
     "judgments": ("query_id", "doc_id", "relevance"),
@@ -93,6 +94,10 @@ def of_line(how, text):
         fields = [field or None for field in fields]
     else:
         fields = re.split(f"[{BLANKS}]+", text.strip(BLANKS))
+        if how.fields == _RUN and len(fields) > 6:
+            is_run = NUMBER.fullmatch(fields[3])
+            is_document = WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2])
+            fields = fields[:6] if is_run and not is_document else []
     return [dict(zip(how.fields, fields, strict=True))] if len(fields) == len(how.fields) else None
 
 

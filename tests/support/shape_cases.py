@@ -102,6 +102,10 @@ RESULTS_READ = {
         BOTH,
         text("one.csv", "qid,docid,docno,rank,score,query", *(f"{q},7,{d},{r},{s},what" for q, d, s, r in ROWS)),
     ),
+    "TREC, a run's name of words": (
+        [("one", *row[1:]) for row in BOTH],
+        text("a.run", *(f"{q} Q0 {d} {r} {s} one of 2 runs" for q, d, s, r in ROWS)),
+    ),
     "JSON of ranks, with numbers of keys given": (
         RANKED,
         mapped(
