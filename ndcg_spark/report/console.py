@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,9 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, 
 from ndcg_spark.tables.table import TextTable
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
-from ndcg_spark.views import View
+
+if TYPE_CHECKING:
+    from ndcg_spark.views import View
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
@@ -71,7 +73,7 @@ def print_result(
             print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
 
 
-def print_view(view: View, style: str) -> None:
+def print_view(view: "View", style: str) -> None:
     """Print what a command shows."""
     print_result(style, view.tables, view.json, view.columns, view.rows())
 
