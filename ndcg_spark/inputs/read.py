@@ -174,7 +174,9 @@ def _read(
     schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
-    if both := [column for column in folders if column in shape.fields]:
+    is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
+    given = shape.columns.get("run") if is_run_given else None
+    if both := [column for column in folders if column in shape.fields and column != given]:
         notes.append(f"the folders say {', '.join(both)}, and not the files in them")
     run_notes: list[str] = []
     runs: Runs = {}

@@ -85,7 +85,6 @@ def test_judgments_of_quepid_are_read_and_no_row_is_lost(tmp_path, run, build):
 @pytest.mark.parametrize(
     ("tool", "build", "name", "judged"),
     [
-        ("OpenSearch", field_files.opensearch_sent, "opensearch.json", GRADES),
         ("OpenSearch", field_files.opensearch_returned, "opensearch.json", GRADES),
         ("Quepid", field_files.quepid_case, "quepid.json", GRADES),
         ("UBI", field_files.ubi_lines, "ubi_queries.jsonl", GRADES),

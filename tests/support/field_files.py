@@ -9,7 +9,6 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 TV, LAMP, NOTHING = "4k tv", 'lamp, "warm" light', "warp drive"
 GRADES: dict[str, dict[str, int]] = {TV: {"tv-1": 3, "tv-2": 0, "tv-3": 1}, LAMP: {"100": 2, "101": 1}}
@@ -61,82 +60,28 @@ def quepid_case(folder: Path) -> Path:
     """The case with its judgments; a query without any, and one document that has a rating without a value."""
     queries = [
         {
-            "arranged_at": at,
             "query_text": query,
-            "options": None,
-            "notes": None,
-            "information_need": "",
             "ratings": [
                 *({"doc_id": doc, "rating": float(grade), "user_email": "a@b.example"} for doc, grade in docs.items()),
                 {"doc_id": "tv-8", "rating": None},
             ],
         }
-        for at, (query, docs) in enumerate({**GRADES, NOTHING: {}}.items())
+        for query, docs in {**GRADES, NOTHING: {}}.items()
     ]
-    case = {
-        "case_name": "Shop",
-        "owned": True,
-        "owner_email": "a@b.example",
-        "options": None,
-        "scorer": {"name": "nDCG@10", "code": "for (const doc of docs) { queries[doc] = [1, 2]; }"},
-        "queries": queries,
-        "try": {"name": "Try 1", "query_params": '{"query": {"match_all": {}}}', "curator_variables": []},
-    }
+    case = {"case_name": "Shop", "owner_email": "a@b.example", "queries": queries, "try": {"name": "Try 1"}}
     return _written(folder / "Shop_case.json", json.dumps(case, indent=2))
 
 
-def opensearch_list() -> dict[str, Any]:
-    """A judgment list as it is sent to OpenSearch, its ratings as text."""
-    return {
-        "name": "Imported Judgments",
-        "description": "Judged elsewhere",
-        "type": "IMPORT_JUDGMENT",
-        "judgmentRatings": [
-            {"query": query, "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()]}
-            for query, docs in GRADES.items()
-        ],
-    }
-
-
-def found_by_opensearch(*documents: dict[str, Any]) -> dict[str, Any]:
-    """What OpenSearch returns where it finds these documents."""
-    hits = [
-        {"_index": "search-relevance-judgment", "_id": f"id-{at}", "_score": 1.0, "_source": doc}
-        for at, doc in enumerate(documents)
-    ]
-    return {
-        "took": 3,
-        "timed_out": False,
-        "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
-        "hits": {"total": {"value": len(hits), "relation": "eq"}, "max_score": 1.0, "hits": hits},
-    }
-
-
-def opensearch_sent(folder: Path) -> Path:
-    return _written(folder / "sent.json", json.dumps(opensearch_list(), indent=2))
-
-
 def opensearch_returned(folder: Path) -> Path:
-    kept = {"id": "id-0", "timestamp": "2026-11-20T03:04:05.000Z", "status": "COMPLETED", "metadata": {}}
-    return _written(folder / "got.json", json.dumps(found_by_opensearch({**kept, **opensearch_list()}), indent=2))
-
-
-def ubi_queries() -> list[dict[str, Any]]:
-    """The queries of UBI: their ids are those of searches, and their texts those of GRADES. One has found nothing."""
-    return [
-        {
-            "application": "shop",
-            "query_id": f"0b7e-{at}",
-            "client_id": "c-1",
-            "user_query": query,
-            "query": '{"query": {"match": {"title": "tv"}}}',
-            "query_response_id": f"r-{at}",
-            "query_response_hit_ids": docs,
-            "query_attributes": {},
-            "timestamp": "2026-11-20T03:04:05.000Z",
-        }
-        for at, (query, docs) in enumerate({**RETURNED, NOTHING: []}.items())
+    """A judgment list as OpenSearch returns it, its ratings as text."""
+    ratings = [
+        {"query": query, "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()]}
+        for query, docs in GRADES.items()
     ]
+    kept = {"name": "Imported Judgments", "type": "IMPORT_JUDGMENT", "status": "COMPLETED", "judgmentRatings": ratings}
+    hits = [{"_index": "search-relevance-judgment", "_id": "id-0", "_score": 1.0, "_source": kept}]
+    found = {"took": 3, "hits": {"total": {"value": 1, "relation": "eq"}, "max_score": 1.0, "hits": hits}}
+    return _written(folder / "got.json", json.dumps(found, indent=2))
 
 
 def _lines(values: Iterable[object]) -> str:
@@ -144,25 +89,29 @@ def _lines(values: Iterable[object]) -> str:
 
 
 def ubi_lines(folder: Path) -> Path:
-    """One query a line."""
-    return _written(folder / "ubi_queries.jsonl", _lines(ubi_queries()))
+    """The queries of UBI: their ids are those of searches, and their texts those of GRADES. One has found nothing."""
+    queries = (
+        {
+            "query_id": f"0b7e-{at}",
+            "user_query": query,
+            "query": '{"query": {"match": {"title": "tv"}}}',
+            "query_response_hit_ids": docs,
+            "timestamp": "2026-11-20T03:04:05.000Z",
+        }
+        for at, (query, docs) in enumerate({**RETURNED, NOTHING: []}.items())
+    )
+    return _written(folder / "ubi_queries.jsonl", _lines(queries))
 
 
-def ragas_samples() -> list[dict[str, Any]]:
+def ragas_lines(folder: Path) -> Path:
     """Samples of RAGAS; the references are the documents with a grade above 0, and have no grades themselves."""
-    return [
+    samples = (
         {
             "user_input": query,
             "retrieved_contexts": ["A text." for _ in docs],
             "retrieved_context_ids": docs,
             "reference_context_ids": [doc for doc, grade in GRADES[query].items() if grade],
-            "response": "An answer.",
-            "reference": "The answer.",
         }
         for query, docs in RETURNED.items()
-    ]
-
-
-def ragas_lines(folder: Path) -> Path:
-    """As EvaluationDataset.to_jsonl writes it."""
-    return _written(folder / "samples.jsonl", _lines(ragas_samples()))
+    )
+    return _written(folder / "samples.jsonl", _lines(samples))
