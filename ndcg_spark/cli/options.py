@@ -23,7 +23,6 @@ FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
-_TABLES = ("judgments", "results", "exclude")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]

@@ -9,11 +9,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.report.console import print_result
 from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
-from ndcg_spark.tables.comparisons import (
-    comparison_table,
-    notes_of_test,
-    query_table,
-)
+from ndcg_spark.tables.comparisons import comparison_table, notes_of_test, query_table
 from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
 from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import TextTable

@@ -51,13 +51,13 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
     """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error."""
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
-        suite = ET.SubElement(suites, "testsuite", name=_text(f"{verdict.dataset} of {verdict.evaluated_on}"))
+        suite = ET.SubElement(suites, "testsuite", name=message(f"{verdict.dataset} of {verdict.evaluated_on}"))
         for result in verdict.results:
             _case(suite, result, verdict)
         if verdict.exit_code != DONE and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
             # All checks only warn, and none has measured anything.
             case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
-            ET.SubElement(case, "error", type=str(verdict.reason), message=_text(verdict.sentence))
+            ET.SubElement(case, "error", type=str(verdict.reason), message=message(verdict.sentence))
         for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
             suite.set(name, str(len(suite.findall(tag))))
     ET.indent(suites)
@@ -73,16 +73,11 @@ def _case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
     ]
     against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
     where += [part for part in (result.run, result.slice, against) if part]
-    case = ET.SubElement(suite, "testcase", classname=_text(result.check), name=_text(" ".join(where)))
+    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=message(" ".join(where)))
     is_accepted = result.result != FAIL and verdict.accepted is not None
     if result.result != PASS and result.severity == FAIL and not is_accepted:
         problem = ET.SubElement(case, "failure" if result.result == FAIL else "error", type=str(result.reason))
-        problem.set("message", _text(result.sentence))
+        problem.set("message", message(result.sentence))
     else:
         word = "pass" if result.result == PASS else "warning" if result.severity != FAIL else "accepted"
-        ET.SubElement(case, "system-out").text = _text(f"{word}: {result.sentence}")
-
-
-def _text(text: str) -> str:
-    """Text without the characters that XML does not have, and without secrets."""
-    return message(text)
+        ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")

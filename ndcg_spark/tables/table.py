@@ -1,8 +1,6 @@
 """Tables as people see them: headings and cells are printable text, names left-aligned, numbers right-aligned."""
 
-import contextlib
 import dataclasses
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -43,27 +41,10 @@ class TextTable:
         return dataclasses.replace(self, rows=self.rows[:most], notes=notes)
 
 
-class Figure(str):
-    """A cell about a number, which stands on the right and is sorted by its value, NaN where it has none."""
-
-    value: float
-
-    def __new__(cls, text: str, value: float | None = None) -> "Figure":
-        """The text of a cell, and its value, by default the first number in the text."""
-        cell = super().__new__(cls, text)
-        found = _NUMBER.search(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
-        cell.value = value if value is not None else float(found[0]) if found else math.nan
-        return cell
-
-
-def sort_key(cell: str) -> str | None:
-    """What a cell is sorted by; None for text."""
-    if not isinstance(cell, Figure):
-        return None
-    with contextlib.suppress(ValueError):
-        float(cell.replace(",", "").replace("\N{MINUS SIGN}", "-"))
-        return str(cell)
-    return "" if math.isnan(cell.value) else f"{cell.value:.6g}"
+def sort_key(cell: str) -> str:
+    """The first number in a cell, by which its column is sorted; empty where there is none."""
+    found = _NUMBER.search(cell.replace(",", "").replace("\N{MINUS SIGN}", "-"))
+    return found[0] if found else ""
 
 
 def rounded(value: float | None) -> str:
@@ -105,8 +86,7 @@ class TextColumn:
         value = key(row) if callable(key) else row[key] if hasattr(row, "__getitem__") else getattr(row, key)
         if hasattr(value, "__html__"):
             return value  # type: ignore[no-any-return]
-        text = printable(self.form(value))
-        return Figure(text, value if isinstance(value, int | float) else None) if self.is_number else text
+        return printable(self.form(value))
 
 
 def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:

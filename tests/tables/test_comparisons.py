@@ -1,11 +1,7 @@
 """Comparisons as people are shown them."""
 
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparisons import (
-    SORT_COLUMNS,
-    comparison_table,
-    query_table,
-)
+from ndcg_spark.tables.comparisons import SORT_COLUMNS, comparison_table, query_table
 from ndcg_spark.tables.sorting import order_of
 from ndcg_spark.tables.writers import text
 
