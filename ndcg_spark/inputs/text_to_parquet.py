@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute
 
-from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, constant
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.scratch import Scratch
 
 _NUMBERS = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32()}
 _TYPES = {**_NUMBERS, "doc_id": pa.string(), LINE: pa.string()}
