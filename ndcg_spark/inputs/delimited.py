@@ -116,9 +116,9 @@ class Delimited:
         """The lines with a quote that does not end in them, and so takes in what follows; `rows` were parsed."""
         if not self.separator or b'"' not in block:
             return []
-        lines = [*lines_of(block)]
-        is_whole = rows == len(lines) and self._is_closed(lines[-1])
-        return [] if is_whole else [line for line in lines if not self._is_closed(line)]
+        last = block.rstrip(b"\n").rpartition(b"\n")[2].decode()
+        is_whole = rows == sum(map(bool, block.split(b"\n"))) and self._is_closed(last)
+        return [] if is_whole else [line for line in lines_of(block) if not self._is_closed(line)]
 
     def _is_closed(self, line: str) -> bool:
         """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
@@ -141,9 +141,10 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     with file.open(where) as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
-            whole, end, rest = (rest + part).rpartition(b"\n")
-            if whole:
-                yield whole + end
+            if end := part.rfind(b"\n") + 1:
+                yield rest + part[:end]
+                rest = b""
+            rest += part[end:]
             if len(rest) > _MAX_LINE:
                 raise InputError(
                     f"{where}: {file.path} has a line of more than {_MAX_LINE >> 20} MiB; write one row a line"
