@@ -2,9 +2,11 @@
 
 import collections
 import datetime
+import gc
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -274,6 +276,16 @@ def test_the_process_that_evaluates_may_end_and_is_started_again():
     background._running[1].kill()
     background._running[1].wait()
     evaluate(JUDGED, RETURNED, 10)
+
+
+def test_the_folder_of_scores_is_removed_with_them():
+    scores = evaluate(JUDGED, RETURNED, 10)
+    folder = Path(scores.inputs.results.path[0]).parent
+    assert len(scores.query_scores) == 1
+    assert "ndcg-spark-scratch-" in str(folder)
+    del scores
+    gc.collect()
+    assert not folder.exists()
 
 
 def test_a_program_without_a_session_gets_its_own_afterwards():
