@@ -398,8 +398,8 @@ def _limits(controller: str, *names: str) -> Iterator[list[int]]:
             _, controllers, group = line.split(":", 2)
             if {"", controller} & set(controllers.split(",")):
                 groups |= {PurePath(group), *PurePath(group).parents}
-    for root, group in itertools.product((CONTROL_GROUPS, CONTROL_GROUPS / controller), groups):
-        folder = root / group.relative_to("/")
+    for root, path in itertools.product((CONTROL_GROUPS, CONTROL_GROUPS / controller), groups):
+        folder = root / path.relative_to("/")
         # Without a limit there is no file, or the word max; a quota is -1.
         with contextlib.suppress(OSError, ValueError):
             yield [*map(int, " ".join((folder / name).read_text("ascii") for name in names).split())]
