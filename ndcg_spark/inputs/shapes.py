@@ -116,7 +116,8 @@ class TableContext:
         ours = {field: name for name, field in columns.items()}
         names = tuple(ours.get(f"{at}", f"{at}") for at in range(1, fields + 1))
         has = {*names, *self.folders}
-        return Shape(kind, {name: name for name in columns if name in names}, frozenset(has), names)
+        called = {name: name if name in names else field for name, field in columns.items()}
+        return Shape(kind, called, frozenset(has), names)
 
 
 def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
