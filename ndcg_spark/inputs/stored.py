@@ -12,10 +12,10 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.delimited import constant
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
-from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
@@ -122,14 +122,14 @@ def read_typed(
         refuse_different_types(files, known, columns, name)
     if _is_copied(engine, files[0], shape.kind, known, columns):
         if not any(map(holds_structs, known[0].columns.values())):
-            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, config, schema, place)
+            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, schema, place)
         copy = _plain_copy(engine, shape.kind, files, known, columns, name)
         table, rows = read_copy(engine, copy, name), copy.rows
     else:
         table = read_files(engine, files, name)
         if len(known) == len(files) and files[0].found:
             rows = sum(footer.rows for footer in known)
-    listed = rows_of(table, shape.columns, config, schema, place)
+    listed = rows_of(table, shape.columns, schema, place)
     return listed, None if FAULT in listed.columns else rows
 
 
