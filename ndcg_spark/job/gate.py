@@ -17,8 +17,7 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.tables.verdicts import in_words
 
 if TYPE_CHECKING:
-    from ndcg_spark.contract.check import CheckedTables
-    from ndcg_spark.job.setup import Context
+    from ndcg_spark.job.publish import SliceTables
     from ndcg_spark.nights.publish import Publication
 
 #: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
@@ -57,11 +56,12 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 def gate_written(
     gate: GateConfig,
-    context: "Context",
-    checked: "CheckedTables",
     publication: "Publication",
+    record: Mapping[str, Any],
     output: str,
     rows: Iterable[Mapping[str, Any]],
+    tables: "SliceTables",
+    accepted: str | None,
     most_changed: int,
 ) -> _Written:
     """Judge every written night, and write the comparisons that the verdicts rest on.
@@ -69,19 +69,13 @@ def gate_written(
     `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
     run.
     """
-    # Here, because it imports an engine's packages.
-    from ndcg_spark.job.outcome import night_record
-
-    tables, record = tables_of_queries(context.slices), night_record(context, checked)
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
-    results = judge_written(gate, output, written, tables, context.accepted, most_changed)
+    results = judge_written(gate, output, written, tables_of_queries(tables), accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
-    of_datasets = {
-        name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
-    }
+    of_datasets = {name: {"verdict": each.verdict.as_json(), "accepted": accepted} for name, each in results.items()}
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     return [each.verdict for each in results.values()], of_datasets, changed
 
