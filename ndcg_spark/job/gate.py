@@ -8,9 +8,9 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.run import Judged, judge, rehearse
+from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.compare import read_tables_of_queries, tables_of_queries
+from ndcg_spark.job.compare import Tables, read_tables_of_queries, tables_of_queries
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
@@ -70,8 +70,7 @@ def gate_written(
     run.
     """
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
-    how = *tables_of_queries(tables), accepted, most_changed
-    results = judge_written(gate, output, written, *how)
+    results = judge_written(gate, output, written, tables_of_queries(tables), accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
@@ -81,15 +80,22 @@ def gate_written(
     return [each.verdict for each in results.values()], of_datasets, changed
 
 
-def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *how: Any) -> dict[str, Judged]:
-    """What the gate says of nights of one evaluation that are not published yet, by dataset; `how` is for `judge`."""
+def judge_written(
+    gate: GateConfig,
+    output: str,
+    written: Sequence[log.Night],
+    tables: Tables = (None, None),
+    accepted: str | None = None,
+    most_changed: int = 0,
+) -> dict[str, Judged]:
+    """What the gate says of nights of one evaluation that are not published yet, by dataset."""
     replaced = {(night.dataset, night.evaluated_on) for night in written}
 
     def judged() -> dict[str, Judged]:
-        known, scores = log.committed(output), Scores()
+        known, scores = log.committed(output), Scores(*tables)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
         nights = known.with_nights(sorted([*others, *written]))
-        return {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
+        return {night.dataset: judge(gate, night, nights, scores, accepted, most_changed) for night in written}
 
     return log.read_again_if_replaced(judged)
 
@@ -105,18 +111,15 @@ def gate_published(
     date = config.date.isoformat()
 
     def judged() -> tuple[list[log.Night], list[Verdict]]:
-        nights, scores = log.committed(output), Scores()
+        nights = log.committed(output)
         of_date = select_nights(nights, output, date, dataset)
         absent = missing_datasets(nights, date, dataset)
         if absent:
             report_step("note", absent)
-        tables = read_tables_of_queries(config, of_date)
-        reasons = [accepted or night.row["accepted"] for night in of_date]
-        verdicts = [
-            judge(gate, night, nights, scores, *tables, reason).verdict
-            for night, reason in zip(of_date, reasons, strict=True)
+        scores = Scores(*read_tables_of_queries(config, of_date), only_losses=True)
+        return of_date, [
+            judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in of_date
         ]
-        return of_date, verdicts
 
     of_date, verdicts = log.read_again_if_replaced(judged)
     for night in of_date if accepted is not None else ():
@@ -132,7 +135,8 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     def judged() -> list[Verdict]:
         nights = log.committed(output)
         nights_of_dataset(nights, output, dataset)
-        return list(rehearse(gate, nights, dataset, *read_tables_of_queries(config, nights)))
+        scores = Scores(*read_tables_of_queries(config, nights), only_losses=True)
+        return list(rehearse(gate, nights, scores, dataset))
 
     return log.read_again_if_replaced(judged)
 
