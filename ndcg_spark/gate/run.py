@@ -76,14 +76,14 @@ def rehearse(
     Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
     with.
     """
-    known, scores = nights.with_nights(nights), Scores()
+    known, scores = Nights(nights, nights.rows, nights.damaged), Scores()
     scores.read(nights)
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
             accepted = night.row["accepted"]
             verdict, *_ = judge(gate, night, known, scores, attributes, weights, accepted, only_losses=True)
             begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
-            known[number] = night.with_record({**night.record, "is_baseline": begins or verdict.is_baseline})
+            known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 
 

@@ -23,7 +23,7 @@ from ndcg_spark.job.scores import (
     sorted_rows,
 )
 from ndcg_spark.job.setup import Context
-from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.documents import ideal_sizes
@@ -43,7 +43,7 @@ _LIST = ["dataset", "run", "query_id"]
 def publish(context: Context, checked: CheckedTables, output: str) -> tuple[MeansOf, list[Verdict]]:
     """Publish the scores of checked tables; returns the dataset scores, and the verdict on each night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    for sentence in remove(output, waste(output)):
+    for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     date = evaluation.evaluated_on.isoformat()
     verdicts: list[Verdict] = []

@@ -61,4 +61,6 @@ def _read(output: str, table: str, date: str | None) -> pa.Table:
     if not nights:
         raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
     chosen = nights if date is None else select_nights(nights, output, date)
-    return log_table(nights.rows, date) if table == LOG else read_rows(chosen, table)
+    if table == LOG:
+        return log_table(row for row in nights.rows if date in (None, row["evaluated_on"]))
+    return read_rows(chosen, table)

@@ -134,5 +134,5 @@ def _origins(data: NightData) -> TextTable:
         others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
         first = files[0] if files else ""
         rows.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
-    rows += [("note", note["text"]) for note in data.night.notes]
+    rows += [("note", note) for note in data.night.notes]
     return text_table([name("what", 0), name("value", 1)], rows)

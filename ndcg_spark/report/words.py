@@ -71,7 +71,7 @@ def banner(data: NightData) -> Banner:
         headline = said[0]
         said = [_headline(data)] if row is not None else []
     if data.night.record["accepted"]:
-        accepted = message(data.night.record["accepted"]["reason"])
+        accepted = message(data.night.record["accepted"])
         said.append(Markup("Accepted as a baseline of later nights: {}.").format(accepted))
     return Banner(words.upper(), tone, headline, _join([*said, *_others(data)]))
 
