@@ -15,7 +15,7 @@ from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import TextTable
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (

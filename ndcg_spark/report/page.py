@@ -29,7 +29,7 @@ from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: Lists side by side have at most so many ranks.
 _RANKS = 20
