@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.table import Table, table_of
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
@@ -58,7 +58,7 @@ def printing() -> Iterator[None]:
 
 def print_result(
     style: str,
-    tables: Callable[[], Sequence[TextTable]],
+    tables: Sequence[Table],
     value: Callable[[], Any],
     columns: Sequence[str] = (),
     rows: Iterable[Mapping[str, Any]] = (),
@@ -70,20 +70,21 @@ def print_result(
         elif style == "csv":
             print_csv(columns, rows)
         else:
-            print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
+            write = {"markdown": markdown, "latex": latex}.get(style, text)
+            if write is text:
+                tables = [table.first(_MOST_ROWS, "in --format json") for table in tables]
+            print("\n\n".join("\n".join(write(table)) for table in tables))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], style: str, note: str = "") -> None:
+    """Print rows of these columns that need no words of their own, but perhaps a note: agreement, or what to judge."""
+    table = table_of(rows, columns, [note] if note else (), is_whole=True)
+    print_result(style, [table], lambda: rows, columns, rows)
 
 
 def print_view(view: "View", style: str) -> None:
     """Print what a command shows."""
-    print_result(style, view.tables, view.json, view.columns, view.rows())
-
-
-def _lines(table: TextTable, style: str) -> list[str]:
-    if style == "markdown":
-        return markdown(table)
-    if style == "latex":
-        return latex(table)
-    return text(table.first(_MOST_ROWS, "in --format json"))
+    print_result(style, view.tables(), view.json, view.columns, view.rows())
 
 
 def echo(lines: Iterable[str]) -> None:

@@ -1,20 +1,23 @@
-"""How trends are printed: a line of blocks per run, unusual nights and why; rows for programs."""
+"""How the nights are printed, each with its scores, and their trends: a line of blocks per run, and unusual nights."""
 
-import dataclasses
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.tables.table import TextTable, counted, name, number, signed, text_table
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
+from ndcg_spark.convention.parsing import measure_set_in
+from ndcg_spark.nights.log import Night, Nights
+from ndcg_spark.nights.select import unpublished
+from ndcg_spark.report.console import print_result
+from ndcg_spark.schemas import DATASET_SCORES, measure_first
+from ndcg_spark.tables.sorting import sorted_runs
+from ndcg_spark.tables.table import Table, rounded, signed, table_of, verdict_in_words
 from ndcg_spark.views import View
 
-#: The signs of a line, from its lowest value to its highest; the others for a stdout without them.
-_BLOCKS, _DIGITS = "▁▂▃▄▅▆▇█", "01234567"
-#: Where the line is not joined, and a night without a score.
-_BREAK, _NOTHING = "|", "."
+Row = Mapping[str, Any]
+#: The signs of a line, from its lowest value to its highest; where it is not joined; and a night without a score.
+_BLOCKS, _BREAK, _NOTHING = "▁▂▃▄▅▆▇█", "|", "."
 #: Values that differ by no more are drawn alike: a sum in another order.
 _SAME = 1e-9
 #: At most so many runs of an event are named, and so many events shown.
@@ -25,63 +28,80 @@ _COLUMNS = (
 )
 
 
+def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) -> None:
+    """Print the nights, by dataset and date; `scores` are the dataset scores of each.
+
+    A table has a row per night, with its best run by the headline of the night. CSV has a row per night, run and
+    cutoff, and JSON the record and all the scores of each night, and the records of evaluations that published nothing.
+    """
+    names = ("dataset", "evaluated_on", "evaluation_id")
+    pairs = list(zip(nights, scores, strict=True))
+    value = [
+        {**{name: getattr(night, name) for name in (*names, "record")}, "dataset_scores": rows} for night, rows in pairs
+    ]
+    value += [{**{n: row[n] for n in names}, "record": row, "dataset_scores": []} for row in nights.attempts]
+    notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
+    # Dates and datasets are shown in every row, as they are what a night is called.
+    lines = [_night(night, rows) for night, rows in pairs]
+    table = Table(lines, list(lines[0]) if lines else [], notes, is_whole=True)
+    every = [row for rows in scores for row in rows]
+    print_result(style, [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
+
+
+def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
+    record = night.record
+    measures = measure_set_in(record.get("configuration") or {})
+    measure, cutoff = measures.headline(row["cutoff"] for row in rows)
+    best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
+    score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
+    verdict = record.get("verdict")
+    return {
+        **{"dataset": night.dataset, "date": night.evaluated_on},
+        "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
+        # Why the verdict is what it is, and the run that it is about.
+        **{"reason": record.get("reason"), "its run": record.get("run")},
+        "best run": None if score is None else best[0]["run"],
+        **{"measure": written(measure, cutoff), "best": rounded(score), "runs": len({row["run"] for row in rows})},
+        # Those that means are over, as `evaluate` prints them.
+        "queries": max((row["queries"] for row in rows), default=None),
+        **{name: record.get(name) for name in ("convention", "evaluation_id", "committed_at")},
+        "version": record.get("versions", {}).get("ndcg_spark"),
+    }
+
+
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
-    """The trends, a row for each line and night."""
+    """The trends, a row for each line and night; `missing` are sentences about nights that are not there."""
+    dates = [point.date for line in lines for point in line.points]
+    trends = table_of(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
+    unusual = table_of(_unusual_nights(lines), title="Unusual nights")
     return View(
-        lambda: trend_tables(lines, missing),
-        lambda: list(map(dataclasses.asdict, lines)),
+        lambda: [trends, unusual] if unusual.rows else [trends],
+        lambda: [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
         _COLUMNS,
         lambda: (row for line in lines for row in _rows(line)),
     )
 
 
-def trend_tables(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> list[TextTable]:
-    """A table with a row per line, the nights that are `missing` below it, and a table of unusual nights."""
-    first, last = (pick(point.date for line in lines for point in line.points) for pick in (min, max))
-    # What tells the lines apart: the dataset only where there are several.
-    several = len({line.dataset for line in lines}) > 1
-    names = [*([name("dataset")] if several else []), name("measure"), name("run")]
-    scores = [number("first"), number("last"), number("change", form=signed), number("lowest"), number("highest")]
-    rows = [_row(line) for line in lines]
-    levels = [name("level")] if any(row["level"] != "-" for row in rows) else []
-    columns = [*names, name("trend"), number("nights", form=counted), *scores, *levels, name("verdict")]
-    tables = [text_table(columns, rows, missing, title=f"trend from {first} to {last}", is_first=True)]
-    unusual = _unusual_nights(lines)
-    if unusual:
-        events = [name("since", "date"), name("what"), name("why")]
-        tables.append(text_table([*names, *events], unusual, title="Unusual nights"))
-    return tables
-
-
 def _row(line: TrendLine) -> dict[str, Any]:
     comparable = last_stretch(line.points)
-    values = [point.value for point in comparable if point.value is not None]
-    since, change = comparable[-1].level_since, comparable[-1].level_change
+    values = [point.value for point in comparable if point.value is not None] or [None]
+    known, last = [value for value in values if value is not None], comparable[-1]
     return {
-        "dataset": line.dataset,
-        "measure": _measure(line),
-        "run": line.run,
-        "trend": drawn(line.points),
-        "nights": len(line.points),
-        "verdict": _verdict(line.points[-1]),
-        "first": values[0] if values else None,
-        "last": values[-1] if values else None,
-        "lowest": min(values, default=None),
-        "highest": max(values, default=None),
-        "change": values[-1] - values[0] if values else None,
-        "level": "-" if since is None else f"{signed(change)} since {since}",
+        **_name(line, line.run),
+        **{"trend": drawn(line.points), "nights": len(line.points), "first": values[0], "last": values[-1]},
+        "change": known[-1] - known[0] if known else None,
+        **{"lowest": min(known, default=None), "highest": max(known, default=None)},
+        "level": last.level_since and f"{signed(last.level_change)} since {last.level_since}",
+        "verdict": verdict_in_words(vars(last)) if last.verdict else None,
     }
 
 
-def _verdict(point: Point) -> str:
-    """The verdict on a night in words."""
-    return in_words(vars(point)) if point.verdict else "-"
+def _name(line: TrendLine, run: str) -> dict[str, str]:
+    return {"dataset": line.dataset, "measure": f"{line.measure}@{format_cutoff(line.cutoff)}", "run": run}
 
 
 def drawn(points: Sequence[Point]) -> str:
     """The values as a line of blocks, each night a sign, with a bar where the line is not joined."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    signs = _BLOCKS if encoding.startswith("utf") else _DIGITS
     values = [point.value for point in points if point.value is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)
 
@@ -89,44 +109,40 @@ def drawn(points: Sequence[Point]) -> str:
         if value is None:
             return _NOTHING
         share = (value - low) / (high - low) if high - low > _SAME else 0.5
-        return signs[min(int(share * len(signs)), len(signs) - 1)]
+        return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
 
-    breaks = (_BREAK if point.breaks and number else "" for number, point in enumerate(points))
-    return "".join(gap + sign(point.value) for gap, point in zip(breaks, points, strict=True))
-
-
-def _measure(line: TrendLine) -> str:
-    return f"{line.measure}@{format_cutoff(line.cutoff)}"
+    return "".join((_BREAK if point.breaks and at else "") + sign(point.value) for at, point in enumerate(points))
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     """The nights on which something begins that is unusual, with one row for all runs that share it."""
-    runs: dict[tuple[str, ...], list[str]] = {}
+    runs: dict[tuple[str, ...], list[TrendLine]] = {}
     for line in lines:
         before: set[str] = set()
         for date, events in _events(line):
             for what, why in events:
                 if what == "note" or what not in before:
-                    runs.setdefault((date, line.dataset, _measure(line), what, why), []).append(line.run)
+                    key = (date, line.dataset, line.measure, format_cutoff(line.cutoff), what, why)
+                    runs.setdefault(key, []).append(line)
             before = {what for what, _ in events}
     rows = []
-    for (date, dataset, measure, what, why), named in sorted(runs.items())[-_EVENTS:]:
-        of_measure = sum((line.dataset, _measure(line)) == (dataset, measure) for line in lines)
+    for (date, *_, what, why), named in sorted(runs.items(), key=lambda event: event[0])[-_EVENTS:]:
+        every = sum(_name(line, "") == _name(named[0], "") for line in lines)
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        run = "all" if len(named) == of_measure > 1 else ", ".join(named[:_NAMED]) + more
-        rows.append({"dataset": dataset, "measure": measure, "run": run, "date": date, "what": what, "why": why})
+        shown = "all" if len(named) == every > 1 else ", ".join(line.run for line in named[:_NAMED]) + more
+        rows.append({**_name(named[0], shown), "since": date, "what": what, "why": why})
     return rows
 
 
 def _events(line: TrendLine) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """By date, what is unusual and why."""
     for point in line.points:
-        events, verdict = [("note", note) for note in point.notes], _verdict(point)
+        events = [("note", note) for note in point.notes]
         if point.breaks:
             events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
         events += [(code.replace("_", " "), words) for code, words in point.flags]
-        if verdict not in ("-", "pass"):
-            events.append((verdict, "verdict of the gate"))
+        if point.verdict and verdict_in_words(vars(point)) != "pass":
+            events.append((verdict_in_words(vars(point)), "verdict of the gate"))
         yield point.date, events
 
 
