@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 
-from ndcg_spark.engine.scratch import Scratch, _remove_abandoned
+from ndcg_spark.scratch import Scratch, _remove_abandoned
 
 HOLDING = """if True:
     import time
-    from ndcg_spark.engine.scratch import Scratch
+    from ndcg_spark.scratch import Scratch
     scratch = Scratch()
     print(scratch.folder().parent, flush=True)
     time.sleep(600)

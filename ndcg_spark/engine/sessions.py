@@ -23,8 +23,8 @@ from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.failures import failures, lost, reason_of
-from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import INSTALL_ADVICE, EngineError, engine_imports, first_line, refuse_mixed_sparks
+from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 
 #: The dialect of paths, formats and plans: Sail's, classic Spark's, or that of a Spark Connect server.

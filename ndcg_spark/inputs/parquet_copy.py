@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.engine.sessions import usable_cores
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.files import File
+from ndcg_spark.scratch import Scratch
 
 #: The most threads. Each takes the memory of about ten blocks.
 _MAX_THREADS = 16

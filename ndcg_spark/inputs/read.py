@@ -58,6 +58,8 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
+    #: Reads some of the files alone; None where the engine reads the table as a whole.
+    part: Callable[[list[File]], DataFrame] | None = None
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -174,10 +176,10 @@ def _read(
     schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
+    # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
-    given = shape.columns.get("run") if is_run_given else None
-    if both := [column for column in folders if column in shape.fields and column != given]:
-        notes.append(f"the folders say {', '.join(both)}, and not the files in them")
+    called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
+    in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
@@ -185,17 +187,23 @@ def _read(
     if shape.fields and not footers:
         column_names.names_in(has, shape.columns, config, schema, context.place)
 
-    rows: int | None
-    if footers:
-        table, rows = stored.read_typed(engine, files, shape, config, schema, footers, name)
-    else:
-        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
-        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    if footers and in_both and files[0].found:
+        stored.refuse_other_values(files, in_both, kind, name)
+
+    def read(some: list[File]) -> tuple[DataFrame, int | None]:
+        if footers:
+            return stored.read_typed(engine, some, shape, config, schema, footers, name)
+        copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
+        return engine_files.read_copy(engine, copy, name), copy.rows
+
+    table, rows = read(files)
     notes += [*shape.notes(config), *run_notes]
     materialize = engine_files.materializer(engine, name)
     # An engine that spills needs no batches.
     batches = batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE
-    return Source(table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches)
+    return Source(
+        table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches, lambda some: read(some)[0]
+    )
 
 
 def without_broken(source: Source) -> DataFrame:

@@ -1,7 +1,7 @@
 """Files with types, and tables with a log: read in place where every engine can, else after a plain copy."""
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,7 +19,8 @@ from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.storage import is_local
+from ndcg_spark.inputs.storage import is_local, unreadable
+from ndcg_spark.inputs.text_to_parquet import refuse_other_value
 from ndcg_spark.schemas import FAULT
 
 
@@ -83,6 +84,25 @@ def refuse_different_types(files: Sequence[File], known: Sequence[Footer], names
                 f"{where}: files with different columns or types, {name} is {' and '.join([*kinds.values()][:2])}; "
                 "write them alike"
             )
+
+
+def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind: str, where: str) -> None:
+    """InputError if a file with types has another value than its folder in one of these `columns`."""
+    from pyarrow import dataset
+
+    def look(file: File) -> None:
+        system, place = file.location(where)
+        try:
+            table = dataset.dataset(place, filesystem=system, format=kind)
+            for batch in table.to_batches(columns=[*columns.values()]):
+                for ours, theirs in columns.items():
+                    refuse_other_value(batch[theirs], ours, theirs, file, where)
+        except pa.ArrowNotImplementedError:
+            return  # A type that is refused for itself later.
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(file.path, where, error) from error
+
+    of_each(files, look)
 
 
 def read_typed(

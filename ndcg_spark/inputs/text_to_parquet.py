@@ -1,18 +1,19 @@
 """Text as Parquet: the columns of its parts, those of its folders, and the lines that are not rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import compute
 
-from ndcg_spark.engine.scratch import Scratch
-from ndcg_spark.inputs.delimited import FEW, constant
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.delimited import FEW, NUMBERS, constant
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.scratch import Scratch
 
 _NUMBERS = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32()}
 _TYPES = {**_NUMBERS, "doc_id": pa.string(), LINE: pa.string()}
@@ -22,12 +23,13 @@ def text_to_parquet(
     shape: Shape,
     files: Sequence[File],
     names: Sequence[str],
+    in_both: Collection[str],
     scratch: Scratch,
     where: str,
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have.
 
-    A folder's value counts before the file's.
+    InputError if a file has another value than its folder in one of the columns `in_both`.
     """
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
@@ -41,6 +43,8 @@ def text_to_parquet(
 
     def table_of(part: Any, file: File) -> pa.Table:
         read, given = reader.read(part), constants(file)
+        for ours in in_both:
+            refuse_other_value(read.columns[ours], ours, called[ours], file, where)
         columns = {name: column for name, column in read.columns.items() if name not in given}
         tables = [_filled(columns, len(next(iter(read.columns.values()))), given, schema)]
         if read.broken:
@@ -49,6 +53,19 @@ def text_to_parquet(
         return pa.concat_tables(tables)
 
     return write_copy(files, partial(reader.parts, where=where), table_of, schema, scratch, where)
+
+
+def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:
+    """InputError if a column of a file has another value than the folder of the file."""
+    value = dict(file.partition)[theirs]
+    kind = pa.float64() if ours in NUMBERS else pa.string()
+    values = values.cast(kind)
+    other = values.filter(compute.not_equal(values, constant(value, kind, 1)[0]))
+    if len(other):
+        raise InputError(
+            f"{where}: {file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}; correct one, "
+            "or give that folder itself as the path, so that its name does not count"
+        )
 
 
 def _filled(

@@ -221,7 +221,7 @@ def evaluated_with_report(
         return
 
     # Here, because an engine is needed only where there is something to evaluate.
-    from ndcg_spark.engine.scratch import Scratch
+    from ndcg_spark.scratch import Scratch
 
     scratch = Scratch()
     try:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from ndcg_spark.comparison.api import compare
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report import shapes
-from ndcg_spark.report.page import framed, shared
+from ndcg_spark.report import shapes, words
+from ndcg_spark.report.page import shared
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.tables.comparisons import in_words, notes_of_test
 from ndcg_spark.tables.scores import marks_of, paper_table
@@ -24,23 +24,25 @@ _TIE = 1e-9
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A chart, which a notebook shows; `html` is its page, which needs no network."""
+    """A chart, which a notebook shows; `svg` is its text."""
 
-    html: str
+    svg: str
 
     def save(self, file: str | Path) -> None:
-        """Write the chart to an HTML file."""
-        Path(file).write_text(self.html, encoding="utf-8")
+        """Write the chart to an SVG file."""
+        Path(file).write_text(self.svg, encoding="utf-8")
 
-    def _repr_html_(self) -> str:
-        return framed(self.html, "22em")
+    def _repr_svg_(self) -> str:
+        return self.svg
 
     def __repr__(self) -> str:
-        return f"a chart of {len(self.html):,} characters of HTML; a notebook shows it, and save writes it"
+        return f"a chart of {len(self.svg):,} characters of SVG; a notebook shows it, and save writes it"
 
 
 def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:
-    """How many queries a run lost and won, and the difference of each from the largest loss to the largest gain.
+    """The difference of every query, from the largest loss to the largest gain, and both scores of each.
+
+    Of very many queries some at equal distances are drawn.
 
     Parameters
     ----------
@@ -61,24 +63,37 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     for option, name in (("run", run), ("baseline", baseline)):
         if name not in table:
             raise unknown_name(option, "run", name, list(map(str, table.columns)))
-    changes = (table[run] - table[baseline]).dropna().sort_values().tolist()
-    if not changes:
+    both = pd.DataFrame({"run": table[run], "baseline": table[baseline]}).dropna()
+    if both.empty:
         raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
-    row = {"queries": len(changes), "losses": sum(change < -_TIE for change in changes)}
-    row["wins"] = sum(change > _TIE for change in changes)
-    row["ties"] = row["queries"] - row["losses"] - row["wins"]
-    title = f"{run} against {baseline}: {measure or scores.table().columns[0]} of every query"
-    return _plot(title, row=row, changes=changes, bars=shapes.bars(changes))
+    both["change"] = both["run"] - both["baseline"]
+    both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
+    both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
+    lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
+    title = f"{run} less {baseline}, {measure or scores.table().columns[0]}, query by query"
+    return _plot(
+        title,
+        f"{title}: {counts}",
+        dots=True,
+        bars=shapes.bars(both.sort_values("change").to_dict("records")),
+        most=max(both["change"].abs().max(), _TIE),
+        low=min([0.0, *both["run"], *both["baseline"]]),
+        high=max([1.0, *both["run"], *both["baseline"]]),
+        counts=counts,
+        run=run,
+        baseline=baseline,
+    )
 
 
-def plot_runs(scores: Scores | SparkScores, baseline: str, measure: str | None = None) -> Plot:
-    """The difference of every run from the baseline with its interval, the worst first.
+def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
+    """The mean of every run, the best first; with a baseline the difference from it, with its interval.
 
     Parameters
     ----------
     scores : Scores or SparkScores
         What `evaluate` returned.
-    baseline : str
+    baseline : str, optional
         The run that the others are compared with.
     measure : str, optional
         Such as ``ndcg@10`` or ``AP``; by default the first.
@@ -89,11 +104,21 @@ def plot_runs(scores: Scores | SparkScores, baseline: str, measure: str | None =
         There is no such run or measure.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
-    shown = measure or str(scores.table().columns[0])
-    rows = _rows(compare(scores, baseline, measures=shown, full=True))
-    compared = [row for row in rows if row["attribute"] is None and row["difference"] is not None]
-    shape = shapes.differences(sorted(compared, key=lambda row: (row["difference"], row["run"])))
-    return _plot(f"{shown} against {baseline}", shape=shape)
+    measure = measure or str(scores.table().columns[0])
+    if baseline is None:
+        means = scores.per_query(measure).mean().sort_values(ascending=False)
+        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
+        rows = [
+            {"row": {"run": run, "mean": mean, "conclusion": None}, "at": 100 * (mean - low) / width, "low": None}
+            for run, mean in means.items()
+        ]
+        return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
+    compared = _rows(compare(scores, baseline, measures=measure, full=True))
+    compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
+    compared.sort(key=lambda row: (-row["difference"], row["run"]))
+    title = f"{measure} less that of {baseline}, with 95 % intervals"
+    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
+    return _plot(title, f"{title}: {label}", shape=shapes.differences(compared))
 
 
 def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
@@ -122,6 +147,6 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _plot(title: str, **chart: Any) -> Plot:
-    values: Mapping[str, Any] = {**shared(), "title": title, "conclusion": in_words, **chart}
-    return Plot(rendered("report/chart.html.j2", **values))
+def _plot(title: str, label: str, **chart: Any) -> Plot:
+    values: Mapping[str, Any] = {**shared(), "title": title, "label": label, "conclusion": in_words, **chart}
+    return Plot(rendered("report/plots.svg.j2", **values))

@@ -68,7 +68,7 @@ def trend(line: TrendLine) -> dict[str, Any]:
     }
 
 
-def bars(changes: Sequence[float]) -> list[tuple[float, float]]:
+def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
     """The differences of queries in order, of very many those at equal distances, each with its place."""
     step = max(1.0, len(changes) / _BARS)
     shown = [changes[int(at * step)] for at in range(int(len(changes) / step))]

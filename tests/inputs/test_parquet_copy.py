@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from input_files import file, gzipped, returned
 
-from ndcg_spark.engine.scratch import Scratch
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.inputs import parquet_copy
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import write_copy
+from ndcg_spark.scratch import Scratch
 
 SCHEMA = pa.schema([("at", pa.int64())])
 NUMBERS = [File("a", 9), File("b", 1)]
