@@ -53,9 +53,8 @@ def compare(
     """
     from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
     from ndcg_spark.job.compare import ComparisonRequest, compare_nights
-    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
     named = arguments.pop("measures")
@@ -165,7 +164,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import TrendRequest, lines
-    from ndcg_spark.report.trends import trend_view
+    from ndcg_spark.report.nights import trend_view
 
     print_view(trend_view(*lines(output, TrendRequest(**request))), style)
 
@@ -202,7 +201,7 @@ def report(
     """
     from ndcg_spark.job.compare import read_files_of_queries
     from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.progress import shown_steps
 

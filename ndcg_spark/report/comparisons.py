@@ -1,6 +1,5 @@
 """How comparisons are printed, alone and beside the scores of an evaluation: the test, stars and flags in words."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -62,9 +61,7 @@ def print_compared(
     print_result(style, tables, lambda: _value(compared), COMPARISONS.names, _flat(compared.rows))
 
 
-def print_with_comparison(
-    outcome: "EvaluationOutcome", compared: Comparison, style: str, order: Order | None
-) -> None:
+def print_with_comparison(outcome: "EvaluationOutcome", compared: Comparison, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
@@ -133,8 +130,13 @@ def comparison_table(
     ]
     # With names of up to a dozen letters, a line has a hundred at most.
     left_out = (["baseline"] if measures > 1 or sliced else []) + (["won/tied/lost"] if measures > 1 and sliced else [])
-    return table_of([{k: v for k, v in line.items() if k not in left_out} for line in lines], (), notes,
-                    title=counts(rows), sentences=warnings)
+    return table_of(
+        [{k: v for k, v in line.items() if k not in left_out} for line in lines],
+        (),
+        notes,
+        title=counts(rows),
+        sentences=warnings,
+    )
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -142,7 +144,9 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
     return {
-        **{mean: row["mean"], "baseline": row["baseline_mean"], "difference": row["difference"]},
+        mean: row["mean"],
+        "baseline": row["baseline_mean"],
+        "difference": row["difference"],
         "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
         "p (adjusted)": row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),

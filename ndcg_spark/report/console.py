@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.tables.table import Table, table_of
+from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
@@ -76,12 +76,6 @@ def print_result(
             print("\n\n".join("\n".join(write(table)) for table in tables))
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], style: str, note: str = "") -> None:
-    """Print rows of these columns that need no words of their own, but perhaps a note: agreement, or what to judge."""
-    table = table_of(rows, columns, [note] if note else (), is_whole=True)
-    print_result(style, [table], lambda: rows, columns, rows)
-
-
 def print_view(view: "View", style: str) -> None:
     """Print what a command shows."""
     print_result(style, view.tables(), view.json, view.columns, view.rows())
@@ -104,6 +98,38 @@ def print_error(text: str) -> None:
 def is_merged() -> bool:
     """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def refuse_unwritable(option: str, file: Path) -> None:
+    """ConfigurationError if the file cannot be written, before anything is computed; the file stays as it is."""
+    path = file.expanduser()
+    try:
+        if not path.exists():
+            # The target of a link, because a link to nothing must stay.
+            target = path.resolve()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb"):
+                pass
+            target.unlink()
+        elif path.is_file() or path.is_dir():
+            # A pipe or a device is written once, and not tried before.
+            with path.open("ab"):
+                pass
+    except OSError as error:
+        raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
+
+
+def write_file(option: str, file: Path, content: str | bytes) -> None:
+    """Write the file; a regular file is written whole or not at all."""
+    path = file.expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        if path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
 
 
 @contextlib.contextmanager

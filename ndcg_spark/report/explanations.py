@@ -67,10 +67,16 @@ def _grade(relevance: float | None) -> float | str:
 def _rank(line: RankLine) -> dict[str, Any]:
     here, ideal = line.doc_id is not None, line.ideal_doc_id is not None
     return {
-        **{"rank": line.rank, "document": line.doc_id or "", "score of results": line.score if here else ""},
-        **{"tie": "tied" if here and line.tied else None, "grade": _grade(line.relevance) if here else ""},
-        **{"gain": line.gain if here else "", "discount": line.discount, "adds": line.contribution if here else ""},
-        **{"ideal document": line.ideal_doc_id or "", "would add": line.ideal_contribution if ideal else ""},
+        "rank": line.rank,
+        "document": line.doc_id or "",
+        "raw score": line.score if here else "",
+        "tie": "tied" if here and line.tied else None,
+        "grade": _grade(line.relevance) if here else "",
+        "gain": line.gain if here else "",
+        "discount": line.discount,
+        "adds": line.contribution if here else "",
+        "ideal document": line.ideal_doc_id or "",
+        "would add": line.ideal_contribution if ideal else "",
         "ndcg@rank": line.ndcg,
     }
 
@@ -83,10 +89,14 @@ def _loss(loss: Loss) -> dict[str, Any]:
 def _change(change: Change) -> dict[str, Any]:
     moved = "came in" if change.baseline_rank is None else "left"
     return {
-        **{"document": change.doc_id, "grade": _grade(change.relevance)},
-        **{"rank before": change.baseline_rank, "rank": change.rank},
+        "document": change.doc_id,
+        "grade": _grade(change.relevance),
+        "rank before": change.baseline_rank,
+        "rank": change.rank,
         "moved": moved if change.moved_up is None else change.moved_up,
-        **{"added before": change.baseline_contribution, "adds": change.contribution, "change": change.change},
+        "added before": change.baseline_contribution,
+        "adds": change.contribution,
+        "change": change.change,
     }
 
 
@@ -95,7 +105,8 @@ def _value(explanation: Explanation, baseline: Facts | None, against: str) -> di
     value: dict[str, Any] = {
         **{field: getattr(facts, field) for field in ("dataset", "run", "query_id", "cutoff")},
         **vars(facts.score),
-        **{"convention": facts.convention.label, "formula": facts.convention.formula},
+        "convention": facts.convention.label,
+        "formula": facts.convention.formula,
         "ideal_known": explanation.ideal_known,
         **{name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")},
         "unjudged": [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged],

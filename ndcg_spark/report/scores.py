@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
+from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.report.verdicts import verdict_table

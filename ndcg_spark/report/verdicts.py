@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, counted
-from ndcg_spark.report import files
-from ndcg_spark.report.console import print_result
+from ndcg_spark.report import console
+from ndcg_spark.report.console import print_result, write_file
 from ndcg_spark.tables.table import Table, table_of, verdict_in_words
 from ndcg_spark.text import message
 from ndcg_spark.views import View
@@ -66,7 +66,9 @@ def _cells(result: Row) -> dict[str, Any]:
         "against": "the least value" if measure and baseline is None else " ".join(filter(None, against)) or None,
         **{name: result[name] for name in ("mean", "difference")},
         "allowed": None if result["allowed"] is None else -result["allowed"],
-        **{"low": result["interval_low"], "high": result["interval_high"], "p": result["p"]},
+        "low": result["interval_low"],
+        "high": result["interval_high"],
+        "p": result["p"],
         "queries": result["queries"],
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
@@ -83,7 +85,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
 
 def refuse_unwritable(file: Path) -> None:
     """ConfigurationError if the file cannot be written; what an earlier night has left there is removed."""
-    files.refuse_unwritable("junit", file)
+    console.refuse_unwritable("junit", file)
     try:
         if file.expanduser().is_file():
             file.expanduser().unlink()
@@ -107,7 +109,7 @@ def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     ET.indent(suites)
     content = io.BytesIO()
     ET.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
-    files.write_file("junit", file, content.getvalue())
+    write_file("junit", file, content.getvalue())
 
 
 def _case(suite: ET.Element, result: Result, verdict: Verdict) -> None:

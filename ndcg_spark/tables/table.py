@@ -32,10 +32,16 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("difference", "change", "loss", "allowed", "low", "high"), signed),
-    **dict.fromkeys(("gain", "grade", "relevance", "score of results"), "{:g}".format),
+    **dict.fromkeys(("gain", "grade", "relevance", "raw score"), "{:g}".format),
     **dict.fromkeys(("p", "p (adjusted)"), p_value),
-    **{"share": "{:.1%}".format, "share of the change": "{:.0%}".format, "moved": "{:+d}".format},
+    "share": "{:.1%}".format,
+    "share of the change": "{:.0%}".format,
+    "moved": "{:+d}".format,
 }
+
+
+#: Columns that are aligned as numbers are, though they are text.
+_ON_THE_RIGHT = ("cutoff", "interval", "won/tied/lost")
 
 
 def cell(heading: str, value: Any) -> str:
@@ -78,7 +84,7 @@ class Table:
         return {
             at
             for at, heading in enumerate(self.headings)
-            if heading == "cutoff" or any(isinstance(row[heading], int | float) for row in self.rows)
+            if heading in _ON_THE_RIGHT or any(isinstance(row[heading], int | float) for row in self.rows)
         }
 
     @property

@@ -56,12 +56,16 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
     verdict = record.get("verdict")
     return {
-        **{"dataset": night.dataset, "date": night.evaluated_on},
+        "dataset": night.dataset,
+        "date": night.evaluated_on,
         "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
         # Why the verdict is what it is, and the run that it is about.
-        **{"reason": record.get("reason"), "its run": record.get("run")},
+        "reason": record.get("reason"),
+        "its run": record.get("run"),
         "best run": None if score is None else best[0]["run"],
-        **{"measure": written(measure, cutoff), "best": rounded(score), "runs": len({row["run"] for row in rows})},
+        "measure": written(measure, cutoff),
+        "best": rounded(score),
+        "runs": len({row["run"] for row in rows}),
         # Those that means are over, as `evaluate` prints them.
         "queries": max((row["queries"] for row in rows), default=None),
         **{name: record.get(name) for name in ("convention", "evaluation_id", "committed_at")},
@@ -84,13 +88,16 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
 
 def _row(line: TrendLine) -> dict[str, Any]:
     comparable = last_stretch(line.points)
-    values = [point.value for point in comparable if point.value is not None] or [None]
-    known, last = [value for value in values if value is not None], comparable[-1]
+    values, last = [point.value for point in comparable if point.value is not None], comparable[-1]
     return {
         **_name(line, line.run),
-        **{"trend": drawn(line.points), "nights": len(line.points), "first": values[0], "last": values[-1]},
-        "change": known[-1] - known[0] if known else None,
-        **{"lowest": min(known, default=None), "highest": max(known, default=None)},
+        "trend": drawn(line.points),
+        "nights": len(line.points),
+        "first": values[0] if values else None,
+        "last": values[-1] if values else None,
+        "change": values[-1] - values[0] if values else None,
+        "lowest": min(values, default=None),
+        "highest": max(values, default=None),
         "level": last.level_since and f"{signed(last.level_change)} since {last.level_since}",
         "verdict": verdict_in_words(vars(last)) if last.verdict else None,
     }
