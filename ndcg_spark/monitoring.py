@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step

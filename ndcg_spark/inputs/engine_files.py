@@ -9,7 +9,6 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, first_line
+from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
@@ -65,14 +65,6 @@ def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     tables = [_by_links(engine, near, where)] if near else []
     tables += _by_paths(engine, far, where) if far else []
     return union_all(tables)
-
-
-def union_all(tables: Sequence[DataFrame]) -> DataFrame:
-    """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
-    while len(tables) > 1:
-        pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), pair) for pair in pairs]
-    return tables[0]
 
 
 def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:

@@ -17,12 +17,12 @@ from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
-from ndcg_spark.inputs.lists import rows_of
+from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
-from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
     INTERNAL,
@@ -166,7 +166,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         schema, shape = schema_of(table.columns), context.shape("table", table.columns)
-        table = rows_of(table, shape.columns, config, schema, context.place)
+        table = rows_of(table, shape.columns, schema, context.place)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = format_of(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
@@ -185,7 +185,7 @@ def _read(
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
     if shape.fields and not footers:
-        column_names.names_in(has, shape.columns, config, schema, context.place)
+        column_names.names_in(has, shape.columns, schema, context.place)
 
     if footers and in_both and files[0].found:
         stored.refuse_other_values(files, in_both, kind, name)

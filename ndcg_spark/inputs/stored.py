@@ -12,15 +12,13 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
-from ndcg_spark.inputs.delimited import constant
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
-from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
-from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local, unreadable
-from ndcg_spark.inputs.text_to_parquet import refuse_other_value
 from ndcg_spark.schemas import FAULT
 
 
@@ -122,14 +120,14 @@ def read_typed(
         refuse_different_types(files, known, columns, name)
     if _is_copied(engine, files[0], shape.kind, known, columns):
         if not any(map(holds_structs, known[0].columns.values())):
-            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, config, schema, place)
+            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, schema, place)
         copy = _plain_copy(engine, shape.kind, files, known, columns, name)
         table, rows = read_copy(engine, copy, name), copy.rows
     else:
         table = read_files(engine, files, name)
         if len(known) == len(files) and files[0].found:
             rows = sum(footer.rows for footer in known)
-    listed = rows_of(table, shape.columns, config, schema, place)
+    listed = rows_of(table, shape.columns, schema, place)
     return listed, None if FAULT in listed.columns else rows
 
 
@@ -169,14 +167,8 @@ def _plain_copy(
     schema = pa.schema([(name, pa.string() if pa.types.is_null(stored) else stored) for name, stored in types.items()])
 
     def of_batch(batch: pa.RecordBatch, file: File) -> pa.Table:
-        values = dict(file.partition)
-        columns = [
-            constant(values[field.name], field.type, len(batch))
-            if field.name in folders
-            else batch[field.name].cast(field.type)
-            for field in schema
-        ]
-        return pa.table(columns, schema)
+        given = {name: value for name, value in file.partition if name in folders}
+        return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset

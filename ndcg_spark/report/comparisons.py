@@ -14,7 +14,7 @@ from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import Table, signed, table_of
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]

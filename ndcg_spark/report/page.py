@@ -32,7 +32,7 @@ from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: Lists side by side have at most so many ranks, the table of queries so many rows, that of runs so many measures.
 _RANKS, _QUERIES, _MEASURES = 20, 500, 8

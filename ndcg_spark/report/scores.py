@@ -16,7 +16,7 @@ from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_inputs import PresetScores
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 Row = Mapping[str, Any]
 #: By dataset, run, column of a measure and cutoff.
@@ -39,9 +39,11 @@ def ordered(outcome: "EvaluationOutcome", order: Order | None) -> list[Row]:
 
 def outcome_value(outcome: "EvaluationOutcome", order: Order | None) -> dict[str, Any]:
     """Everything there is to say about an evaluation, for JSON."""
+    value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
+    # It is printed beside the scores.
+    del value["comparison"]
     rows = ordered(outcome, order) if order else outcome.dataset_scores
-    output = outcome.output and masked(outcome.output)
-    return {**dataclasses.asdict(outcome), "output": output, "dataset_scores": rows}
+    return {**value, "output": outcome.output and masked(outcome.output), "dataset_scores": rows}
 
 
 def score_tables(
