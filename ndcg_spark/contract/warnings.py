@@ -37,7 +37,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 
 
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
-    """The best and the worst score of rank 1 in a merged list."""
+    """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
     kinds = dict(results.table.dtypes)
     score = as_type(F.col("score"), DoubleType(), kinds["score"])
     of_list = as_type(F.col("rank"), IntegerType(), kinds["rank"]) == 1
@@ -46,7 +46,17 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
         if value is not None:
             of_list &= F.col(name).cast("string") == value
     ((most, least),) = results.table.where(of_list).agg(F.max(score), F.min(score)).collect()
-    return f"scores {most!r} and {least!r} in {results.place}"
+    if results.part is None or len(results.files) < 2:
+        return f"scores {most!r} and {least!r} in {results.place}"
+    places = []
+    for value in (most, least):
+        files = results.files
+        while len(files) > 1:
+            half = files[: len(files) // 2]
+            has = results.part(half).where(of_list & (score == value)).limit(1).count()
+            files = half if has else files[len(half) :]
+        places.append(files[0].path)
+    return f"score {most!r} in {places[0]} and {least!r} in {places[1]}"
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:

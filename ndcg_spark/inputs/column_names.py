@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO,
@@ -38,13 +37,10 @@ _NOT_BESIDE: Mapping[tuple[str, str], Collection[str]] = {
 }
 
 
-def resolve(
-    mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str, advice: str | None = None
-) -> dict[str, str]:
+def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
     """What a table that `has` these columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias.
 
-    InputError if two columns may be the same one of ours; `advice` is what to do then, by default how the command line
-    maps names.
+    InputError if two columns may be the same one of ours.
     """
     columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: _plain(column) for column in columns}
@@ -63,16 +59,16 @@ def resolve(
         free = [column for column in columns if plain[column] not in beside and column not in mapped.values()]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
-            what_to_do = advice or f"say which, --column {name}={named[0]}"
-            raise InputError(f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; {what_to_do}")
+            raise InputError(
+                f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
+                f"or say which, --column {name}={named[0]}"
+            )
         if named:
             found[name] = named[0]
     return found
 
 
-def of_attributes(
-    mapped: Mapping[str, str], has: Iterable[str], where: str, advice: str | None = None
-) -> dict[str, str]:
+def of_attributes(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
     """As `resolve`, for a table of attributes, in which every other column may be an attribute.
 
     It has the columns attribute and value, under any name, only where it has both.
@@ -80,7 +76,7 @@ def of_attributes(
     columns = [*has]
     pair = ("attribute", "value")
     is_long = all(any(is_known(name, column) for column in columns) for name in pair) or {*pair} & {*mapped}
-    return resolve(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where, advice)
+    return resolve(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where)
 
 
 def is_known(name: str, column: str) -> bool:
@@ -88,18 +84,16 @@ def is_known(name: str, column: str) -> bool:
     return column == name or _plain(column) in (name, *_ALIASES.get(name, ()), *_SECOND.get(name, ()))
 
 
-def names_in(
-    has: Sequence[str], columns: Mapping[str, str], config: TableConfig, schema: pa.Schema, where: str
-) -> dict[str, str]:
+def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, where: str) -> dict[str, str]:
     """What a table that `has` these columns calls those of the schema; InputError if a needed one is missing.
 
-    `columns` are what its files call ours.
+    `columns` are what its files call ours, or should, by the user's mapping.
     """
     # Here, because names are also looked up where there is no engine.
     from ndcg_spark.casting import missing_columns, named_by_user
 
     known = ", ".join(named_by_user(has))
-    absent = [f"{name} = {source!r}" for name, source in config.columns.items() if columns.get(name, source) not in has]
+    absent = [f"{name} = {source!r}" for name, source in columns.items() if source not in has]
     if absent:
         raise InputError(
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"

@@ -13,16 +13,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import refuse_alike
-from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
-from ndcg_spark.inputs.lists import rows_of
+from ndcg_spark.inputs.parquet_copy import text_to_parquet
+from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
-from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
     INTERNAL,
@@ -58,6 +59,8 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
+    #: Reads some of the files alone; None where the engine reads the table as a whole.
+    part: Callable[[list[File]], DataFrame] | None = None
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -109,25 +112,24 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
-def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text."""
-    config = config or AttributesConfig.model_validate({"path": paths})
+def read_about_queries(engine: Engine, name: str, config: TableConfig) -> DataFrame:
+    """QUERY_WEIGHTS; or QUERY_ATTRIBUTES, or query_id and a column for each attribute, as they are stored."""
+    table = read_query_table(config, name)
+    if table is not None:
+        return engine_files.read_arrow(engine, table, name)
 
     def schema(has: Sequence[str]) -> pa.Schema:
-        """All columns as text, the query under our own name, unless the table has a row per attribute."""
-        key = column_names.of_attributes(config.columns, has, "query_attributes")
+        """Of attributes without a column attribute all columns, the query under our own name."""
+        if name == "query_weights":
+            return QUERY_WEIGHTS
+        key = column_names.of_attributes(config.columns, has, name)
         if {"attribute", "value"} & {*has, *key}:
             return QUERY_ATTRIBUTES
-        names = [*key, *(name for name in has if name not in key.values())]
-        return pa.schema([(name, pa.string()) for name in names])
+        return pa.schema(
+            [(column, pa.string()) for column in (*key, *(each for each in has if each not in key.values()))]
+        )
 
-    return without_broken(_read(engine, "query_attributes", config, paths, schema))
-
-
-def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_WEIGHTS as the files have it. Runs a job for text."""
-    config = config or WeightsConfig.model_validate({"path": paths})
-    return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
+    return _read(engine, name, config, config.path, schema).table
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -164,7 +166,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         schema, shape = schema_of(table.columns), context.shape("table", table.columns)
-        table = rows_of(table, shape.columns, config, schema, context.place)
+        table = rows_of(table, shape.columns, schema, context.place)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = format_of(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
@@ -174,28 +176,34 @@ def _read(
     schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
+    # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
-    given = shape.columns.get("run") if is_run_given else None
-    if both := [column for column in folders if column in shape.fields and column != given]:
-        notes.append(f"the folders say {', '.join(both)}, and not the files in them")
+    called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
+    in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
     run_notes: list[str] = []
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
     if shape.fields and not footers:
-        column_names.names_in(has, shape.columns, config, schema, context.place)
+        column_names.names_in(has, shape.columns, schema, context.place)
 
-    rows: int | None
-    if footers:
-        table, rows = stored.read_typed(engine, files, shape, config, schema, footers, name)
-    else:
-        copy = text_to_parquet(shape, files, schema.names, engine.scratch, name)
-        table, rows = engine_files.read_copy(engine, copy, name), copy.rows
+    if footers and in_both and files[0].found:
+        stored.refuse_other_values(files, in_both, kind, name)
+
+    def read(some: list[File]) -> tuple[DataFrame, int | None]:
+        if footers:
+            return stored.read_typed(engine, some, shape, config, schema, footers, name)
+        copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
+        return engine_files.read_copy(engine, copy, name), copy.rows
+
+    table, rows = read(files)
     notes += [*shape.notes(config), *run_notes]
     materialize = engine_files.materializer(engine, name)
     # An engine that spills needs no batches.
     batches = batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE
-    return Source(table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches)
+    return Source(
+        table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches, lambda some: read(some)[0]
+    )
 
 
 def without_broken(source: Source) -> DataFrame:

@@ -1,7 +1,7 @@
 """Files with types, and tables with a log: read in place where every engine can, else after a plain copy."""
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,14 +12,13 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
-from ndcg_spark.inputs.delimited import constant
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
-from ndcg_spark.inputs.lists import rows_of
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
-from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.storage import is_local
+from ndcg_spark.inputs.storage import is_local, unreadable
 from ndcg_spark.schemas import FAULT
 
 
@@ -85,6 +84,25 @@ def refuse_different_types(files: Sequence[File], known: Sequence[Footer], names
             )
 
 
+def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind: str, where: str) -> None:
+    """InputError if a file with types has another value than its folder in one of these `columns`."""
+    from pyarrow import dataset
+
+    def look(file: File) -> None:
+        system, place = file.location(where)
+        try:
+            table = dataset.dataset(place, filesystem=system, format=kind)
+            for batch in table.to_batches(columns=[*columns.values()]):
+                for ours, theirs in columns.items():
+                    refuse_other_value(batch[theirs], ours, theirs, file, where)
+        except pa.ArrowNotImplementedError:
+            return  # A type that is refused for itself later.
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(file.path, where, error) from error
+
+    of_each(files, look)
+
+
 def read_typed(
     engine: Engine,
     files: list[File],
@@ -102,14 +120,14 @@ def read_typed(
         refuse_different_types(files, known, columns, name)
     if _is_copied(engine, files[0], shape.kind, known, columns):
         if not any(map(holds_structs, known[0].columns.values())):
-            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, config, schema, place)
+            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, schema, place)
         copy = _plain_copy(engine, shape.kind, files, known, columns, name)
         table, rows = read_copy(engine, copy, name), copy.rows
     else:
         table = read_files(engine, files, name)
         if len(known) == len(files) and files[0].found:
             rows = sum(footer.rows for footer in known)
-    listed = rows_of(table, shape.columns, config, schema, place)
+    listed = rows_of(table, shape.columns, schema, place)
     return listed, None if FAULT in listed.columns else rows
 
 
@@ -149,14 +167,8 @@ def _plain_copy(
     schema = pa.schema([(name, pa.string() if pa.types.is_null(stored) else stored) for name, stored in types.items()])
 
     def of_batch(batch: pa.RecordBatch, file: File) -> pa.Table:
-        values = dict(file.partition)
-        columns = [
-            constant(values[field.name], field.type, len(batch))
-            if field.name in folders
-            else batch[field.name].cast(field.type)
-            for field in schema
-        ]
-        return pa.table(columns, schema)
+        given = {name: value for name, value in file.partition if name in folders}
+        return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset

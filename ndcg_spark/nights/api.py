@@ -4,11 +4,9 @@ import datetime
 import os
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import committed, log_table, read_again_if_replaced
-from ndcg_spark.nights.read import read_rows
+from ndcg_spark.nights.read import read_nights, read_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.pandas_tables import to_pandas
@@ -17,6 +15,7 @@ from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def read_scores(
@@ -24,7 +23,8 @@ def read_scores(
     table: str = "dataset_scores",
     *,
     date: datetime.date | str | None = None,
-) -> "pd.DataFrame":
+    session: "SparkSession | None" = None,
+) -> "pd.DataFrame | DataFrame":
     """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
 
     Parameters
@@ -36,11 +36,13 @@ def read_scores(
         `evaluations`, the log.
     date : date or str, optional
         Only nights of this date, one of each dataset.
+    session : SparkSession, optional
+        The session that reads the rows, for tables that do not fit into memory.
 
     Returns
     -------
     DataFrame
-        Of pandas. For tables that do not fit into memory, RECIPES.md has views of Spark.
+        Of pandas, or with a session a lazy one of Spark over exactly the files that count when it is made.
 
     Raises
     ------
@@ -53,14 +55,15 @@ def read_scores(
     if table not in tables:
         near = did_you_mean(table, tables)
         raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(tables)}")
-    return read_again_if_replaced(lambda: to_pandas(_read(str(output), table, None if date is None else str(date))))
+    return read_again_if_replaced(lambda: _read(str(output), table, None if date is None else str(date), session))
 
 
-def _read(output: str, table: str, date: str | None) -> pa.Table:
+def _read(output: str, table: str, date: str | None, session: "SparkSession | None") -> "pd.DataFrame | DataFrame":
     nights = committed(output)
     if not nights:
         raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
     chosen = nights if date is None else select_nights(nights, output, date)
-    if table == LOG:
-        return log_table(row for row in nights.rows if date in (None, row["evaluated_on"]))
-    return read_rows(chosen, table)
+    if table != LOG and session is not None:
+        return read_nights(chosen, table, session)
+    rows = log_table(nights.rows, date) if table == LOG else read_rows(chosen, table)
+    return to_pandas(rows) if session is None else session.createDataFrame(rows)

@@ -159,10 +159,11 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
     return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
 
-def log_table(rows: Iterable[Row]) -> pa.Table:
-    """The table EVALUATIONS of these rows."""
-    dated = ({**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows)
-    return pa.Table.from_pylist([*dated], EVALUATIONS)
+def log_table(rows: Iterable[Row], date: str | None = None) -> pa.Table:
+    """The table EVALUATIONS of these rows, or of those of a date."""
+    dated = (row for row in rows if date in (None, row["evaluated_on"]))
+    days = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in dated]
+    return pa.Table.from_pylist(days, EVALUATIONS)
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:

@@ -221,16 +221,36 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
     is_as_told(checked.check(far, settings[name]), CASES[name][2])
 
 
-@pytest.mark.parametrize("kind", ["run", "csv", "jsonl", "json", "parquet"])
-def test_a_folder_counts_before_the_rows_in_it(engine, tmp_path, kind):
+@pytest.mark.parametrize(
+    ("folder", "kind", "other"),
+    [
+        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "json", "parquet")),
+        *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
+        ("score=2", "parquet", "score=1"),
+    ],
+)
+def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, folder, kind, other):
     content = {
         "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 b\n",
         "json": '{"a": {"q1": {"d1": 2}}, "b": {"q1": {"d2": 1}}}',
     }.get(kind, as_kind(TWO, kind))
-    write(tmp_path / "run=c" / f"p.{kind}", content)
-    source = returned(engine, tmp_path)
-    assert [row["run"] for row in source.table.select("run").collect()] == ["c", "c"]
-    assert "the folders say run, and not the files in them" in source.notes
+    write(tmp_path / folder / f"p.{kind}", content)
+    with pytest.raises(
+        InputError, match=rf"p\.{kind} has rows with {other}(\.0)?, and its folder is {folder}; correct"
+    ):
+        returned(engine, tmp_path)
+    assert returned(engine, tmp_path / folder).table.count() == 2
+    assert folder != "run=a" or returned(engine, tmp_path, run="mine").table.count() == 2
+
+
+@pytest.mark.parametrize("values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, values):
+    query = values["query_id"][0]
+    table = {name: column for name, column in {**TWO, **values}.items() if name != "score" or name in values}
+    write(tmp_path / f"query_id={query}" / "score=2.0" / f"p.{kind}", as_kind(table, kind))
+    rows = returned(engine, tmp_path).table.selectExpr("string(query_id)", "double(score)").collect()
+    assert [tuple(row) for row in rows] == [(str(query), 2.0)] * 2
 
 
 def checked_with_few_files(given):
@@ -336,7 +356,7 @@ def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(no_en
 def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_plan(
     session, tmp_path, monkeypatch, most, repeated
 ):
-    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MOST_SENT", most)
+    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MAX_SENT", most)
     write(tmp_path / "a.run", text("r", *(["d"] * repeated)))
     far = Engine(session, "connect", "a server", sees_local_files=False)
     try:

@@ -1,13 +1,15 @@
 """What counts, what an evaluation leaves behind, and what people add to it."""
 
 import pytest
+from chispa import assert_df_equality
 from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen, whole, written
+from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
 from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, revise, row_of
 from ndcg_spark.nights.publish import Publication, log_attempt
-from ndcg_spark.nights.read import read_dataset_scores, read_nights, read_rows
+from ndcg_spark.nights.read import read_dataset_scores, read_rows
 from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import EVALUATIONS
@@ -143,12 +145,25 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     ]
     night.commit(record(), ["web"])
     assert seen(output) == {WEB: (("a", 0.5),)}
-    (row,) = read_nights(committed(output), "query_scores", session).collect()
-    assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
     log = read_scores(output, LOG, date=DATE)
     assert (log["dataset"][0], log["number"][0], {*log}) == ("web", 1, {*EVALUATIONS.names})
     with pytest.raises(StorageError):
         read_scores(output, "query_score")
+
+
+def test_a_session_reads_exactly_the_files_that_count(session, tmp_path):
+    output = str(tmp_path / "out put=%41")
+    publish(output, "a", 0.1, datasets=["web", "shop"])
+    publish(output, "b", 0.2, datasets=["shop"])
+    written(output, "c", 0.3)
+    nights = {WEB: whole(0.1, "a"), SHOP: whole(0.2, "b")}
+    rows = [(dataset, *row) for (dataset, _), of_night in nights.items() for row in of_night]
+    wanted = session.createDataFrame(rows, "dataset string, evaluation_id string, ndcg double")
+    for date in (None, DATE):
+        scores = read_scores(output, "query_scores", session=session, date=date).where(F.col("evaluated_on") == DATE)
+        assert_df_equality(scores.select(wanted.columns), wanted, ignore_nullable=True, ignore_row_order=True)
+    log = read_scores(output, LOG, session=session).select("number")
+    assert_df_equality(log, session.createDataFrame([(1,), (1,), (2,)], "number long"), True, ignore_row_order=True)
 
 
 def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_named():

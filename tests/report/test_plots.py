@@ -1,6 +1,7 @@
 """Scores in memory as charts and as the table of a paper."""
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -22,19 +23,24 @@ def scores():
         return evaluate(JUDGED, RUNS, measures="ndcg@10 P@1")
 
 
-def test_queries_are_counted_and_have_a_bar_each_where_they_changed(scores, tmp_path):
+def test_queries_have_a_dot_each_and_a_bar_where_they_changed(scores, tmp_path):
     plot = plot_queries(scores, "new", "old")
-    assert re.findall(r'<rect x=\S+ width=\S+ y=\S+ height=\S+ class="(\w+)"', plot.html) == ["bad"] + ["ok"] * 10
-    assert "1 queries lost, 1 unchanged, 10 won" in plot.html
-    plot.save(tmp_path / "queries.html")
-    assert (tmp_path / "queries.html").read_text() == plot.html
+    assert re.findall(r'<rect x=\S+ width=\S+ y=\S+ height=\S+ class="(\w+)"', plot.svg) == ["bad"] + ["ok"] * 10
+    assert plot.svg.count("<circle") == len(JUDGED)
+    assert "1 lost, 1 unchanged, 10 won" in plot.svg
+    plot.save(tmp_path / "queries.svg")
+    assert (tmp_path / "queries.svg").read_text() == plot._repr_svg_()
 
 
-def test_runs_are_shown_against_a_baseline_the_worst_first(scores):
-    plot = plot_runs(scores, "old", measure="P@1")
-    assert re.findall(r'class="dot (\w+)"', plot.html) == ["mid", "ok"]
-    assert "&lt;b&gt;&amp;" in plot.html
-    assert plot._repr_html_().startswith("<iframe")
+@pytest.mark.parametrize(
+    ("baseline", "tones"), [(None, ["mid"] * 3), ("old", ["ok", "mid"])], ids=["means", "differences"]
+)
+def test_runs_are_shown_the_best_first_in_a_drawing_that_is_xml(scores, baseline, tones):
+    drawing = ElementTree.fromstring(plot_runs(scores, baseline, measure="P@1").svg)  # noqa: S314  # it is ours
+    svg = "{http://www.w3.org/2000/svg}"
+    assert [circle.get("class") for circle in drawing.iter(f"{svg}circle")] == tones
+    names = [text.text for text in drawing.iter(f"{svg}text") if text.get("class") == "end"]
+    assert (names[0], names[-1]) == ("new", "<b>&")
 
 
 @pytest.mark.parametrize("names", [("nwe", "old"), ("new", "odl")])

@@ -1,4 +1,4 @@
-"""Temporary folders that an engine reads from, removed when it is closed."""
+"""Temporary folders, removed when their work is done, or by the next process if theirs was killed."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ _PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
-    """The temporary folders of one engine, and other cleanups for the end of its work.
+    """The temporary folders of one piece of work, and other cleanups for the end of its work.
 
     Without a call of `remove`, they are removed when the process exits. A process that is killed leaves its folders
     behind, and the next one removes them.
@@ -23,7 +23,6 @@ class Scratch:
     def __init__(self) -> None:
         self._root: Path | None = None
         self._cleanups: list[Callable[[], object]] = []
-        #: The copy of each pipe, by the name of the pipe, which can be read only once.
         self._at_exit = weakref.finalize(self, _run, self._cleanups)
 
     def folder(self) -> Path:
@@ -42,7 +41,7 @@ class Scratch:
         return Path(tempfile.mkdtemp(dir=self._root))
 
     def later(self, cleanup: Callable[[], object]) -> None:
-        """Call `cleanup` when the engine's work is done; exceptions are ignored."""
+        """Call `cleanup` when the work is done; exceptions are ignored."""
         self._cleanups.append(cleanup)
 
     def remove(self) -> None:
