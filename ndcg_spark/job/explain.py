@@ -14,9 +14,9 @@ from ndcg_spark.explanation.facts import ExplainRequest, facts_of
 from ndcg_spark.job.scores import counted_refusals, report_rows_read, runs_table
 from ndcg_spark.job.setup import Sources, context_of, engine_for, translated_failures
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import Evaluation, query_scores
 from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.lists import returned_documents
 from ndcg_spark.scoring.ranking import by_window
 
 

@@ -26,7 +26,6 @@ from ndcg_spark.job.setup import Context
 from ndcg_spark.nights.expire import remove, waste
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import (
     Evaluation,
     dataset_scores,
@@ -34,7 +33,7 @@ from ndcg_spark.scoring.evaluation import (
     ranked_documents,
     rejected_rows,
 )
-from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.steps import report_step
 
 _LIST = ["dataset", "run", "query_id"]
