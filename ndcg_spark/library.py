@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -157,9 +158,9 @@ def evaluate(
 def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
     """The scores of tables that this process has, or of files, which the other process computes and publishes."""
     (rows, measures, sentences), config, scratch = _call("evaluate", tables, settings, **columns)
-    folder = Path(str(config.output)).parent
+    folder = str(Path(str(config.output)).parent)
     for sentence in sentences:
-        warnings.warn(sentence.replace(f"{folder}/", ""), stacklevel=3)
+        warnings.warn(_without_paths(sentence, folder), stacklevel=3)
 
     def query_scores() -> pa.Table:
         in_paths = pa.schema([("evaluated_on", pa.date32()), ("evaluation_id", pa.string())])
@@ -200,9 +201,14 @@ def _call(
         config = validate({**settings, **inputs, "output": f"{folder}/scores"}, "arguments")
         answer = background.call(task, config, *arguments)
     except NdcgSparkError as error:
-        error.args = tuple(str(argument).replace(f"{folder}/", "") for argument in error.args)
+        error.args = (_without_paths(str(error), folder),)
         raise
     return answer, config, scratch
+
+
+def _without_paths(message: str, folder: str) -> str:
+    """A message in which tables that were written to the folder are tables."""
+    return re.sub(rf"{re.escape(folder)}/\w+\.parquet", "the table", message)
 
 
 def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> dict[str, Any]:

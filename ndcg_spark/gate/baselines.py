@@ -1,16 +1,19 @@
-"""What a night is compared with, what must arrive with it, and the scores of both.
+"""What a night is compared with: the nights that a baseline stands for, what must arrive, and the rows of COMPARISONS.
 
 Comparability is checked before any statistics, because numbers with different meanings have a difference too.
 """
 
 import dataclasses
+import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import different_options, fingerprint
-from ndcg_spark.comparison.compare import of_night
-from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix
-from ndcg_spark.errors import StorageError
+from ndcg_spark.comparison.compare import kept_attributes, of_night
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
+from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix, mean_of
+from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, run_of
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result
 from ndcg_spark.nights.log import Night, Nights
@@ -21,29 +24,45 @@ from ndcg_spark.text import GOOD
 Row = Mapping[str, Any]
 #: Why nothing can be compared: the code of a result, and a sentence.
 Refusal = tuple[str, str]
+#: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
+Key = tuple[Any, ...]
 
 #: So many matrices are kept for the next nights that are judged, unless they have more scores than this.
 _KEPT, _MAX_KEPT_SCORES = 64, 100_000
 
 
 class Scores:
-    """The scores of nights. Small ones are kept, because a rehearsal compares many nights with the same ones."""
+    """The scores of nights, with the slices and weights of their queries.
 
-    def __init__(self) -> None:
-        #: Every night that was read, with its rows of DATASET_SCORES.
-        self.nights: dict[Night, Sequence[Row]] = {}
+    Small ones are kept, because a rehearsal compares many nights with the same ones. With `only_losses`, rows by which
+    nothing can fail go without the p value of random signs.
+    """
+
+    def __init__(
+        self, attributes: Attributes | None = None, weights: Weights | None = None, only_losses: bool = False
+    ) -> None:
+        self.weights, self.only_losses = weights, only_losses
+        #: Those of nights that have kept none, and those of the night that is judged.
+        self._given, self._attributes = attributes, dict[Night, Attributes | None]()
+        self._rows: dict[Night, Sequence[Row]] = {}
         self._queries: dict[str, Queries] = {}
         self._kept: dict[tuple[Night, Place], ScoreMatrix] = {}
 
+    def attributes(self, night: Night) -> Attributes | None:
+        """The slices of a night."""
+        if night not in self._attributes:
+            self._attributes = {night: kept_attributes([night]) or self._given}
+        return self._attributes[night]
+
     def read(self, nights: Sequence[Night]) -> None:
         """Read the rows of many nights, which is faster than one by one."""
-        self.nights |= zip(nights, read_dataset_scores(nights), strict=True)
+        self._rows |= zip(nights, read_dataset_scores(nights), strict=True)
 
     def rows(self, night: Night) -> Sequence[Row]:
         """The rows of DATASET_SCORES of all queries."""
-        if night not in self.nights:
+        if night not in self._rows:
             self.read([night])
-        return self.nights[night]
+        return self._rows[night]
 
     def runs(self, night: Night) -> set[str]:
         """The runs of a night."""
@@ -65,15 +84,21 @@ class Scores:
         return matrix
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Baseline:
-    """A baseline of the configuration on one night: the nights that it stands for, or why there are none."""
+    """A baseline of the configuration on one night, with the rows of COMPARISONS, or why there are none."""
 
     #: As the configuration names it; None stands for the night itself, of which `min_value` needs the means.
     name: str | None
-    #: By date; none if it is a run of the same night.
+    #: What it stands for, by date; none if it is a run of the same night.
     nights: Sequence[Night] = ()
     refused: Refusal | None = None
+    rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
+    #: How many queries have other judgments, of how many.
+    rejudged: int = 0
+    queries: int = 0
+    #: The run and the id of the queries that changed most, by the first check.
+    changed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     @property
     def run(self) -> str | None:
@@ -92,6 +117,12 @@ class Baseline:
             return self.name or "this night"
         many = f"{len(self.nights)} good nights to" if len(self.nights) > 1 else "the good night"
         return f"{many} {self.newest}"
+
+
+def key_of(row: Row) -> Key:
+    """What a row of COMPARISONS describes, as a key."""
+    names = ("run", "measure", "cutoff", "attribute", "value")
+    return *(row[name] for name in names), row["weight_effective_n"] is not None
 
 
 def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
@@ -121,6 +152,55 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
 
 
+def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores, most_changed: int = 0) -> Baseline:
+    """The baseline with the rows of its checks, or why there can be none.
+
+    Raises StorageError where the scores of the night itself cannot be read.
+    """
+    runs, every = scores.runs(tonight), [check for _, check in gate.checks(tonight.dataset)]
+    checks = [each for each in every if (each.min_value is not None if baseline.name is None else each.limits_drop)]
+    for place in dict.fromkeys(check.place for check in checks):
+        nights = [night for night in baseline.nights if scores.has(night, place)]
+        if baseline.refused or not scores.has(tonight, place) or (baseline.nights and not nights):
+            continue
+        try:
+            own = theirs = scores.matrix(tonight, place)
+            try:
+                theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
+            except StorageError as error:
+                baseline.refused = "no_baseline", f"{baseline.in_words} cannot be read, {error}"
+                continue
+        except InputError as error:
+            baseline.refused = "not_measured", str(error)
+            continue
+        same = own.hashes() == theirs.hashes()
+        if nights:
+            there = own.there() | theirs.there()
+            baseline.rejudged, baseline.queries = int((there & ~same).sum()), int(there.sum())
+            if baseline.rejudged and (baseline.rejudged == baseline.queries or not gate.unchanged_queries):
+                share = f"{baseline.rejudged:,} of {baseline.queries:,} queries have other judgments"
+                baseline.refused = "other_judgments", f"{share} than on {baseline.newest}"
+                continue
+        key = {
+            "dataset": tonight.dataset,
+            "evaluated_on": datetime.date.fromisoformat(tonight.evaluated_on),
+            "evaluation_id": tonight.evaluation_id,
+            "baseline_night": baseline.newest and datetime.date.fromisoformat(baseline.newest),
+            "baseline_nights": len(baseline.nights) or None,
+        }
+        checked = {run for check in checks if check.place == place for run in check.runs or runs}
+        pairs = [(run, baseline.run or run) for run in sorted(checked & runs - {baseline.run})]
+        sides = Sides(own, theirs, place, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
+        # A check says itself how many queries it needs.
+        options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)
+        rows = rows_of(sides, options, scores.attributes(tonight), scores.weights)
+        baseline.rows |= {key_of(row): row for row in rows}
+        for pair in sides.pairs if most_changed and place == every[0].place else ():
+            ranked = sorted(extremes(sides, *pair, most_changed), key=lambda row: -abs(row["difference"]))
+            baseline.changed += [(run, row["query_id"]) for row in ranked[:most_changed] for run in dict.fromkeys(pair)]
+    return baseline
+
+
 def missing(
     gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
 ) -> Iterator[Result]:
@@ -138,8 +218,6 @@ def missing(
     known = [night for each in baselines for night in each.nights[-1:] if night.evaluated_on < date]
     newest = sorted([*known, *[night for night in before if night.is_good][-1:]])[-1:]
     since = newest[0].evaluated_on if newest else ""
-    for day in sorted(day for day in nights.damaged if since <= day < date):
-        yield gone("no_baseline", f"what must arrive is not known: {nights.damaged[day]}")
     # Evaluations that no longer count are among them.
     published = [row for row in nights.rows if row["status"] == "published" and since <= row["evaluated_on"] < date]
     own = {row["evaluation_id"] for row in published if row["dataset"] == dataset}
@@ -158,10 +236,13 @@ def missing(
         yield gone("missing_dataset", f"the dataset {name} of a check has no night at all")
     runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check")
     runs |= {run: "a baseline" for run in map(run_of, gate.baseline) if run is not None}
+    unknown = [nights.damaged[day] for day in sorted(nights.damaged) if since <= day < date]
     try:
         for night in newest or before:
             runs |= dict.fromkeys(scores.runs(night), night.evaluated_on)
     except StorageError as error:
-        yield gone("no_baseline", f"what must arrive is not known: {error}")
+        unknown.append(str(error))
     for run in sorted(runs.keys() - scores.runs(tonight)):
         yield gone("missing_run", f"the run {run} of {runs[run]} has no results in this night", run)
+    for reason in unknown:
+        yield gone("no_baseline", f"what must arrive is not known: {reason}")

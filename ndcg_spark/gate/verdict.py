@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
@@ -74,7 +74,7 @@ class Verdict:
     results: tuple[Result, ...]
     #: What did not decide, in sentences.
     warnings: tuple[str, ...] = ()
-    #: name, nights (their dates), evaluation_id (of the newest), changed_judgments and queries (how many of how many).
+    #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
     #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
@@ -100,16 +100,14 @@ def exit_code_of(verdicts: Iterable[Verdict]) -> int:
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
 
 
-def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+def counted(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """How many nights of each dataset have each verdict and reason: dataset, verdict, reason, nights, share, last."""
-    keys = [(verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts]
-    totals, last = Counter(dataset for dataset, *_ in keys), dict(zip(keys, verdicts, strict=True))
+    dates: dict[tuple[str, str, str | None], list[str]] = {}
+    for each in verdicts:
+        dates.setdefault((each.dataset, each.verdict, each.reason), []).append(each.evaluated_on)
+    totals = Counter(dataset for (dataset, *_), nights in dates.items() for _ in nights)
     return [
-        {
-            **dict(zip(("dataset", "verdict", "reason"), key, strict=True)),
-            "nights": nights,
-            "share": nights / totals[key[0]],
-            "last": last[key].evaluated_on,
-        }
-        for key, nights in sorted(Counter(keys).items(), key=lambda group: (group[0][0], -group[1]))
+        {**dict(zip(("dataset", "verdict", "reason"), key, strict=True)), "nights": len(nights)}
+        | {"share": len(nights) / totals[key[0]], "last": nights[-1]}
+        for key, nights in sorted(dates.items(), key=lambda group: (group[0][0], -len(group[1])))
     ]

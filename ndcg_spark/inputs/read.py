@@ -19,10 +19,10 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
+from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
-from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
     INTERNAL,

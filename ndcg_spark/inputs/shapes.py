@@ -75,8 +75,7 @@ class Shape:
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             is_ranked = self.has_lists and "rank" in names and "rank" not in present
             return JsonLines(present, absent, self.has_lists, is_ranked)
-        is_open = self.kind == "trec" and self.fields[3:] == _RUN[3:]
-        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header, is_open)
+        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header)
 
 
 _RUN = ("query_id", "2", "doc_id", "rank", "score", "run")
@@ -117,7 +116,8 @@ class TableContext:
         ours = {field: name for name, field in columns.items()}
         names = tuple(ours.get(f"{at}", f"{at}") for at in range(1, fields + 1))
         has = {*names, *self.folders}
-        return Shape(kind, {name: name for name in columns if name in names}, frozenset(has), names)
+        called = {name: name if name in names else field for name, field in columns.items()}
+        return Shape(kind, called, frozenset(has), names)
 
 
 def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
@@ -213,7 +213,8 @@ def _of_json(text: str, kind: str, table: TableContext) -> Shape:
         )
     documents = shape.columns.get("doc_id", "doc_id")
     rows = (row[documents] for row in objects if row.get(documents) is not None)
-    return replace(shape, has_lists=isinstance(next(rows, None), list))
+    has_lists = isinstance(next(rows, None), list)
+    return replace(shape, has_lists=has_lists, has=shape.has | ({"rank"} & {*table.names} if has_lists else set()))
 
 
 def _count_up(rows: Sequence[tuple[str, str]]) -> bool:

@@ -13,14 +13,12 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import names_in
 from ndcg_spark.inputs.dataframes import rows_of
-from ndcg_spark.inputs.delimited import constant
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
-from ndcg_spark.inputs.parquet_copy import ParquetCopy, write_copy
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local, unreadable
-from ndcg_spark.inputs.text_to_parquet import refuse_other_value
 from ndcg_spark.schemas import FAULT
 
 
@@ -169,14 +167,8 @@ def _plain_copy(
     schema = pa.schema([(name, pa.string() if pa.types.is_null(stored) else stored) for name, stored in types.items()])
 
     def of_batch(batch: pa.RecordBatch, file: File) -> pa.Table:
-        values = dict(file.partition)
-        columns = [
-            constant(values[field.name], field.type, len(batch))
-            if field.name in folders
-            else batch[field.name].cast(field.type)
-            for field in schema
-        ]
-        return pa.table(columns, schema)
+        given = {name: value for name, value in file.partition if name in folders}
+        return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset

@@ -91,7 +91,7 @@ def test_datasets_of_an_evaluation(tmp_path):
         from ndcg_spark.config import validate
         from ndcg_spark.job.evaluate import evaluate
 
-        outcome = evaluate(validate(night, "test"), None, accepted)
+        outcome = evaluate(validate(night, "test"), accepted)
         return [(verdict.dataset, verdict.reason) for verdict in outcome.verdicts], outcome.exit_code
 
     first = [("shop", "no_baseline"), ("web", "no_baseline")], 0

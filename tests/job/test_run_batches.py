@@ -16,7 +16,6 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import runs
 from ndcg_spark.inputs.runs import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
-from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import skipping
@@ -153,7 +152,7 @@ def scored(wanted):
 
 def per_query(wanted):
     written = []
-    evaluate.evaluate(wanted, QueryScores(written.extend))
+    evaluate.evaluate(wanted, write_queries=lambda scores: written.extend(evaluate.query_scores_in_order(scores)))
     return [rounded({**row, "evaluation_id": None}) for row in written]
 
 

@@ -93,7 +93,7 @@ def evaluate(
     if gate is not None:
         weighed = None if weights is None else Weights(weights_table(weights))
         nights = [publication.night(name, kept) for name in sorted(of_datasets)]
-        judged = judge_written(gate, str(output), nights, None, weighed, accepted)
+        judged = judge_written(gate, str(output), nights, (None, weighed), accepted)
         verdicts = {name: each.verdict for name, each in judged.items()}
         rows = [row for each in judged.values() for row in each.rows]
         if rows:
