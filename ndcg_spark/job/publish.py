@@ -26,9 +26,8 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
-from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
