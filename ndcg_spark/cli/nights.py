@@ -23,7 +23,6 @@ from ndcg_spark.cli.options import (
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
 
-_PART = click.IntRange(min=0)
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
 
@@ -44,7 +43,13 @@ _MEASURES = "MEASURE[@CUTOFF],..."
     option("--unchanged-queries", None, "Only queries whose judgments did not change since.", is_flag=True),
     option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]"),
     option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1)),
-    option("--queries", "N", "List the N queries of each run that lost and won most.", type=_PART, default=0),
+    option(
+        "--queries",
+        "N",
+        "List the N queries of each run that lost and won most.",
+        type=click.IntRange(min=0),
+        default=0,
+    ),
     output_format(*FORMATS),
     options.engine,
     codes=EXIT_CODES,
@@ -69,8 +74,7 @@ def compare(
     from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights, read_tables_of_queries
-    from ndcg_spark.report.comparisons import print_compared
-    from ndcg_spark.tables.comparisons import SORT_COLUMNS
+    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.tables.sorting import order_of
 
     names = ("alpha", "correction", "margin", "unchanged_queries")
@@ -174,7 +178,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import TrendRequest, lines
-    from ndcg_spark.report.trends import trend_view
+    from ndcg_spark.report.nights import trend_view
 
     print_view(trend_view(*lines(output, TrendRequest(**request))), style)
 
@@ -209,7 +213,7 @@ def report(
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import read_tables_of_queries
     from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
 
     if (html is None) == (site is None) or (site is not None and date is not None):
@@ -253,19 +257,19 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
 
     A night that is evaluated again keeps its notes.
     """
-    from ndcg_spark.nights.log import add_note, committed
+    from ndcg_spark.nights.log import committed, revise
     from ndcg_spark.nights.select import select_nights
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
     for night in select_nights(committed(output), output, date, dataset):
-        add_note(night, text.strip())
+        revise(night, note=text.strip())
         echo([f"noted for {night}"])
 
 
 @command(
     options.output,
-    option("--keep-days", "DAYS", "Remove nights that are older than this.", type=_PART, required=True),
+    option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000), required=True),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
     option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )
@@ -274,10 +278,9 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
-    from ndcg_spark.nights.expire import old_nights, remove, waste
+    from ndcg_spark.nights.expire import removable, remove
 
-    left = waste(output)
-    old, kept = old_nights(output, keep_days, datetime.datetime.now(datetime.UTC).date(), baselines)
-    removals = [*left, *old]
+    before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
+    removals, kept = removable(output, before.isoformat(), baselines)
     gone = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

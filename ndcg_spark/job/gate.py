@@ -14,7 +14,7 @@ from ndcg_spark.job.compare import Tables, read_tables_of_queries, tables_of_que
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.table import verdict_in_words
 
 if TYPE_CHECKING:
     from ndcg_spark.job.publish import SliceTables
@@ -48,7 +48,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{in_words(vars(verdict))}: {verdict.sentence}")
+        report_step("gate", f"{of_dataset}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -75,7 +75,10 @@ def gate_written(
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
-    of_datasets = {name: {"verdict": each.verdict.as_json(), "accepted": accepted} for name, each in results.items()}
+    of_datasets = {
+        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
+        for name, (each, *_) in results.items()
+    }
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     return [each.verdict for each in results.values()], of_datasets, changed
 
@@ -94,7 +97,7 @@ def judge_written(
     def judged() -> dict[str, Judged]:
         known, scores = log.committed(output), Scores(*tables)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-        nights = known.with_nights(sorted([*others, *written]))
+        nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
         return {night.dataset: judge(gate, night, nights, scores, accepted, most_changed) for night in written}
 
     return log.read_again_if_replaced(judged)
@@ -123,7 +126,7 @@ def gate_published(
 
     of_date, verdicts = log.read_again_if_replaced(judged)
     for night in of_date if accepted is not None else ():
-        log.accept(night, str(accepted))
+        log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
     return verdicts
 
