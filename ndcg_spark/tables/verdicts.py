@@ -60,8 +60,6 @@ def rehearsal_table(counts: Sequence[Row]) -> TextTable:
         name("verdict", in_words),
         name("why", lambda row: row["reason"] or "-"),
         number("nights", form=counted),
-        number("share", form=lambda share: f"{share:.1%}"),
-        name("last"),
     ]
     return text_table(columns, counts, is_whole=True)
 

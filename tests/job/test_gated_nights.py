@@ -221,7 +221,7 @@ def test_a_rehearsal_says_what_each_night_would_have_had_and_changes_nothing(nig
     ]
     table = program(nights, *command)
     assert (table.returncode, table.stdout.splitlines()[0].split()) == (
-        *(0, ["dataset", "verdict", "why", "nights", "share", "last"]),
+        *(0, ["dataset", "verdict", "why", "nights"]),
     )
     assert records(nights) == before
     wrong = program(nights, *command, "--date", "2026-11-01")
