@@ -66,9 +66,8 @@ def compare(
     from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights, read_tables_of_queries
-    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
     names = ("alpha", "correction", "margin", "unchanged_queries")
@@ -179,7 +178,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import TrendRequest, lines
-    from ndcg_spark.report.trends import trend_view
+    from ndcg_spark.report.nights import trend_view
 
     print_view(trend_view(*lines(output, TrendRequest(**request))), style)
 
@@ -217,7 +216,7 @@ def report(
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import read_tables_of_queries
     from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.progress import shown_steps
 

@@ -14,7 +14,7 @@ from ndcg_spark.job.compare import Tables, read_tables_of_queries, tables_of_que
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.table import verdict_in_words
 
 if TYPE_CHECKING:
     from ndcg_spark.job.publish import SliceTables
@@ -48,7 +48,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{in_words(vars(verdict))}: {verdict.sentence}")
+        report_step("gate", f"{of_dataset}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
