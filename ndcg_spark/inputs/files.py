@@ -104,6 +104,11 @@ class File:
         return self.path.endswith(".gz")
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is a file of this machine, and not a table."""
+        return self.found is not None and is_local(self.path)
+
+    @property
     def has_changed(self) -> bool:
         """Whether it is gone, or has another size or time than when it was found."""
         # A version of a table never changes, and what was copied of it is what is scored.

@@ -23,7 +23,7 @@ from ndcg_spark.job.inputs import (
     scores_by_part,
     translated_failures,
 )
-from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
@@ -63,7 +63,7 @@ def publish(
     the night is a baseline of later ones, if it is.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    for sentence in remove(output, waste(output)):
+    for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
     of_datasets: Mapping[str, Mapping[str, Any]] = {}

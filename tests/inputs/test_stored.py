@@ -325,7 +325,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("ndcg_spark.inputs.stored.is_readable", lambda _: True)
-    write(tmp_path / "a.parquet", {"query_id": ["q"], "by": UNREAD["pandas' dates"]})
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "by": UNREAD["pandas' dates"]})
     with pytest.raises(InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet") as told:
         judged(engine, tmp_path / "a.parquet")
     assert "ndcg-spark-" not in str(told.value)
