@@ -23,7 +23,7 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.ranking import by_window, list_by_list, repartitioned_by_query
+from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import NONE
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.sorting import without_slices
@@ -250,7 +250,7 @@ def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> 
     # moved if Spark prunes them itself before it moves any.
     is_moved = evaluation.rank is by_window and checked.cut is not None and 2 * checked.unjudged_rows <= rows
     if is_moved:
-        results = repartitioned_by_query(results, query_key(checked.judgments.columns))
+        results = results.repartition(*query_key(checked.judgments.columns))
     # Where results are not repartitioned, leaving some out repartitions them.
     if not is_moved or checked.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
         results = results_to_score(checked, results)
