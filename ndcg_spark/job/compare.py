@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.comparable import doubts
-from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
+from ndcg_spark.comparison.compare import Comparison, compare_sources, kept_attributes, of_nights
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.config import AttributesConfig, EvaluationConfig, TableConfig, WeightsConfig
@@ -72,16 +72,17 @@ def _compare_nights(request: ComparisonRequest) -> Comparison:
             request, options=dataclasses.replace(request.options, measures=_headline(tonight[0]))
         )
     attributes, weights = read_files_of_queries(request.slices, request.weights, request.engine, request.remote)
-    compared = Compared(
-        request.options,
-        request.baselines,
-        request.runs,
-        attributes or kept_attributes(tonight),
-        weights,
-        request.queries,
-    )
     others = {source.dataset: source for source in of_nights([*baselines.values()], "baseline")}
-    comparison = compared.with_sources(of_nights(tonight), others or None)
+    comparison = compare_sources(
+        of_nights(tonight),
+        others or None,
+        request.options,
+        baselines=request.baselines,
+        runs=request.runs,
+        attributes=attributes or kept_attributes(tonight),
+        weights=weights,
+        queries=request.queries,
+    )
     absent = missing_datasets(nights, tonight[0].evaluated_on, request.dataset)
     pairs = [(night, baselines[night.dataset]) for night in tonight if baselines]
     doubted = [sentence for pair in pairs for sentence in doubts(*pair)]

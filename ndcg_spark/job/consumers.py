@@ -64,7 +64,7 @@ class InlineComparison:
         """Compare the scores, also in slices, and store the comparison in `result`."""
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.comparison.api import sources
-        from ndcg_spark.comparison.compare import Compared
+        from ndcg_spark.comparison.compare import compare_sources
         from ndcg_spark.comparison.differences import ComparisonOptions
         from ndcg_spark.comparison.slices import Attributes
 
@@ -75,8 +75,8 @@ class InlineComparison:
         } or {"ndcg": None}
         rows = scores.select(*_COMPARED, *measures).toArrow()
         sliced = None if attributes is None else Attributes(attributes.toArrow())
-        compared = Compared(ComparisonOptions(measures), [self.baseline], attributes=sliced)
-        self.result = compared.with_sources(sources(rows, list(measures), "query_scores"))
+        own, options = sources(rows, list(measures), "query_scores"), ComparisonOptions(measures)
+        self.result = compare_sources(own, None, options, baselines=[self.baseline], attributes=sliced)
 
 
 #: Gets the query scores of an evaluation, once none can be refused any more.

@@ -16,7 +16,7 @@ from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nig
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
-from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend import TrendLine, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
@@ -198,7 +198,7 @@ def night_data(output: str, night: Night, nights: Sequence[Night], request: Requ
     queries.sort(key=lambda query: (round(query.change, 12), query.query_id))
     slices = [row for row in compared if row["run"] == run and row["attribute"] is not None]
     detailed, parts = _with_documents(night, baseline, run, place, queries)
-    trends = lines(output, TrendRequest(night.dataset, run, measures=f"{place[0]}@{format_cutoff(place[1])}"))[0]
+    trends = lines(output, night.dataset, run, f"{place[0]}@{format_cutoff(place[1])}")[0]
     verdict = night.record["verdict"] or {}
     is_of_gate = baseline is not None and baseline.name is not None and run == _run_of(verdict)
     shares = verdict.get("causes") if is_of_gate else None
