@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ndcg_spark.lists import compare_lists
     from ndcg_spark.nights.api import read_scores
     from ndcg_spark.report.api import explain, gate_night, report_night, trend
-    from ndcg_spark.report.plots import latex, plot_queries, plot_runs
+    from ndcg_spark.report.charts import latex, plot_queries, plot_runs
     from ndcg_spark.spark_library import open_session
 
 __all__ = [
@@ -42,10 +42,10 @@ _HOMES = {
     "evaluate": "ndcg_spark.library",
     "explain": "ndcg_spark.report.api",
     "gate_night": "ndcg_spark.report.api",
-    "latex": "ndcg_spark.report.plots",
+    "latex": "ndcg_spark.report.charts",
     "open_session": "ndcg_spark.spark_library",
-    "plot_queries": "ndcg_spark.report.plots",
-    "plot_runs": "ndcg_spark.report.plots",
+    "plot_queries": "ndcg_spark.report.charts",
+    "plot_runs": "ndcg_spark.report.charts",
     "read_scores": "ndcg_spark.nights.api",
     "report_night": "ndcg_spark.report.api",
     "trend": "ndcg_spark.report.api",

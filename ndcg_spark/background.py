@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark import errors
-from ndcg_spark.errors import EngineError, NdcgSparkError
+from ndcg_spark.errors import EngineError
 
 _LOCK = threading.Lock()
 #: Whether this is that process.
@@ -60,8 +60,7 @@ def call(task: str, *arguments: Any, **options: Any) -> Any:
             raise
     if failure is None:
         return value
-    kind = getattr(errors, failure, None)
-    raise kind(value) if isinstance(kind, type) and kind is not errors.MissingColumnError else NdcgSparkError(value)
+    raise getattr(errors, failure)(value)
 
 
 def stop() -> None:

@@ -309,7 +309,7 @@ def _contradictions(config: EvaluationConfig) -> Iterator[str]:
         has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
         yield from contradictions(config.gate, cutoffs, has_attributes, has_weights)
         return
-    if config.query_weights:
+    if config.query_weights and not isinstance(config, NightConfig):
         yield "query_weights: only a gate uses it; add [gate], or remove it"
     if isinstance(config.documents, int):
         yield "documents: a number keeps what changed most against a gate's baseline; add [gate], or keep all"

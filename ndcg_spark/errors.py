@@ -64,7 +64,7 @@ class MissingColumnError(InputError):
 
     code = "missing_column"
 
-    def __init__(self, column: str, message: str) -> None:
+    def __init__(self, message: str, column: str = "") -> None:
         super().__init__(message)
         self.column = column
 

@@ -1,13 +1,11 @@
 """The evaluation as a function of files or tables."""
 
-import contextlib
 import datetime
 import os
-import shutil
-import tempfile
+import re
 import warnings
-import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,11 +20,19 @@ from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.memory import RUN, table_of
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, frame_of
+from ndcg_spark.scratch import Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NDCG = ("ndcg",)
+#: The columns that are looked for; attributes have names of their own.
+_SCHEMAS: Mapping[str, Sequence[str] | None] = {
+    "judgments": JUDGMENTS.names,
+    "results": RESULTS.names,
+    "exclude": EXCLUDE.names,
+    "query_attributes": None,
+}
 
 
 def evaluate(
@@ -151,69 +157,58 @@ def evaluate(
 
 def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
     """The scores of tables that this process has, or of files, which the other process computes and publishes."""
-    folder = tempfile.mkdtemp(prefix="scores-of-ndcg-spark-")
-    with _removed_on_failure(folder):
-        config = configured(tables, {**settings, "output": f"{folder}/scores"}, folder, **columns)
-        rows, measure_set, sentences = background.call("evaluate", config)
+    (rows, measures, sentences), config, scratch = _call("evaluate", tables, settings, **columns)
+    folder = str(Path(str(config.output)).parent)
     for sentence in sentences:
-        warnings.warn(sentence.replace(f"{folder}/", ""), stacklevel=3)
+        warnings.warn(_without_paths(sentence, folder), stacklevel=3)
 
     def query_scores() -> pa.Table:
         in_paths = pa.schema([("evaluated_on", pa.date32()), ("evaluation_id", pa.string())])
         partitioning = pyarrow.dataset.partitioning(in_paths, flavor="hive")
-        return pyarrow.dataset.dataset(
-            f"{folder}/scores/query_scores", format="parquet", partitioning=partitioning
-        ).to_table()
+        files = f"{config.output}/query_scores"
+        return pyarrow.dataset.dataset(files, format="parquet", partitioning=partitioning).to_table()
 
     inputs = config.model_copy(update={"output": None})
-    scores = Scores(frame_of(rows, measure_set), query_scores, measure_set, inputs)
-    weakref.finalize(scores, shutil.rmtree, folder, ignore_errors=True)
-    return scores
+    return Scores(frame_of(rows, measures), query_scores, measures, inputs, scratch)
 
 
 def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
     """The explanations of a query, from tables or files, which the other process computes."""
-    folder = tempfile.mkdtemp(prefix="scores-of-ndcg-spark-")
-    with _removed_on_failure(folder):
-        config = configured({"judgments": judgments, "results": results}, settings, folder, **columns)
-        found = background.call("explain", config, request)
-    shutil.rmtree(folder)
-    return found
+    return _call("explain", {"judgments": judgments, "results": results}, settings, request, **columns)[0]
 
 
-def configured(
+def _call(
+    task: str,
     tables: Mapping[str, Any],
     settings: Mapping[str, Any],
-    folder: str,
-    *,
+    *arguments: Any,
     relevance: float | None = None,
     run: str | None = None,
-) -> EvaluationConfig:
-    """The configuration for tables, of which those that are no files are written to the folder."""
+) -> tuple[Any, EvaluationConfig, Scratch]:
+    """What the other process answers, the configuration, and the folder of the tables and scores.
+
+    The folder is removed when nobody has it any more. No message names it, as tables have no path.
+    """
+    scratch = Scratch()
+    folder = str(scratch.folder())
     given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
-    schemas = dict(_SCHEMAS)
-    if relevance is not None:
-        # No column of grades is looked for, so that two of them are no question.
-        schemas["judgments"] = [name for name in JUDGMENTS.names if name != "relevance"]
-    inputs = {name: _input(table, name, schemas[name], folder) for name, table in given.items()}
-    inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
-    inputs["results"] |= {} if run is None else {"run": run}
-    return validate({**settings, **inputs}, "arguments")
-
-
-@contextlib.contextmanager
-def _removed_on_failure(folder: str) -> Iterator[None]:
-    """Run the block; if it fails, remove the folder, and say nothing of it, as tables have no path."""
+    # With a relevance no column of grades is looked for, so that two of them are no question.
+    schemas = _SCHEMAS if relevance is None else {**_SCHEMAS, "judgments": ("dataset", "query_id", "doc_id")}
     try:
-        yield
-    except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, NdcgSparkError):
-            error.args = tuple(str(each).replace(f"{folder}/", "") for each in error.args)
+        inputs = {name: _input(table, name, schemas[name], folder) for name, table in given.items()}
+        inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
+        inputs["results"] |= {} if run is None else {"run": run}
+        config = validate({**settings, **inputs, "output": f"{folder}/scores"}, "arguments")
+        answer = background.call(task, config, *arguments)
+    except NdcgSparkError as error:
+        error.args = (_without_paths(str(error), folder),)
         raise
+    return answer, config, scratch
 
 
-_SCHEMAS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names, "query_attributes": None}
+def _without_paths(message: str, folder: str) -> str:
+    """A message in which tables that were written to the folder are tables."""
+    return re.sub(rf"{re.escape(folder)}/\w+\.parquet", "the table", message)
 
 
 def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> dict[str, Any]:

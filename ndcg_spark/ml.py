@@ -132,7 +132,7 @@ def _lists(rows: DataFrame, column: str, numbers: str, wanted: str) -> dict[str,
     if not isinstance(kind.elementType, StructType):
         return {column: F.col(column)}
     where, names = f"dataset: {column} documents", kind.elementType.names
-    found = resolve({}, ["doc_id", wanted], names, where, "drop or rename all but one")
+    found = resolve({}, ["doc_id", wanted], names, where)
     if "doc_id" not in found:
         raise InputError(f"{where} have no field for the document, but {', '.join(names)}")
     fields = {column: "doc_id", numbers: wanted}

@@ -15,11 +15,11 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import masked
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
@@ -107,7 +107,9 @@ def _content(
     datasets = outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
     before = [night for night in nights if night.evaluated_on < date and (not datasets or night.dataset in datasets)]
-    lines = [f"{verdict['dataset']} of {date}: {in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts]
+    lines = [
+        f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts
+    ]
     if datasets and not verdicts:
         lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
     if failure or not lines:

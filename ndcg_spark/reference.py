@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain, table_gain
+from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
 from ndcg_spark.errors import InputError
 from ndcg_spark.user_functions import computed
@@ -42,7 +42,7 @@ def gain(grade: float, convention: Convention) -> float | None:
         return None
     rule, counted = convention.gain, counted_grade(grade, convention)
     if isinstance(rule, Mapping):
-        return table_gain(rule, counted)
+        return rule.get(counted)
     return named_gain(rule, counted) if rule in GAINS else computed(rule, [counted])[0]
 
 
@@ -53,10 +53,7 @@ def unjudged_gain(convention: Convention) -> float:
     user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
     """
     grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
-    rule = convention.gain
-    if isinstance(rule, str) and rule in GAINS and not GAINS[rule].of_grade:
-        return 0.0
-    return gain(grade, convention) or 0.0
+    return 0.0 if convention.gain == "judged" else gain(grade, convention) or 0.0
 
 
 def discounts(depth: int, rule: Discount) -> list[float]:

@@ -115,9 +115,9 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
             use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
             given = f"name it, --column results.{name}=NAME, or --set" if place else f"rename it to {name}, or set"
             raise MissingColumnError(
-                name,
                 f"results: no column {name} in {place or 'the table'}, which the convention {convention.label} ranks "
                 f"by; {given} {use}",
+                name,
             )
     if ("dataset" in judgments) != ("dataset" in results):
         named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")

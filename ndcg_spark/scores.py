@@ -15,6 +15,7 @@ from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -50,12 +51,14 @@ class Scores:
         read_query_scores: Callable[[], pa.Table],
         measures: MeasureSet = NDCG_ONLY,
         inputs: Any = None,
+        scratch: Scratch | None = None,
     ) -> None:
         self.dataset_scores = dataset_scores
         self._read_query_scores = read_query_scores
         self.measures = measures
         #: The configuration for which they were computed, if their inputs are still there.
         self.inputs = inputs
+        self._scratch = scratch
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import dataframes_in, frame
+from ndcg_spark.inputs.dataframes import dataframes_in, frame, frame_of_attributes
 from ndcg_spark.inputs.memory import RUN
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
@@ -29,9 +29,6 @@ from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
 from ndcg_spark.slices import Slices
-
-#: The columns that every table has.
-_IDS = ["query_id", "doc_id"]
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -93,14 +90,14 @@ def evaluate_lazily(
     broken = rules.broken_results(dict(typed_results.dtypes), options)
     good_results = refuse_rows(typed_results, broken, "results")
     if tables["exclude"] is not None:
-        rows = frame(tables["exclude"], EXCLUDE.names, session, "exclude", needed=_IDS)
+        rows = frame(tables["exclude"], EXCLUDE, session, "exclude")
         key = [name for name in rows.columns if name in good_results.columns]
         good_results = good_results.join(rows.distinct(), on=key, how="left_anti").select(*good_results.columns)
     runs = count_unjudged_queries(good_judgments, good_results, options)
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     attributes = tables["query_attributes"]
-    given = None if attributes is None else frame(attributes, None, session, "query_attributes")
+    given = None if attributes is None else frame_of_attributes(attributes, session, "query_attributes")
     slices = Slices() if given is None else slicing.read(given)
     means = dataset_scores(per_query, runs, evaluation, slices)
     return SparkScores(per_query, means, evaluation.measures)
@@ -120,9 +117,8 @@ def graded_judgments(
 ) -> DataFrame:
     """The judgments, all with the grade `relevance` if it is given, or 1 if there are no grades and none are needed."""
     needs_grades = relevance is None and convention.gain != "judged"
-    known = [name for name in JUDGMENTS.names if name != "relevance" or relevance is None]
-    needed = [*_IDS, "relevance"] if needs_grades else _IDS
-    table = frame(judgments, JUDGMENTS.names, session, "judgments", known, needed)
+    schema = JUDGMENTS if relevance is None else JUDGMENTS.remove(JUDGMENTS.get_field_index("relevance"))
+    table = frame(judgments, schema, session, "judgments")
     if relevance is not None:
         return table.withColumn("relevance", F.lit(_finite(relevance)))
     return table if needs_grades or "relevance" in table.columns else table.withColumn("relevance", F.lit(1.0))
@@ -132,7 +128,7 @@ def results_with_runs(
     results: Any, session: SparkSession, where: str = "results", name: str | None = None
 ) -> DataFrame:
     """The results, as a single run if they name no runs, or if the run has a name."""
-    table = frame(results, RESULTS.names, session, where, needed=_IDS)
+    table = frame(results, RESULTS, session, where)
     return table if "run" in table.columns and name is None else table.withColumn("run", F.lit(name or RUN))
 
 

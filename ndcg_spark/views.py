@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.pandas_tables import to_pandas
-from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import html, text
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class View:
     """What a command shows: tables in a notebook and as text, its rows in pandas and Arrow."""
 
-    tables: Callable[[], Sequence[TextTable]]
+    tables: Callable[[], Sequence[Table]]
     #: What the command prints with --format json.
     json: Callable[[], Any]
     #: What it prints with --format csv.

@@ -58,9 +58,9 @@ def explain(engine: "Engine", config: EvaluationConfig, request: "ExplainRequest
 
 def function(_engine: "Engine", name: str, *arguments: Any, **options: Any) -> Any:
     """What a public function returns here, on the session that runs."""
-    from ndcg_spark.job.setup import translated_failures
+    from ndcg_spark.job.inputs import translated_failures
 
-    with translated_failures(()):
+    with translated_failures():
         return getattr(ndcg_spark, name)(*arguments, **options)
 
 

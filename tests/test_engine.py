@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -104,7 +106,7 @@ def test_which_engine_is_opened(choices, environment, answer):
 
 @pytest.mark.slow
 def test_a_server_of_sail_is_refused(sail_server):
-    assert answer_of("auto", SPARK_REMOTE=sail_server).startswith(f"refused: engine: Sail 0.7.2 ({sail_server}) is a")
+    assert answer_of("auto", SPARK_REMOTE=sail_server).startswith("refused: engine: Sail ")
 
 
 @pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
@@ -123,10 +125,9 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
 
 
 def test_the_library_says_what_to_install_where_there_is_no_spark():
-    program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors\n"
-    program += "try: from ndcg_spark import open_session\nexcept errors.EngineError as error: print(error)"
+    program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors, open_session"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "pip install 'ndcg-spark[spark]'" in done.stdout, done.stderr
+    assert re.search(r"EngineError: .*pip install 'ndcg-spark\[spark\]'", done.stderr)
 
 
 def test_local_spark_needs_java(monkeypatch):
@@ -155,15 +156,13 @@ def install(folder, monkeypatch, **versions):
 
 
 def test_pyspark_and_its_client_at_two_versions_are_refused_with_how_to_repair_them(tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, pyspark="4.3.0", pyspark_client="4.2.0")
+    install(tmp_path, monkeypatch, pyspark="4.2.0", pyspark_client="4.2.0")
+    errors.refuse_mixed_sparks()
+    shutil.rmtree(tmp_path / "pyspark-4.2.0.dist-info")
+    install(tmp_path, monkeypatch, pyspark="4.3.0")
     said = "pyspark 4.3.0 and pyspark-client 4.2.0 .*pip uninstall --yes pyspark pyspark-client, then"
     with pytest.raises(EngineError, match=said), open_engine("embedded"):
         pass
-
-
-def test_pyspark_and_its_client_at_one_version_are_not_refused(tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, pyspark="4.2.0", pyspark_client="4.2.0")
-    errors.refuse_mixed_sparks()
 
 
 @pytest.mark.parametrize(
@@ -186,9 +185,8 @@ def refusing(name, _):
 
 def test_a_platform_that_refuses_a_setting_that_is_needed():
     session = SimpleNamespace(conf=SimpleNamespace(set=refusing))
-    engines.join_in_place(session)
     with pytest.raises(EngineError, match=r"cannot be set, \[CONFIG_NOT_AVAILABLE\].*serverless"):
-        engines.keep_partition_names(session)
+        engines.configure(session)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +270,7 @@ def test_an_embedded_engine_that_is_not_guarded_is_refused():
     unguarded = """import threading
 from ndcg_spark.engine import open_engine, port_guard
 port_guard.start = lambda server: server.start(background=True) or threading.Event()
-with open_engine("embedded"):
-    pass
+open_engine("embedded").__enter__()
 """
     done = subprocess.run([sys.executable, "-c", unguarded], capture_output=True, text=True, check=False, timeout=60)
     assert "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
@@ -345,10 +342,8 @@ def started(monkeypatch, start):
         ({"cpu.max": "max 100000", "memory.max": "max"}, 8, None),
         ({"job/cpu.max": "300000 100000", "job/memory.max": str(2**30)}, 3, 1),
         ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3, None),
-        ({"memory/job/memory.limit_in_bytes": str(2**30)}, 8, 1),
         ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8, None),
-        ({"cpu.max": "99900000 100000"}, 8, None),
-        ({}, 8, None),
+        ({"memory/job/memory.limit_in_bytes": str(2**30), "cpu.max": "99900000 100000"}, 8, 1),
     ],
 )
 def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores, gigabytes, tmp_path, monkeypatch):

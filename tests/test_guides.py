@@ -11,9 +11,9 @@ import pytest
 from gated_nights import evaluated, settings
 
 from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.report.comparisons import FLAGS
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import EVALUATIONS, KEPT
-from ndcg_spark.tables.comparisons import FLAGS
 
 ROOT = Path(__file__).parents[1]
 GUIDES = {

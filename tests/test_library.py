@@ -2,9 +2,11 @@
 
 import collections
 import datetime
+import gc
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,7 +47,6 @@ TABLES = {
     ),
     "what recommendForAllUsers gives": lambda: pa.table({"user": [1], "recommendations": RECOMMENDED}),
     "the same in pandas": lambda: pd.DataFrame({"user": [1], "recommendations": RECOMMENDED}),
-    "pairs in lists": lambda: {"1": [("12", 0.9), ("10", 0.8), ("11", 0.1)]},
     "tuples": lambda: [("1", "12", 0.9), ("1", "10", 0.8), ("1", "11", 0.1)],
     "tuples with names": lambda: (ScoredDoc("1", document, score) for document, score in RETURNED["1"].items()),
     "Polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS, schema_overrides={}),
@@ -135,7 +136,7 @@ NO_TABLES = {
     "numbers": ([1, 2], "list is not a table"),
     "nothing": (None, "NoneType is not a table"),
     "text that is no number": ({"q": {"d": "high"}}, "a value that is not a number"),
-    "three levels": ({"r": {"q": {"d": 1}}}, "dictionaries of three levels"),
+    "three levels": ({"r": {"q": {"d": 1}}}, "a value that is not a number"),
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
     "none of the columns": (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
@@ -146,7 +147,6 @@ NO_TABLES = {
     "half a character": ({"q": {"d\ud800": 1}}, "has half of a surrogate pair"),
     "an id twice": ({1: {"d": 1}, "1": {"d": 2}}, "1 and '1' are the same id"),
     "truth": ({"q": {"d": True}}, "a value that is true or false"),
-    "lists and numbers": ({"q": [("a", 1)], "p": ["a"]}, "some queries have a list of documents"),
     "uneven tuples": ([("q", "d", 1), ("q", "d")], "tuples of other than 3 values"),
     **{f"the id {key!r}": ({"q": {key: 1}}, "where an id is expected") for key in (1.0, True, b"1", ("q", 1, 2))},
     "a date as a query": ({datetime.date(2026, 1, 1): {"d": 1}}, "where an id is expected"),
@@ -165,12 +165,12 @@ def test_what_is_no_table_is_refused_in_words(kind):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"r": {"q": {"d": 1}}, "s": {}}, "run 's' has no documents"),
-        ({"q": {"d"}}, "a set of documents, which has no order; give a list, the best first"),
+        ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
+        ({"q": {"d"}}, "set where documents are expected"),
         ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),
         ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
         ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
-        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "run 'a' has score, but run 'b' does not"),
+        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "score"),
         ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
         ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
     ],
@@ -261,10 +261,14 @@ def test_a_warning_of_the_evaluation_is_one_of_python():
 
 def test_runs_of_tables_of_any_kind_are_evaluated_together():
     alone = {name: column for name, column in COLUMNS.items() if name != "run"}
-    kinds = ("tuples", "nested dictionaries", "lists with scores in pandas", "what recommendForAllUsers gives")
+    kinds = ("tuples", "nested dictionaries", "the frame of PyTerrier, without a run", "pyarrow with large text")
     runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
-    found = evaluate(JUDGED, runs, 10, "trec_eval").table()["ndcg@10"]
-    assert found.to_dict() == dict.fromkeys(runs, pytest.approx(EXPECTED))
+    lists = {"one": pd.DataFrame(LISTS), "other": pa.table({**LISTS, "scores": [[0.9, 0.8, 0.1]]})}
+    for tables in (runs, lists):
+        found = evaluate(JUDGED, tables, 10, "trec_eval").table()["ndcg@10"]
+        assert found.to_dict() == dict.fromkeys(tables, pytest.approx(EXPECTED))
+    with pytest.raises(InputError, match=r"results: tables of runs differ, .*doc_id"):
+        evaluate(JUDGED, {**runs, **lists}, 10)
 
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
@@ -272,6 +276,16 @@ def test_the_process_that_evaluates_may_end_and_is_started_again():
     background._running[1].kill()
     background._running[1].wait()
     evaluate(JUDGED, RETURNED, 10)
+
+
+def test_the_folder_of_scores_is_removed_with_them():
+    scores = evaluate(JUDGED, RETURNED, 10)
+    folder = Path(scores.inputs.results.path[0]).parent
+    assert len(scores.query_scores) == 1
+    assert "ndcg-spark-scratch-" in str(folder)
+    del scores
+    gc.collect()
+    assert not folder.exists()
 
 
 def test_a_program_without_a_session_gets_its_own_afterwards():

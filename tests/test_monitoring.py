@@ -11,7 +11,7 @@ from evaluations import configuration
 from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.monitoring import finish, metrics, notify, notifying
 from ndcg_spark.nights.log import append, row_of
 from ndcg_spark.nights.store import Store

@@ -1,7 +1,6 @@
 """Temporary folders: removed at the end, also those of a process that was killed."""
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -23,35 +22,27 @@ def test_folders_and_whatever_else_was_left_for_later_are_undone_once(tmp_path, 
     scratch.later(lambda: undone.append(1))
     scratch.later(lambda: 1 / 0)
     (first / "rows").mkdir()
-    assert first != second
-    assert first.parent.stat().st_mode & 0o777 == 0o700
+    assert (first != second, first.parent.stat().st_mode & 0o777) == (True, 0o700)
     scratch.remove()
     scratch.remove()
-    assert undone == [1]
-    assert list(tmp_path.iterdir()) == []
-    assert scratch.folder().is_dir()
-    scratch.remove()
+    assert (undone, list(tmp_path.iterdir())) == ([1], [])
 
 
 def test_the_folders_of_a_process_that_was_killed_are_removed_by_the_next_and_not_those_of_one_that_lives(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    holders = [
-        subprocess.Popen([sys.executable, "-c", HOLDING], stdout=subprocess.PIPE, text=True, env=environment)
-        for _ in range(2)
-    ]
-    folders = [holder.stdout.readline().strip() for holder in holders]
-    holders[0].send_signal(signal.SIGKILL)
-    holders[0].wait()
-    scratch = Scratch()
-    own = scratch.folder().parent
-    assert sorted(map(str, tmp_path.iterdir())) == sorted([folders[1], str(own)])
-    holders[1].kill()
-    holders[1].wait()
-    holders[0].stdout.close()
-    holders[1].stdout.close()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    command, scratch = [sys.executable, "-c", HOLDING], Scratch()
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as living,
+    ):
+        folder, _ = living.stdout.readline().strip(), killed.stdout.readline()
+        killed.kill()
+        killed.wait()
+        assert {str(scratch.folder().parent), folder} == {*map(str, tmp_path.iterdir())}
+        living.kill()
     scratch.remove()
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.consumers import InlineComparison
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.job.evaluate import EvaluationOutcome
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.tables.sorting import Order
 
@@ -52,7 +53,6 @@ def evaluate(
 
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
-    from ndcg_spark.job import consumers
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.progress import Progress, shown_steps
@@ -79,10 +79,11 @@ def evaluate(
             if config.gate is None:
                 raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
             refuse_unwritable(junit)
-        comparison = None if baseline is None else consumers.InlineComparison(baseline, config.measure_set)
-        print_rows = functools.partial(_print_queries, progress, style, config.measure_set.columns)
-        consumer: consumers.Consumer | None = consumers.QueryScores(print_rows, order) if per_query else comparison
-        evaluated = functools.partial(job.evaluate, consumer=consumer, accepted=accept_baseline)
+        print_queries = functools.partial(_print_queries, progress, style, config.measure_set.columns, order)
+        write_queries = print_queries if per_query else None
+        evaluated = functools.partial(
+            job.evaluate, accepted=accept_baseline, baseline=baseline, write_queries=write_queries
+        )
         if report is None:
             outcome = evaluated(config)
         else:
@@ -94,7 +95,7 @@ def evaluate(
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
         if not per_query:
-            outputs.callback(_print, outcome, comparison, style, order)
+            outputs.callback(_print, outcome, style, order)
         if report is not None:
             outputs.callback(write_report)
         if junit is not None:
@@ -103,22 +104,21 @@ def evaluate(
 
 
 def _print_queries(
-    progress: "Progress", style: str, measures: Sequence[str], rows: Iterable[Mapping[str, Any]]
+    progress: "Progress", style: str, measures: Sequence[str], order: "Order | None", scores: "DataFrame"
 ) -> None:
+    from ndcg_spark.job.evaluate import query_scores_in_order
     from ndcg_spark.report.scores import print_query_scores
 
     progress.clear()
-    print_query_scores(rows, style, measures)
+    print_query_scores(query_scores_in_order(scores, order), style, measures)
 
 
-def _print(
-    outcome: "EvaluationOutcome", comparison: "InlineComparison | None", style: str, order: "Order | None"
-) -> None:
-    if comparison and comparison.result:
+def _print(outcome: "EvaluationOutcome", style: str, order: "Order | None") -> None:
+    if outcome.comparison:
         # Imported here, because an evaluation without a baseline need not wait for statistics.
         from ndcg_spark.report.comparisons import print_with_comparison
 
-        print_with_comparison(outcome, comparison.result, style, order)
+        print_with_comparison(outcome, outcome.comparison, style, order)
     else:
         from ndcg_spark.report.scores import print_outcome
 

@@ -44,28 +44,41 @@ from ndcg_spark.report.console import echo, print_view
 @options.engine
 @options.remote
 def compare(
-    style: str, runs: tuple[str, ...], sort: str | None, top: int | None, engine: str | None, **arguments: Any
+    output: str,
+    style: str,
+    date: str | None,
+    dataset: str | None,
+    baselines: tuple[str, ...],
+    baseline_date: str | None,
+    runs: tuple[str, ...],
+    measures: str | None,
+    sort: str | None,
+    top: int | None,
+    queries: int,
+    **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
+    from ndcg_spark.comparison.compare import Compared
     from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
-    from ndcg_spark.job.compare import ComparisonRequest, compare_nights
-    from ndcg_spark.report.comparisons import print_compared
+    from ndcg_spark.config import NightConfig
+    from ndcg_spark.job.compare import compare_nights, read_tables_of_queries
+    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.report.progress import shown_steps
-    from ndcg_spark.tables.comparisons import SORT_COLUMNS
     from ndcg_spark.tables.sorting import order_of
 
-    named = arguments.pop("measures")
-    measures = {} if named is None else measures_of(named)
     names = ("alpha", "correction", "margin", "unchanged_queries")
-    chosen = ComparisonOptions(measures, **{name: arguments.pop(name) for name in names})
+    chosen = ComparisonOptions(
+        measures_of(measures) if measures else {}, **{name: arguments.pop(name) for name in names}
+    )
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
-    request = ComparisonRequest(runs=list(runs) or None, options=chosen, engine=engine or "auto", **arguments)
+    config = options.load_arguments(arguments, NightConfig)
     with shown_steps(style):
-        compared = compare_nights(request)
+        how = Compared(chosen, baselines, list(runs) or None, *read_tables_of_queries(config), queries)
+        compared = compare_nights(output, how, date, dataset, baseline_date)
     print_compared(compared, style, chosen, order, top)
 
 
@@ -165,7 +178,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     A line is interrupted where the convention or the judgments changed.
     """
     from ndcg_spark.comparison.trend import lines
-    from ndcg_spark.report.trends import trend_view
+    from ndcg_spark.report.nights import trend_view
 
     print_view(trend_view(*lines(output, **request)), style)
 
@@ -200,9 +213,10 @@ def report(
     A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
-    from ndcg_spark.job.compare import read_files_of_queries
+    from ndcg_spark.config import NightConfig
+    from ndcg_spark.job.compare import read_tables_of_queries
     from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.night_data import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.progress import shown_steps
 
@@ -211,7 +225,7 @@ def report(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
     with shown_steps():
-        attributes, _ = read_files_of_queries(slices)
+        attributes, _ = read_tables_of_queries(options.load_arguments({"slices": slices}, NightConfig))
         request = Request(**arguments, attributes=attributes)
         names = read_labels(labels) if labels else Labels()
         if html is not None:
@@ -246,20 +260,22 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
 
     A night that is evaluated again keeps its notes.
     """
-    from ndcg_spark.nights.log import add_note, committed
+    from ndcg_spark.nights.log import committed, revise
     from ndcg_spark.nights.select import select_nights
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
     nights = select_nights(committed(output), output, date, dataset)
     for night in nights:
-        add_note(night, text.strip())
+        revise(night, note=text.strip())
     echo(f"noted for {night}" for night in nights)
 
 
 @click.command(cls=Command)
 @options.output
-@option("--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(min=0), required=True)
+@option(
+    "--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(0, 700_000), required=True
+)
 @option("--baselines", None, "Also remove baselines of the gate.", is_flag=True)
 @option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True)
 def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
@@ -267,12 +283,9 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
-    from ndcg_spark.nights.expire import old_nights, remove, waste
+    from ndcg_spark.nights.expire import removable, remove
 
-    today = datetime.datetime.now(datetime.UTC).date()
-    left = waste(output)
-    old, kept = old_nights(output, keep_days, today, baselines)
-    if dry_run:
-        echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
-        return
-    echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
+    before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
+    removals, kept = removable(output, before.isoformat(), baselines)
+    removed = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
+    echo([*removed, *kept] or ["nothing to remove"])

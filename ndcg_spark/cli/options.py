@@ -208,6 +208,7 @@ def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] 
         **tables,
         "convention": {**convention, "preset": given.pop("convention", None)},
         "query_attributes": {"path": given.pop("slices", None)},
+        "query_weights": {"path": given.pop("weights", None)},
     }
     return load(given.pop("config", None), {**given, **asked}, model or EvaluationConfig)
 

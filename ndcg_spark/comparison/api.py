@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import Source, compare_sources
+from ndcg_spark.comparison.compare import Compared, Source
 from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, column
 from ndcg_spark.convention.measures import SCORES
@@ -116,24 +116,17 @@ def compare(
             raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
     sliced = weighed = None
     if attributes is not None:
-        rows = table_of(_fetched(attributes), None, "query_attributes")
-        theirs = of_attributes({}, rows.column_names, "query_attributes")
-        sliced = Attributes(rows.rename_columns({name: ours for ours, name in theirs.items()}))
+        table = table_of(_fetched(attributes), None, "query_attributes")
+        theirs = of_attributes({}, table.column_names, "query_attributes")
+        sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]
         weighed = Weights(table_of(_fetched(weights, columns), columns, "query_weights"))
-    compared = compare_sources(
-        sources(scores, list(places), "query_scores"),
-        others,
-        options,
-        baselines=names,
-        runs=None if runs is None else list(runs),
-        attributes=sliced,
-        weights=weighed,
-    ).rows
-    if not compared:
+    compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
+    rows = compared.with_sources(sources(scores, list(places), "query_scores"), others).rows
+    if not rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
-    table = to_pandas(pa.Table.from_pylist(compared, COMPARISONS)).assign(flags=[row["flags"] for row in compared])
+    table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])
     return table if full else _shown(table)
 
 

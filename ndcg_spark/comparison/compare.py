@@ -86,106 +86,93 @@ class Comparison:
     warnings: list[str]
 
 
-def compare_sources(
-    own: Iterable[Source],
-    others: Mapping[str, Source] | None = None,
-    options: ComparisonOptions = _DEFAULT,
-    *,
-    baselines: Sequence[str] = (),
-    runs: Collection[str] | None = None,
-    attributes: Attributes | None = None,
-    weights: Weights | None = None,
-    queries: int = 0,
-) -> Comparison:
-    """Every night compared with that of `others` for its dataset, or with runs of its own.
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What the comparisons of an output or of some tables have in common."""
 
-    `baselines` are the runs that the others are compared with, each in turn; without any, runs are compared by their
-    names. `queries` is how many of those that lost most, and that won most, to name for each run, measure and cutoff.
-    ConfigurationError if there is no such run, measure or cutoff; InputError if scores break their contract;
-    StorageError.
-    """
-    own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
-    _refuse_unknown(own, own if others is None else list(others.values()), options, baselines, runs or ())
-    comparison = Comparison([], [], [])
-    for source in own:
-        night = None if others is None else others.get(source.dataset)
-        other = source if others is None else night or dataclasses.replace(source, runs=())
-        chosen = {run for run in source.runs if runs is None or run in runs}
-        if baselines:
-            chosen = chosen.difference(baselines) if others is None else chosen
-            pairs = [(run, baseline) for run in sorted(chosen) for baseline in baselines]
+    options: ComparisonOptions = _DEFAULT
+    #: The runs that the others are compared with, each in turn; without any, runs are compared by their names.
+    baselines: Sequence[str] = ()
+    #: The runs to compare; by default all but the baselines.
+    runs: Collection[str] | None = None
+    attributes: Attributes | None = None
+    weights: Weights | None = None
+    #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
+    queries: int = 0
+
+    def with_sources(self, own: Iterable[Source], others: Mapping[str, Source] | None = None) -> Comparison:
+        """The comparison of every night with its baseline: that of `others` by dataset, else runs of the same night.
+
+        ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their
+        contract; StorageError.
+        """
+        own = sorted(own, key=lambda source: (source.dataset, str(source.evaluated_on)))
+        self._refuse_unknown(own, own if others is None else list(others.values()))
+        comparison = Comparison([], [], [])
+        for source in own:
+            night = None if others is None else others.get(source.dataset)
+            other = source if others is None else night or dataclasses.replace(source, runs=())
+            for sides in self._sides(source, other, night):
+                comparison.rows.extend(rows_of(sides, self.options, self.attributes, self.weights))
+                comparison.warnings.extend({*self._other_judgments(sides)}.difference(comparison.warnings))
+                for pair in sides.pairs if self.queries else ():
+                    comparison.queries.extend(extremes(sides, *pair, self.queries))
+        is_sliced = any(row["value"] not in (None, NONE) for row in comparison.rows)
+        is_weighted = any(row["weight_effective_n"] for row in comparison.rows)
+        for name, table, used in (("attributes", self.attributes, is_sliced), ("weights", self.weights, is_weighted)):
+            if table is not None and not used:
+                example = f", e.g. {table.table['query_id'][0]}" if len(table.table) else ""
+                comparison.warnings.append(f"query_{name}: none of its queries has scores here{example}; check its ids")
+        return comparison
+
+    def _refuse_unknown(self, own: Sequence[Source], others: Sequence[Source]) -> None:
+        for name, sources, runs in (("baseline", others, self.baselines), ("run", [*own, *others], self.runs or ())):
+            known = {run for source in sources for run in source.runs}
+            for run in runs:
+                if run not in known:
+                    raise unknown_name(name, "run", run, known)
+        places = sorted({place for source in own for place in source.places}, key=lambda p: (p[0], *by_depth(p[1])))
+        for measure, cutoffs in self.options.measures.items():
+            there = [cutoff for name, cutoff in places if name == measure]
+            absent = [f"{measure}@{format_cutoff(cutoff)}" for cutoff in cutoffs or () if cutoff not in there]
+            if absent or not there:
+                has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in places if name in SCORES)
+                raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
+
+    def _sides(self, source: Source, other: Source, night: Source | None) -> Iterator[Sides]:
+        """A night and `other`, itself or another `night`, at each place: by default where a measure has values."""
+        places: list[Place] = []
+        for measure, cutoffs in self.options.measures.items():
+            there = sorted((cutoff for name, cutoff in source.places if name == measure), key=by_depth)
+            places += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
+        runs = {run for run in source.runs if self.runs is None or run in self.runs}
+        if self.baselines:
+            runs -= {*self.baselines} if other is source else set()
+            pairs = [(run, baseline) for run in sorted(runs) for baseline in self.baselines]
         else:
-            pairs = [
-                (run, run) for run in sorted(chosen.union(run for run in other.runs if runs is None or run in runs))
-            ]
+            runs |= {run for run in other.runs if self.runs is None or run in self.runs}
+            pairs = [(run, run) for run in sorted(runs)]
         key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
         key |= {"baseline_night": night and night.evaluated_on, "baseline_nights": night and 1}
-        for sides in _sides(source, other, key, pairs, options):
-            comparison.rows.extend(rows_of(sides, options, attributes, weights))
-            comparison.warnings.extend({*_other_judgments(sides, options)}.difference(comparison.warnings))
-            for pair in pairs if queries else ():
-                comparison.queries.extend(extremes(sides, *pair, queries))
-    is_sliced = any(row["value"] not in (None, NONE) for row in comparison.rows)
-    is_weighted = any(row["weight_effective_n"] for row in comparison.rows)
-    for name, table, is_used in (("attributes", attributes, is_sliced), ("weights", weights, is_weighted)):
-        if table is not None and not is_used:
-            example = f", e.g. {table.table['query_id'][0]}" if len(table.table) else ""
-            comparison.warnings.append(f"query_{name}: none of its queries has scores here{example}; check its ids")
-    return comparison
+        queries, at_once = Queries(), max(1, _AT_ONCE // max(source.size, other.size, 1))
+        own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
+        for at in range(0, len(places), at_once):
+            some = places[at : at + at_once]
+            own = source.read(queries, some, own_runs | other_runs if other is source else own_runs)
+            theirs = own if other is source else other.read(queries, some, other_runs)
+            for place in some:
+                sides = Sides(own[place], theirs[place], place, key, pairs)
+                only = ~sides.rejudged if self.options.unchanged_queries else None
+                yield dataclasses.replace(sides, only=only)
 
-
-def _refuse_unknown(
-    own: Sequence[Source],
-    others: Sequence[Source],
-    options: ComparisonOptions,
-    baselines: Sequence[str],
-    runs: Collection[str],
-) -> None:
-    for name, sources, asked in (("baseline", others, baselines), ("run", [*own, *others], runs)):
-        known = {run for source in sources for run in source.runs}
-        for run in asked:
-            if run not in known:
-                raise unknown_name(name, "run", run, known)
-    places = sorted({place for source in own for place in source.places}, key=lambda p: (p[0], *by_depth(p[1])))
-    for measure, cutoffs in options.measures.items():
-        there = [cutoff for name, cutoff in places if name == measure]
-        absent = [f"{measure}@{format_cutoff(cutoff)}" for cutoff in cutoffs or () if cutoff not in there]
-        if absent or not there:
-            has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in places if name in SCORES)
-            raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
-
-
-def _sides(
-    source: Source,
-    other: Source,
-    key: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
-    options: ComparisonOptions,
-) -> Iterator[Sides]:
-    """Both sides at each place: the cutoffs of a measure, by default those at which it has values."""
-    places: list[Place] = []
-    for measure, cutoffs in options.measures.items():
-        there = sorted((cutoff for name, cutoff in source.places if name == measure), key=by_depth)
-        places += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
-    queries, at_once = Queries(), max(1, _AT_ONCE // max(source.size, other.size, 1))
-    own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
-    for at in range(0, len(places), at_once):
-        some = places[at : at + at_once]
-        own = source.read(queries, some, own_runs | other_runs if other is source else own_runs)
-        theirs = own if other is source else other.read(queries, some, other_runs)
-        for place in some:
-            sides = Sides(own[place], theirs[place], place, key, pairs)
-            yield dataclasses.replace(sides, only=~sides.rejudged) if options.unchanged_queries else sides
-
-
-def _other_judgments(sides: Sides, options: ComparisonOptions) -> Iterator[str]:
-    """A sentence that says how many queries are judged differently than in the baseline's night."""
-    changed, every = int(sides.rejudged.sum()), int((sides.own.there() | sides.baseline.there()).sum())
-    left_out = "and were left out"
-    what = left_out if options.unchanged_queries else "which changes scores, too; unchanged_queries leaves them out"
-    of_all = f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments"
-    if changed:
-        yield f"{of_all} than on {sides.key['baseline_night']}, {what}"
+    def _other_judgments(self, sides: Sides) -> Iterator[str]:
+        """A sentence that says how many queries are judged differently than in the baseline's night."""
+        changed, every = int(sides.rejudged.sum()), int((sides.own.there() | sides.baseline.there()).sum())
+        left_out = self.options.unchanged_queries
+        what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
+        if changed:
+            queries = f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments"
+            yield f"{queries} than on {sides.key['baseline_night']}, {what}"
 
 
 def mean_matrices(

@@ -25,8 +25,10 @@ from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparisons import OTHER_JUDGMENTS
 
+#: The flag of a comparison in which some queries have other judgments than in the baseline, so that a difference says
+#: nothing about the run.
+OTHER_JUDGMENTS = "other_judgments"
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
 #: Differences vary only by rounding if their deviation is at most this share of their mean.

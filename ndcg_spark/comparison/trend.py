@@ -200,7 +200,7 @@ def _points(scored: Sequence[_Scored], measure: str, floor: float) -> list[Point
     points = trend([(night.evaluated_on, row[measure], *kind) for night, row, kind in scored], floor)
     for point, (night, row, _) in zip(points, scored, strict=True):
         point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
-        point.notes = [note["text"] for note in night.notes]
+        point.notes = night.notes
     return points
 
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from ndcg_spark.convention.options import (
     GAINS,
     MAX_GAIN,
-    MOST_GRADES,
+    MAX_GRADES,
     OPTIONS,
     Numbers,
     choices,
@@ -23,7 +23,7 @@ from ndcg_spark.text import did_you_mean
 
 Gain = str | Mapping[float, float]
 #: The deepest cutoff of ideal=k_relevant, which sums the discounts of all ranks.
-LARGEST_K = 100_000
+MAX_K = 100_000
 #: The options in the order in which the formula in words lists them, those that change scores most first.
 _IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
@@ -71,18 +71,18 @@ class Convention:
             raise ConventionError(f"convention: unknown preset {self.based_on!r}{near}; choose {', '.join(PRESETS)}")
         for option in OPTIONS:
             object.__setattr__(self, option, normal(option, getattr(self, option)))
-        if isinstance(self.gain, Mapping) and len(self.gain) > MOST_GRADES:
+        if isinstance(self.gain, Mapping) and len(self.gain) > MAX_GRADES:
             raise ConventionError(
-                f"convention: the gain table has {len(self.gain)} grades, but at most {MOST_GRADES} are possible; "
+                f"convention: the gain table has {len(self.gain)} grades, but at most {MAX_GRADES} are possible; "
                 "write a function instead, gain=python:package.module.function"
             )
-        wrong = [option for option in OPTIONS if not is_known(option, getattr(self, option))]
+        wrong = {o: getattr(self, o) for o in OPTIONS if not is_known(o, getattr(self, o))}
         if wrong:
-            values = ", ".join(f"{option}={show(getattr(self, option))}{_near(self, option)}" for option in wrong)
+            similar = {o: did_you_mean(v, OPTIONS[o].words) if isinstance(v, str) else "" for o, v in wrong.items()}
+            values = ", ".join(f"{option}={show(value)}{similar[option]}" for option, value in wrong.items())
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
             raise ConventionError(f"convention: unknown {values}; {advice}")
-        reasons = _contradictions(self)
-        if reasons:
+        if reasons := [*_contradictions(self)]:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
 
     def __hash__(self) -> int:
@@ -104,10 +104,9 @@ class Convention:
     def options(self) -> dict[str, Any]:
         """Every option with its value, as JSON or TOML can store it, in the order of the documentation."""
         plain = {option: getattr(self, option) for option in OPTIONS}
-        return {
-            option: {show(grade): gain for grade, gain in value.items()} if isinstance(value, Mapping) else value
-            for option, value in plain.items()
-        }
+        if isinstance(self.gain, Mapping):
+            plain["gain"] = {show(grade): gain for grade, gain in self.gain.items()}
+        return plain
 
     @property
     def label(self) -> str:
@@ -139,21 +138,6 @@ def counted_grade(grade: float, convention: Convention) -> float:
     return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
 
 
-def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
-    """ConventionError if a cutoff is deeper than LARGEST_K with ideal=k_relevant."""
-    wrong = [str(k) for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > LARGEST_K]
-    if wrong:
-        raise ConventionError(
-            f"convention: ideal=k_relevant takes cutoffs up to {LARGEST_K:,}, but {wrong[0]} is larger; use smaller "
-            "cutoffs, or set ideal=judged"
-        )
-
-
-def table_gain(table: Mapping[float, float], grade: float) -> float | None:
-    """The gain of a grade in a table; None if it lacks the grade."""
-    return next((gain for each, gain in table.items() if each == grade), None)
-
-
 def named_gain(name: str, grade: float) -> float:
     """The gain of a grade by an entry of GAINS; infinite if it is too large for a double."""
     try:
@@ -162,64 +146,44 @@ def named_gain(name: str, grade: float) -> float:
         return math.inf
 
 
-def _near(convention: Convention, option: str) -> str:
-    """A suggestion of the most similar value of an option; empty if none is similar."""
-    value = getattr(convention, option)
-    return did_you_mean(value, OPTIONS[option].words) if isinstance(value, str) else ""
+def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
+    """ConventionError if a cutoff is deeper than MAX_K with ideal=k_relevant."""
+    wrong = [k for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > MAX_K]
+    if wrong:
+        raise ConventionError(
+            f"convention: ideal=k_relevant takes cutoffs up to {MAX_K:,}, but {wrong[0]} is larger; use smaller "
+            "cutoffs, or set ideal=judged"
+        )
 
 
-def _contradictions(convention: Convention) -> list[str]:
+def _contradictions(c: Convention) -> Iterator[str]:
     """The reasons why options that are valid alone contradict each other."""
-    c = convention
-    graded_unjudged = isinstance(c.unjudged, float)
-    unjudged = counted_grade(float(c.unjudged), c) if graded_unjudged else 0.0
-    lacking = isinstance(c.gain, Mapping) and graded_unjudged and table_gain(c.gain, unjudged) is None
-    named = str(c.gain) if graded_unjudged and isinstance(c.gain, str) and c.gain in GAINS else None
-    rules = [
-        (
-            c.order == "rank" and c.ties == "rank",
-            "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties",
-        ),
-        (
-            c.order == "rank" and c.score_precision == "float32",
-            "score_precision=float32 has no effect with order=rank; set score_precision=float64",
-        ),
-        (
-            c.ideal == "retrieved" and graded_unjudged,
-            f"unjudged={show(c.unjudged)} counts in the DCG only, so lists would score above 1 with ideal=retrieved; "
-            "set ideal=judged or unjudged=zero",
-        ),
-        (
-            named is not None and not GAINS[named].of_grade,
-            f"gain={c.gain} ignores grades, so unjudged={show(c.unjudged)} has no effect; set unjudged=zero",
-        ),
-        (
-            named is not None and abs(named_gain(named, unjudged)) > MAX_GAIN,
-            f"unjudged={show(c.unjudged)} is too large for gain={c.gain}; set a smaller grade",
-        ),
-        (
-            c.min_relevance != "none" and str(c.gain) in GAINS and not GAINS[str(c.gain)].of_grade,
-            f"gain={c.gain} ignores grades, so min_relevance={show(c.min_relevance)} has no effect; set it to none",
-        ),
-        (
-            c.ideal == "k_relevant" and c.gain not in ("binary", "judged"),
-            f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary",
-        ),
-        (
-            c.ideal == "k_relevant" and graded_unjudged,
-            f"unjudged={show(c.unjudged)} counts in the DCG only, and ideal=k_relevant counts relevant documents; set "
-            "unjudged=zero",
-        ),
-        (
-            c.min_relevance != "none" and isinstance(c.relevant_from, float) and c.relevant_from > 1,
-            f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so no document reaches "
-            f"relevant_from={show(c.relevant_from)}; set only one of them",
-        ),
-        (
-            c.min_relevance != "none" and isinstance(c.max_grade, float) and c.max_grade != 1,
-            f"min_relevance={show(c.min_relevance)} makes every grade 1 or 0, so the highest is 1 and not "
-            f"max_grade={show(c.max_grade)}; set only one of them",
-        ),
-        (lacking, f"the gain table lacks the grade of unjudged={show(c.unjudged)}; add it to the table"),
-    ]
-    return [reason for broken, reason in rules if broken]
+    if c.order == c.ties == "rank":
+        yield "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties"
+    if c.order == "rank" and c.score_precision == "float32":
+        yield "score_precision=float32 has no effect with order=rank; set score_precision=float64"
+    if c.ideal == "k_relevant" and c.gain not in ("binary", "judged"):
+        yield f"ideal=k_relevant needs gains of 0 and 1, and gain={show(c.gain)} has others; set gain=binary"
+    if isinstance(c.unjudged, float):
+        yield from _contradicting_grade(c, c.unjudged)
+    if isinstance(c.min_relevance, float):
+        least = f"min_relevance={show(c.min_relevance)}"
+        if c.gain == "judged":
+            yield f"gain=judged ignores grades, so {least} has no effect; set it to none"
+        if isinstance(c.relevant_from, float) and c.relevant_from > 1:
+            yield f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; set only one of them"
+        if isinstance(c.max_grade, float) and c.max_grade != 1:
+            yield f"{least} makes the highest grade 1 and not max_grade={show(c.max_grade)}; set only one of them"
+
+
+def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
+    """The reasons why unjudged documents cannot have this grade."""
+    grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
+    if c.ideal in ("retrieved", "k_relevant"):
+        yield f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; set unjudged=zero"
+    if c.gain == "judged":
+        yield f"gain=judged ignores grades, so {shown} has no effect; set unjudged=zero"
+    if isinstance(c.gain, Mapping) and grade not in c.gain:
+        yield f"the gain table lacks the grade of {shown}; add it to the table"
+    if isinstance(c.gain, str) and c.gain in GAINS and abs(named_gain(c.gain, grade)) > MAX_GAIN:
+        yield f"{shown} is too large for gain={c.gain}; set a smaller grade"

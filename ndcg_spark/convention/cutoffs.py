@@ -9,7 +9,7 @@ from ndcg_spark.errors import ConfigurationError
 Cutoff = int | None
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
-MOST_CUTOFFS = 100
+MAX_CUTOFFS = 100
 _LARGEST = 2**31
 
 DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
@@ -20,13 +20,12 @@ def ascending(cutoffs: Iterable[object]) -> list[Cutoff]:
     listed = list(cutoffs)
     valid = {cutoff for cutoff in listed if _is_cutoff(cutoff)}
     invalid = [repr(cutoff) for cutoff in listed if not _is_cutoff(cutoff)]
-    if invalid:
-        raise ConfigurationError(f"cutoffs: invalid cutoff {', '.join(invalid)}; use positive integers or 'all'")
-    if not listed:
-        raise ConfigurationError("cutoffs: the list is empty; use positive integers or 'all'")
-    if len(valid) > MOST_CUTOFFS:
+    if invalid or not listed:
+        what = f"invalid cutoff {', '.join(invalid)}" if invalid else "the list is empty"
+        raise ConfigurationError(f"cutoffs: {what}; use positive integers or 'all'")
+    if len(valid) > MAX_CUTOFFS:
         raise ConfigurationError(
-            f"cutoffs: {len(valid)} are given, but one evaluation takes at most {MOST_CUTOFFS}; evaluate in parts"
+            f"cutoffs: {len(valid)} are given, but one evaluation takes at most {MAX_CUTOFFS}; evaluate in parts"
         )
     return sorted(valid, key=by_depth)
 
@@ -67,6 +66,13 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
     return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
 
 
+def as_list(cutoffs: Any) -> list[Any]:
+    """One or several cutoffs as a list; whole numbers of any type, such as numpy's, become ints."""
+    several = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
+    is_whole = (hasattr(cutoff, "__index__") and not isinstance(cutoff, bool) for cutoff in several)
+    return [operator.index(cutoff) if whole else cutoff for cutoff, whole in zip(several, is_whole, strict=True)]
+
+
 def _parse(written: object) -> object:
     """A cutoff, or the text of what is not a cutoff."""
     text = "all" if written is None else str(written).strip()
@@ -77,13 +83,3 @@ def _parse(written: object) -> object:
 
 def _is_cutoff(cutoff: object) -> TypeGuard[Cutoff]:
     return cutoff is None or (isinstance(cutoff, int) and not isinstance(cutoff, bool) and 1 <= cutoff < _LARGEST)
-
-
-def as_list(cutoffs: Any) -> list[Any]:
-    """One or several cutoffs as a list; whole numbers of any type, such as numpy's, become ints."""
-    several = list(cutoffs) if isinstance(cutoffs, Iterable) and not isinstance(cutoffs, str | bytes) else [cutoffs]
-    plain = []
-    for cutoff in several:
-        is_whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
-        plain.append(operator.index(cutoff) if is_whole else cutoff)
-    return plain

@@ -1,9 +1,18 @@
-"""What `ndcg-spark conventions` prints: the presets and options, and one preset in words."""
+"""What `ndcg-spark conventions` prints: the presets and options, and one preset in words and in mathematics."""
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, Measure
-from ndcg_spark.convention.options import OPTIONS, choices, describe, show
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, OPTIONS, choices, describe, show
 from ndcg_spark.convention.presets import PRESETS
+
+_LARGEST = "IDCG@k = sum over r = 1..{} of w(r) * (the r-th largest g(d) of all {})"
+#: The ideal DCG in mathematical notation, by the option `ideal`.
+_IDEALS = {
+    "judged": _LARGEST.format("k", "judged d"),
+    "retrieved": _LARGEST.format("k", "returned d"),
+    "judged_capped": _LARGEST.format("min(k, n)", "judged d") + ", n the number of returned d",
+    "k_relevant": "IDCG@k = sum over r = 1..k of w(r)",
+}
 
 
 def list_presets_and_options() -> list[str]:
@@ -34,6 +43,9 @@ def describe_preset(name: str) -> list[str]:
         "In words",
         *(f"  {part}" for part in chosen.formula.split("; ")),
         "",
+        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)",
+        *(f"  {line}" for line in mathematics(chosen)),
+        "",
         "Options",
         *(f"  {option:<26}{show(getattr(chosen, option))}" for option in OPTIONS),
         "",
@@ -42,6 +54,21 @@ def describe_preset(name: str) -> list[str]:
         "",
         "Not reproduced, deliberately",
         *(f"  {behaviour}" for behaviour in preset.not_reproduced or ("nothing known",)),
+    ]
+
+
+def mathematics(convention: Convention) -> list[str]:
+    """The definition in mathematical notation, line by line."""
+    c, gain, discount = convention, show(convention.gain), show(convention.discount)
+    least = f"rel(d) = [grade of d >= {show(c.min_relevance)}], but a negative grade is unchanged"
+    expected = ", expected over all orders of equal scores" if c.ties == "average" else ""
+    return [
+        *([] if c.min_relevance == "none" else [least]),
+        f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
+        f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
+        f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
+        _IDEALS[c.ideal],
+        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
     ]
 
 

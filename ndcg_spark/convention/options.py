@@ -18,27 +18,20 @@ class Numbers:
     """The functions that formulas are written with, for plain numbers; `scoring.gains` has the same for Columns."""
 
     constant = float
-    power = staticmethod(math.pow)
     log2 = staticmethod(math.log2)
     ln = staticmethod(math.log)
-    sqrt = staticmethod(math.sqrt)
     largest = staticmethod(max)
-
-    @staticmethod
-    def where(condition: bool, then: float, otherwise: float) -> float:
-        """`then` if the condition holds, else `otherwise`."""
-        return then if condition else otherwise
+    where = staticmethod(lambda condition, then, otherwise: then if condition else otherwise)
 
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-    """A gain of a grade, or a discount of a rank: in words, and as a function."""
+    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and as a function."""
 
     words: str
+    notation: str
     #: Computes the value from a grade or rank, with the given functions.
     of: Callable[[Any, Any], Any]
-    #: Whether a gain depends on the grade. One that does not is 0 for an unjudged document.
-    of_grade: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,22 +56,21 @@ class Option:
 
 #: `rel` is the grade of a judged document.
 GAINS: dict[str, Formula] = {
-    "exp2": Formula("gain 2^relevance - 1", lambda rel, f: f.power(2.0, rel) - 1.0),
-    "linear": Formula("gain relevance", lambda rel, _: rel),
-    "binary": Formula("gain 1 if relevance > 0", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
-    "judged": Formula("gain 1 if judged", lambda _, f: f.constant(1.0), of_grade=False),
+    "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, _: 2.0**rel - 1.0),
+    "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
+    "binary": Formula("gain 1 if relevance > 0", "[rel(d) > 0]", lambda rel, f: f.where(rel > 0, 1.0, 0.0)),
+    "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0)),
 }
 
 #: `r` is a rank from 1.
 DISCOUNTS: dict[str, Formula] = {
-    "log2": Formula("discount 1/log2(rank + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
-    "ln": Formula("discount 1/ln(rank + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
-    "position": Formula("discount 1/rank", lambda r, _: 1.0 / r),
+    "log2": Formula("discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
+    "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
+    "position": Formula("discount 1/rank", "1 / r", lambda r, _: 1.0 / r),
     "jarvelin": Formula(
-        "discount 1 up to rank 2, then 1/log2(rank)",
-        lambda r, f: 1.0 / f.largest(1.0, f.log2(r)),
+        "discount 1 up to rank 2, then 1/log2(rank)", "1 / max(1, log2 r)", lambda r, f: 1.0 / f.largest(1.0, f.log2(r))
     ),
-    "none": Formula("no discount", lambda _, f: f.constant(1.0)),
+    "none": Formula("no discount", "1", lambda _, f: f.constant(1.0)),
 }
 
 TIES: dict[str, TieRule] = {
@@ -93,13 +85,6 @@ TIES: dict[str, TieRule] = {
     "worst": TieRule("ties in their worst order", "gain", ascending=True),
     "best": TieRule("ties in their best order", "gain"),
     "rank": TieRule("ties by rank", "rank", ascending=True),
-}
-
-IDEALS = {
-    "judged": "ideal of all judged documents",
-    "retrieved": "ideal of the returned documents, the whole list",
-    "judged_capped": "ideal of as many judged documents as were returned",
-    "k_relevant": "ideal of k relevant documents, however many there are (of all judged ones for the whole ranking)",
 }
 
 #: Every option in the order of the documentation.
@@ -117,7 +102,15 @@ OPTIONS: dict[str, Option] = {
     "ties": Option({name: entry.words for name, entry in TIES.items()}),
     "order": Option({"score": "results by score", "rank": "results by rank"}),
     "score_precision": Option({"float64": "", "float32": "scores compared as float32"}),
-    "ideal": Option(IDEALS),
+    "ideal": Option(
+        {
+            "judged": "ideal of all judged documents",
+            "retrieved": "ideal of the returned documents, the whole list",
+            "judged_capped": "ideal of as many judged documents as were returned",
+            "k_relevant": "ideal of k relevant documents, however many there are (of all judged ones for the whole "
+            "ranking)",
+        }
+    ),
     "unjudged": Option(
         {"zero": "unjudged documents have relevance 0", "drop": "unjudged documents leave the list"},
         "a grade from 0",
@@ -176,15 +169,13 @@ OPTIONS: dict[str, Option] = {
 #: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
 MAX_GAIN = 1e300
 #: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
-MOST_GRADES = 500
+MAX_GRADES = 500
 
 #: Which numbers an option accepts. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
+    **dict.fromkeys(("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN),
     "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
-    "min_relevance": lambda grade: 0 < grade <= MAX_GAIN,
-    "relevant_from": lambda grade: 0 < grade <= MAX_GAIN,
     "rbp_persistence": lambda persistence: 0 < persistence < 1,
-    "max_grade": lambda grade: 0 < grade <= MAX_GAIN,
 }
 
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -256,7 +247,7 @@ def is_known(option: str, value: Any) -> bool:
     if option == "gain" and isinstance(value, Mapping):
         numbers = [*value.keys(), *value.values()]
         finite = all(isinstance(number, float) and abs(number) <= MAX_GAIN for number in numbers)
-        return 0 < len(value) <= MOST_GRADES and finite
+        return 0 < len(value) <= MAX_GRADES and finite
     if option == "discount" and isinstance(value, tuple):
         finite = all(isinstance(weight, float) and 0 <= weight < math.inf for weight in value)
         return bool(value) and finite and list(value) == sorted(value, reverse=True)

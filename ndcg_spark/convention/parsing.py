@@ -16,6 +16,7 @@ _NAMES = {name: name for name in MEASURES} | {
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+_CUTOFF = re.compile("all|0*[1-9][0-9]*")
 #: At a cutoff the case of a name does not matter: `p@5`.
 _AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
 #: The cutoff of a measure that is written without one, by its name in the configuration.
@@ -33,15 +34,8 @@ class _Word:
     #: The options that its arguments set.
     options: Mapping[str, str]
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is a measure of the whole ranking only."""
-        return self.name in MEASURES and MEASURES[self.name].whole
-
     def cutoffs(self, configured: Sequence[Cutoff]) -> list[Cutoff]:
         """Its own cutoff, or those that are configured."""
-        if self.whole:
-            return [None]
         return list(configured) if self.cutoff == EACH else [parse_cutoff(self.cutoff)]
 
 
@@ -56,12 +50,14 @@ class ParsedMeasures:
     @property
     def texts(self) -> list[str]:
         """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [f"{name}{self._arguments_of(name)}@{format_cutoff(cutoff)}" for name, cutoff in self.measure_set.pairs]
-
-    def _arguments_of(self, name: str) -> str:
-        arguments = MEASURES[name].arguments
-        values = [f"{short}={self.options[option]}" for short, option in arguments.items() if option in self.options]
-        return f"({', '.join(values)})" if values else ""
+        texts = []
+        for name, cutoff in self.measure_set.pairs:
+            arguments = MEASURES[name].arguments.items()
+            values = ", ".join(
+                f"{short}={self.options[option]}" for short, option in arguments if option in self.options
+            )
+            texts.append(f"{name}{f'({values})' if values else ''}@{format_cutoff(cutoff)}")
+        return texts
 
 
 def parse_measures(
@@ -75,9 +71,8 @@ def parse_measures(
     measures, such as those of ir_measures.
     """
     listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
-    words = _words(" ".join(str(each) for each in listed))
-    needs_cutoffs = any(word.cutoff == EACH and not word.whole for word in words)
-    configured = list(cutoffs or (default if needs_cutoffs else ()))
+    words = _words(" ".join(map(str, listed)))
+    configured = list(cutoffs or (default if any(word.cutoff == EACH for word in words) else ()))
     pairs = dict.fromkeys((word.name, cutoff) for word in words for cutoff in word.cutoffs(configured))
     headline = words[0].name, deepest_finite(words[0].cutoffs(configured))
     needed = ascending([*configured, *(cutoff for _, cutoff in pairs)])
@@ -103,24 +98,21 @@ def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
 def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or EACH if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. ConfigurationError as for `parse_measures`, and for arguments,
-    because the scores are already computed.
+    `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.
     """
     words = _words(text, also)
-    for word in words:
-        if word.options:
-            raise ConfigurationError(
-                f"measures: {word.text} has arguments, but the published scores cannot be changed; remove them"
-            )
+    if wrong := [word.text for word in words if word.options]:
+        raise ConfigurationError(
+            f"measures: {wrong[0]} has arguments, but the published scores cannot be changed; remove them"
+        )
     columns = {name: measure.column for name, measure in MEASURES.items()}
-    return list(dict.fromkeys((columns.get(w.name, w.name), "all" if w.whole else w.cutoff) for w in words))
+    return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
 
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     """The measures of a text. ConfigurationError if it has none, or for the first word that is none."""
     columns = [name for name in also if name not in MEASURES]
-    choices = ", ".join([*MEASURES, *columns])
-    words = _WORDS.findall(text)
+    choices, words = ", ".join([*MEASURES, *columns]), _WORDS.findall(text)
     if not words:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
     names = _NAMES | {name: name for name in columns}
@@ -139,15 +131,15 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
             f"measures: {word!r} is not a measure{near}; choose from {choices}, or write for example P@5"
         )
     name = names[written]
-    if cutoff not in (None, "all") and not (cutoff.isascii() and cutoff.isdecimal() and int(cutoff)):
+    if cutoff and not _CUTOFF.fullmatch(cutoff):
         raise ConfigurationError(f"measures: {word} has an invalid cutoff; write {written}@10")
-    options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
-    parsed = _Word(word, name, cutoff or ("all" if written != name else EACH), options)
-    if parsed.whole and cutoff not in (None, "all"):
+    is_whole = name in MEASURES and MEASURES[name].whole
+    if is_whole and cutoff not in (None, "all"):
         raise ConfigurationError(
             f"measures: {word} has a cutoff, but {name} is computed on the whole ranking; write {written}"
         )
-    return parsed
+    options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
+    return _Word(word, name, cutoff or ("all" if is_whole or written != name else EACH), options)
 
 
 def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, str]:
@@ -156,7 +148,7 @@ def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, 
     for part in text.split(",") if text else []:
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name not in arguments or not value:
-            takes = " and ".join(f"{each}=..." for each in arguments) or "no arguments; --set changes the convention"
+            takes = " and ".join(f"{short}=..." for short in arguments) or "no arguments; --set changes the convention"
             raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, but it takes {takes}")
         options[arguments[name]] = value
     return options

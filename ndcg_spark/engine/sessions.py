@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import importlib.util
+import itertools
 import math
 import os
 import shutil
@@ -27,7 +28,7 @@ from ndcg_spark.errors import INSTALL_ADVICE, EngineError, engine_imports, first
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 
-#: The dialect of paths, formats and plans: Sail's, classic Spark's, or that of a Spark Connect server.
+#: The dialect of paths, formats and plans: Sail's, classic Spark's, or a Spark Connect server's.
 Kind = Literal["embedded", "spark", "connect"]
 
 #: The share of the machine's memory that an engine may use before it spills; the rest is for Python and others.
@@ -54,7 +55,7 @@ _CHANNELS: list[object] = []
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A session, and what the rest of the program must know about it."""
+    """A session, and what others must know about it."""
 
     session: SparkSession
     kind: Kind
@@ -129,8 +130,7 @@ def engine_of(session: SparkSession, place: str = "running session") -> Engine:
     sail = None if is_classic(session) else sail_version(session)
     if sail is not None:
         return Engine(session, "embedded", f"Sail {sail} ({masked(place)})", True)
-    keep_partition_names(session)
-    join_in_place(session)
+    configure(session)
     if not is_classic(session):
         return Engine(session, "connect", f"Spark {session.version} ({masked(place)})", place.startswith("local"))
     master = session.conf.get("spark.master", "") or ""
@@ -225,13 +225,13 @@ def _keeping_signal_handlers() -> Iterator[None]:
 
 def start_local() -> Engine:
     """Local Spark on every core that this process may use; EngineError without Java."""
-    refuse_client()
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
         raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = usable_cores()
     settings = {
+        "spark.master": f"local[{cores}]",
         # Spark would print the stack trace of each failed task before our own message.
         "spark.log.level": "OFF",
         _CALL_SITES: "false",
@@ -247,10 +247,16 @@ def start_local() -> Engine:
         # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
     }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("ndcg-spark")
+    return _start_classic(settings, "local Spark")
+
+
+def _start_classic(settings: dict[str, str], what: str) -> Engine:
+    """A session of Spark in a JVM of its own."""
+    refuse_client()
+    builder = SparkSession.builder.appName("ndcg-spark")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = start_session(builder, "local Spark")
+    session = start_session(builder, what)
     return dataclasses.replace(engine_of(session), close=_suppressing(session.stop))
 
 
@@ -258,10 +264,7 @@ def submitted(choice: str) -> Engine:
     """The session of spark-submit; EngineError if the embedded engine was chosen."""
     if choice == "embedded":
         raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
-    refuse_client()
-    builder = SparkSession.builder.appName("ndcg-spark").config(_CALL_SITES, "false")
-    session = start_session(builder, "the session of spark-submit")
-    return dataclasses.replace(engine_of(session), close=_suppressing(session.stop))
+    return _start_classic({_CALL_SITES: "false"}, "the session of spark-submit")
 
 
 def refuse_client() -> None:
@@ -274,10 +277,7 @@ def refuse_client() -> None:
 
 
 def connect(url: str) -> Engine:
-    """A session on the server at this address, `sc://host:port/;name=value`, or `local...` to start a server.
-
-    EngineError if no Spark Connect server answers there, or it is one that cannot be used.
-    """
+    """A session on the server at this address, `sc://host:port/;name=value`, or `local...` to start a server."""
     is_own = url.startswith("local")
     if is_own:
         refuse_client()
@@ -295,10 +295,7 @@ def connect(url: str) -> Engine:
 
 
 def require_server(url: str) -> None:
-    """Return once a Spark Connect server has answered at this address, with the parameters that a session would use.
-
-    EngineError if the address is not valid, or no Spark Connect server answers there within ANSWER_SECONDS.
-    """
+    """Return once a Spark Connect server has answered at this address; EngineError if none does in ANSWER_SECONDS."""
     # gRPC would print its own message before ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     with engine_imports():
@@ -351,19 +348,17 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
         ) from error
 
 
-def keep_partition_names(session: SparkSession) -> None:
-    """Read the folder run=007 as the run 007, not as the number 7; EngineError where that cannot be set."""
+def configure(session: SparkSession) -> None:
+    """Set what reading and joining rely on; EngineError where that is not allowed."""
     name = "spark.sql.sources.partitionColumnTypeInference.enabled"
     try:
+        # The folder run=007 is the run 007, not the number 7.
         session.conf.set(name, "false")
     except failures() as error:
         raise EngineError(
             f"engine: {name} cannot be set, {reason_of(error)}; serverless compute is not supported"
         ) from error
-
-
-def join_in_place(session: SparkSession) -> None:
-    """Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so."""
+    # Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so.
     with contextlib.suppress(*failures()):
         session.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
 
@@ -381,33 +376,21 @@ def _default_storage() -> str:
 def machine_memory() -> int:
     """The memory that this process may use, in bytes: the machine's, or the limit of its control groups if lower."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = (_limit(folder, name) for folder in _control_groups("memory") for name in _MEMORY)
-    return min([total, *(limit[0] for limit in limits if limit)])
+    limits = (*_limits("memory", "memory.max"), *_limits("memory", "memory.limit_in_bytes"))
+    return min([total, *(limit for (limit,) in limits)])
 
 
 def usable_cores() -> int:
     """The processor cores that this process may use: its affinity, or the quota of its control groups if lower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = (_limit(folder, *names) for folder in _control_groups("cpu") for names in _QUOTAS)
-    return min([cores, *(math.ceil(quota[0] / quota[1]) for quota in quotas if quota and quota[0] > 0)])
+    quotas = (*_limits("cpu", "cpu.max"), *_limits("cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us"))
+    return min([cores, *(math.ceil(quota / period) for quota, period in quotas if quota > 0)])
 
 
-#: The files with limits in control groups of version 2 and of version 1.
-_MEMORY = ("memory.max", "memory.limit_in_bytes")
-_QUOTAS = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+def _limits(controller: str, *names: str) -> Iterator[list[int]]:
+    """The numbers in these files of every control group, of version 2 or 1, that limits this process.
 
-
-def _limit(folder: Path, *names: str) -> list[int] | None:
-    """The numbers in these files; None where there are none. Without a limit, a quota is -1, or the word max."""
-    with contextlib.suppress(OSError, ValueError):
-        return [*map(int, " ".join((folder / name).read_text("ascii") for name in names).split())]
-    return None
-
-
-def _control_groups(controller: str) -> Iterator[Path]:
-    """The folders of the control groups that limit this process, of version 2 and of version 1.
-
-    In a container, those of the machine may not be there, and its own group is the root.
+    In a container, the groups of the machine may not be there, and its own group is the root.
     """
     groups = {PurePath("/")}
     with contextlib.suppress(OSError):
@@ -415,8 +398,11 @@ def _control_groups(controller: str) -> Iterator[Path]:
             _, controllers, group = line.split(":", 2)
             if {"", controller} & set(controllers.split(",")):
                 groups |= {PurePath(group), *PurePath(group).parents}
-    for place in (CONTROL_GROUPS, CONTROL_GROUPS / controller):
-        yield from (place / group.relative_to("/") for group in groups)
+    for root, path in itertools.product((CONTROL_GROUPS, CONTROL_GROUPS / controller), groups):
+        folder = root / path.relative_to("/")
+        # Without a limit there is no file, or the word max; a quota is -1.
+        with contextlib.suppress(OSError, ValueError):
+            yield [*map(int, " ".join((folder / name).read_text("ascii") for name in names).split())]
 
 
 def _suppressing(function: Callable[[], object]) -> Callable[[], None]:

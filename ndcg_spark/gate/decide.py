@@ -1,22 +1,20 @@
-"""The decision of the gate as a function of plain data: rows of comparisons become results, and these a verdict.
+"""The decision of the gate: checks get the rows that decide them, by one rule, and the night a verdict.
 
 Fail closed: what was not measured or cannot be compared is no pass.
 """
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ndcg_spark.comparison.comparable import fingerprint
-from ndcg_spark.comparison.differences import causes
-from ndcg_spark.comparison.statistics import adjusted as adjusted_for
+from ndcg_spark.comparison.compare import kept_attributes
+from ndcg_spark.comparison.differences import causes, deciding
+from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import Baseline, Refusal, Row
+from ndcg_spark.gate.baselines import Baseline, Key, Refusal, Row, Scores, compare, key_of, missing, resolve
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -24,12 +22,11 @@ from ndcg_spark.nights.select import earlier
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
-_NUMBERS = ("mean", "baseline_mean", "difference", "allowed", "interval_low", "interval_high", "p")
+_NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high")
 #: At most so many slices are named as causes.
 _MAX_CAUSES = 20
-
-#: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
-Key = tuple[Any, ...]
+#: In a rehearsal, results without which a night can begin.
+_BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
 
 class Case(NamedTuple):
@@ -42,25 +39,138 @@ class Case(NamedTuple):
     row: Row | None
     refused: Refusal | None = None
 
-
-@dataclasses.dataclass
-class Compared:
-    """A baseline with the rows of COMPARISONS, or why there are none."""
-
-    baseline: Baseline
-    refused: Refusal | None
-    rows: dict[Key, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    #: The run and the id of the queries that changed most, by the first check.
-    changed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    #: How many queries have other judgments, of how many.
-    rejudged: int = 0
-    queries: int = 0
+    @property
+    def hypothesis(self) -> Key:
+        """What is tested, which several checks and baselines may share."""
+        return self.check.severity, self.row and (self.row["baseline"], self.row["baseline_night"], key_of(self.row))
 
 
-def key_of(row: Row) -> Key:
-    """What a row of COMPARISONS describes, as a key."""
-    names = ("run", "measure", "cutoff", "attribute", "value")
-    return *(row[name] for name in names), row["weight_effective_n"] is not None
+class Judged(NamedTuple):
+    """A verdict, and the rows of COMPARISONS that it is based on."""
+
+    verdict: Verdict
+    rows: list[Row]
+    #: The run and the id of the queries that changed most.
+    changed: list[tuple[str, str]]
+
+
+def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, accepted: str | None = None) -> Judged:
+    """The verdict on a night, which is one of `nights`.
+
+    Raises StorageError where the scores of the night itself cannot be read.
+    """
+    kept, baselines = kept_attributes([tonight]), list[Baseline]()
+    scores = dataclasses.replace(scores, attributes=kept) if kept else scores
+    # Two baselines that stand for the same nights share their rows.
+    compared: dict[Any, Baseline] = {}
+    for name in gate.baseline:
+        resolved = resolve(gate, name, tonight, nights)
+        key = resolved.run, resolved.refused, *resolved.nights
+        if key not in compared:
+            compared[key] = compare(gate, tonight, resolved, scores)
+        baselines.append(dataclasses.replace(compared[key], name=name))
+    cases = list(_cases(gate, tonight, baselines, scores))
+    absent, same = list(missing(gate, tonight, nights, baselines, scores)), _same_results(tonight, nights)
+    if not (cases or absent):
+        absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
+    if same and gate.same_results == "undecided":
+        absent.append(("not_measured", f"the results are identical to those of {same}", None))
+    arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *each) for each in absent], results_of(gate, cases)
+    results = [*arrival, *decided]
+    word, deciding = _deciding(results)
+    # What is missing comes first, then the largest drop.
+    first = min(deciding, key=lambda each: (each not in arrival, each.difference or 0.0), default=None)
+    losses = _causes(next((case for case, each in zip(cases, decided, strict=True) if each is first), None))
+    verdict = Verdict(
+        dataset=tonight.dataset,
+        evaluated_on=tonight.evaluated_on,
+        verdict=word,
+        reason=first.reason if first else None,
+        sentence=_sentence(results, deciding, [*arrival, *([first] if first else [])], losses),
+        # What is wrong with a baseline is about no run.
+        run=first.run if first and {first.run} == {e.run for e in deciding if e.sentence == first.sentence} else None,
+        exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
+        results=tuple(results),
+        baselines=tuple(
+            {
+                "name": each.name,
+                "nights": [night.evaluated_on for night in each.nights],
+                "evaluation_id": each.nights[-1].evaluation_id if each.nights else None,
+            }
+            for each in baselines
+        ),
+        causes=tuple(losses),
+        same_results=same,
+        accepted=accepted,
+    )
+    warnings = [each.sentence for each in results if each.severity != FAIL and each.result != PASS]
+    said = {each.sentence for each in deciding}
+    warnings = [each for each in dict.fromkeys(warnings) if each not in said]
+    if same and gate.same_results == "warn":
+        warnings.append(f"the results are identical to those of {same}")
+    warnings += [each.note for each in baselines if each.note]
+    if word == PASS and not verdict.is_baseline:
+        warnings.append("this night is no baseline for later ones, as not every check measured something and passed")
+    rows = [row for each in compared.values() for row in each.rows.values()]
+    changed = next((each.changed for each in baselines if each.rows), [])
+    return Judged(dataclasses.replace(verdict, warnings=tuple(warnings)), rows, changed)
+
+
+def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | None = None) -> Iterator[Verdict]:
+    """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
+
+    Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
+    with.
+    """
+    known = Nights(nights, nights.rows, nights.damaged)
+    scores.find(nights)
+    for number, night in enumerate(nights):
+        if dataset in (None, night.dataset):
+            verdict = judge(gate, night, known, scores, night.row["accepted"]).verdict
+            begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
+            known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
+            yield verdict
+
+
+def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: Scores) -> Iterator[Case]:
+    """Every check for every run of the night and every baseline. A run that is missing has none."""
+    itself, runs = compare(gate, tonight, Baseline(None), scores), {*scores.of(tonight).runs}
+    for place, check in gate.checks(tonight.dataset):
+        sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
+        part = check.slice.split("=", 1) if check.slice else (None, None)
+        for run, baseline in itertools.product(sorted(runs.intersection(check.runs or runs)), sides):
+            if run != baseline.run:
+                row, plain = (baseline.rows.get((run, *check.place, *part, how)) for how in (check.weighted, False))
+                case = Case(place, check, run, baseline, row)
+                yield case._replace(refused=next(_refusals(gate, tonight, case, plain, scores), None))
+
+
+def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, scores: Scores) -> Iterator[Refusal]:
+    """Why a row decides nothing; `plain` is that without weights."""
+    check, baseline = case.check, case.baseline
+    subject, nights = check.subject(case.run), baseline.nights
+    if baseline.refused:
+        yield baseline.refused
+    if check.place not in scores.of(tonight).places:
+        yield "other_cutoff", f"{subject} was not evaluated in this night"
+    if nights and not any(check.place in scores.of(night).places for night in nights):
+        yield "other_cutoff", f"{subject} was not evaluated in {baseline.in_words}"
+    if nights and not any(case.run in scores.of(night).runs for night in nights):
+        yield "missing_run", f"{case.run} has no results in {baseline.in_words}"
+    queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
+    if not queries + unpaired:
+        yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"
+    if unpaired:
+        share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
+        yield "not_measured", f"{subject} against {baseline.in_words}: {share}"
+    weighed = case.row["queries"] if case.row else 0
+    if weighed < queries:
+        yield "not_measured", f"{subject}: {queries - weighed:,} of {queries:,} queries have no weight"
+    effective = case.row["weight_effective_n"] if case.row and check.weighted else queries
+    least = check.min_queries or gate.min_queries
+    if effective < least:
+        few = f"{effective:,.4g} queries{' of equal weight' if check.weighted else ''}"
+        yield "few_queries", f"{subject}: there are only {few}, and min_queries is {least:,}"
 
 
 def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
@@ -68,46 +178,31 @@ def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
 
     Checks that only warn are a family of their own, so that they do not weaken those that can fail.
     """
-    adjusted: dict[tuple[Any, ...], float] = {}
+    found: dict[Key, float] = {}
     for severity in ("fail", "warn"):
-        own = [case for case in cases if case.check.severity == severity]
-        family = {_hypothesis(case): p for case in own if (p := _p_value(case, gate.alpha)) is not None}
-        adjusted |= zip(family, adjusted_for(list(family.values()), "holm").tolist(), strict=True)
-    return [_result(gate, case, adjusted.get(_hypothesis(case))) for case in cases]
+        own = (case for case in cases if case.check.severity == severity and not case.refused)
+        family = {case.hypothesis: p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
+        found |= zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True)
+    return [_result(gate, case, found.get(case.hypothesis)) for case in cases]
 
 
-def _p_value(case: Case, alpha: float) -> float | None:
+def _p_value(row: Row | None, alpha: float) -> float | None:
     """The larger p value of both tests, or that of t where nothing can fail by it; None if nothing changed."""
-    if case.row is None or case.refused or "unchanged" in case.row["flags"]:
+    if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
-    p, signs, difference = (case.row[name] for name in ("p_value", "p_randomization", "difference"))
-    is_loss = difference is not None and difference < 0 and p is not None and p < alpha
-    return float(np.maximum(p, signs)) if is_loss and signs is not None else p
-
-
-def _hypothesis(case: Case) -> tuple[Any, ...]:
-    """What is tested, which several checks and baselines of a family may share."""
-    return case.check.severity, case.baseline.run, *case.baseline.nights, key_of(case.row) if case.row else None
+    p: float | None = row["p_value"]
+    can_fail = p is not None and p < alpha and row["difference"] < 0
+    return deciding(row) if can_fail else p
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     check, baseline, row = case.check, case.baseline, case.row or {}
-    numbers: dict[str, float | None] = {name: row.get(name) for name in _NUMBERS} | {"p": p}
-    if baseline.name is None and numbers["mean"] is not None:
-        nothing = dict.fromkeys(("baseline_mean", "interval_low", "interval_high"))
-        numbers |= {**nothing, "difference": numbers["mean"] - (check.min_value or 0.0), "allowed": 0.0}
-    elif numbers["baseline_mean"] is not None:
-        numbers["allowed"] = check.allowed(numbers["baseline_mean"])
-    reason: str | None
-    if case.refused:
-        result, (reason, sentence) = NOT_COMPARABLE, case.refused
-    elif None in (numbers["difference"], numbers["allowed"]) or not all(
-        map(math.isfinite, filter(None, numbers.values()))
-    ):
-        result, reason = NOT_COMPARABLE, "not_measured"
-        sentence = f"{check.subject(case.run)}: a number of the comparison is not finite"
-    else:
-        result, reason, sentence = _decided(gate, case, row, numbers)
+    numbers: dict[str, Any] = {name: row.get(name) for name in _NUMBERS} | {"allowed": None, "p": p}
+    if baseline.name is None and row.get("mean") is not None:
+        numbers = {"mean": row["mean"], "difference": row["mean"] - check.min_value, "allowed": 0.0}
+    elif row.get("baseline_mean") is not None:
+        numbers["allowed"] = check.allowed(row["baseline_mean"])
+    result, reason, sentence = _decided(gate, case, row, numbers)
     return Result(
         check=case.place,
         severity=check.severity,
@@ -122,26 +217,30 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
         baseline=baseline.name,
         baseline_night=baseline.newest,
         queries=row.get("queries"),
-        **{name: None if number is None or not math.isfinite(number) else number for name, number in numbers.items()},
+        **numbers,
     )
 
 
 def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) -> tuple[str, str | None, str]:
     """The one rule: the result, its code and a sentence."""
-    baseline, subject, queries = case.baseline, case.check.subject(case.run), f"{row['queries']:,} queries"
-    difference, allowed, p = numbers["difference"], numbers["allowed"], numbers["p"]
-    is_beyond = difference < -allowed - _ROUNDING
+    baseline, subject, p = case.baseline, case.check.subject(case.run), numbers.get("p")
+    mean, difference, allowed = (numbers[name] for name in ("mean", "difference", "allowed"))
+    if case.refused:
+        return NOT_COMPARABLE, *case.refused
+    if None in (mean, difference, allowed):
+        return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
+    is_beyond, evidence = difference < -allowed - _ROUNDING, f"{row['queries']:,} queries"
     if baseline.name is None:
-        sentence = f"{subject} is {row['mean']:.4f} ({queries}), and the least value is {case.check.min_value:.4f}"
+        sentence = f"{subject} is {mean:.4f} ({evidence}), and the least value is {case.check.min_value:.4f}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
-    evidence = queries
     if row["interval_low"] is not None:
-        ends = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
-        evidence += f", {100 * (1 - gate.alpha):g} % interval {ends}"
+        interval = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
+        evidence += f", {100 * (1 - gate.alpha):g} % interval {interval}"
     evidence += "" if p is None else f", p {p:.2g}"
     moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
-    sentence = f"{subject} {moved}, from {row['baseline_mean']:.4f} to {row['mean']:.4f} ({evidence})"
-    sentence += f"; {allowed:.4f} is allowed"
+    sentence = (
+        f"{subject} {moved}, from {row['baseline_mean']:.4f} to {mean:.4f} ({evidence}); {allowed:.4f} is allowed"
+    )
     if not is_beyond:
         return PASS, None, sentence
     if p is None:
@@ -149,112 +248,45 @@ def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) ->
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
-def verdict_of(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    results: Sequence[Result],
-    compared: Sequence[Compared],
-    accepted: str | None = None,
-) -> Verdict:
-    """The verdict that follows from these results, of which those on what is missing come first."""
-    same = _same_results(tonight, nights)
-    if same and gate.same_results == "undecided":
-        sentence = f"the results are identical to those of {same}, so nothing new was measured"
-        results = [*results, Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence)]
-    word, deciding = _deciding(results)
-    first = min(deciding, key=lambda each: (not _is_missing(each), each.difference or 0.0), default=None)
-    losses = _causes(first, compared)
-    # What is wrong with a baseline is about no run.
-    runs = {each.run for each in deciding if first and each.sentence == first.sentence}
-    if first is None:
-        passed = sum(each.result == PASS for each in results)
-        sentence = f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
-    else:
-        said = list(dict.fromkeys(each.sentence for each in results if each is first or _is_missing(each)))
-        more = len({each.sentence for each in deciding}.difference(said))
-        sentence = "; ".join(said) + (f" (and {more} more)" if more else "")
-    for cause in losses[:1]:
-        where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
-        sentence += f"; {where}, {100 * cause['share']:.0f} % of the loss"
-    verdict = Verdict(
-        dataset=tonight.dataset,
-        evaluated_on=tonight.evaluated_on,
-        verdict=word,
-        reason=first.reason if first else None,
-        sentence=sentence,
-        run=runs.pop() if len(runs) == 1 else None,
-        exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
-        results=tuple(results),
-        baselines=tuple(
-            {
-                "name": each.baseline.name,
-                "nights": [night.evaluated_on for night in each.baseline.nights],
-                "evaluation_id": each.baseline.nights[-1].evaluation_id if each.baseline.nights else None,
-                "changed_judgments": each.rejudged,
-                "queries": each.queries,
-            }
-            for each in compared
-        ),
-        causes=tuple(losses),
-        same_results=same,
-        accepted=accepted,
-    )
-    return dataclasses.replace(verdict, warnings=tuple(dict.fromkeys(_warnings(gate, verdict, deciding, compared))))
-
-
-def _is_missing(result: Result) -> bool:
-    return result.check == "gate" and result.reason in ("missing_dataset", "missing_run")
-
-
 def _deciding(results: Sequence[Result]) -> tuple[str, list[Result]]:
     """The verdict, and the results that speak for it; none for a pass."""
     failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
-    if failed:
-        return FAIL, failed
-    unknown = [each for each in results if each.severity == FAIL and each.result != PASS]
-    if all(each.result == NOT_COMPARABLE for each in results):
-        # It may be that all checks only warn.
-        unknown = list(results)
-    return (NONE, unknown) if unknown else (PASS, [])
+    # Warnings decide if nothing at all was measured.
+    is_empty = all(each.result == NOT_COMPARABLE for each in results)
+    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
+    return (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
+
+
+def _sentence(
+    results: Sequence[Result], deciding: Sequence[Result], first: Sequence[Result], losses: Sequence[Row]
+) -> str:
+    """What is missing, the result that decided, and its cause."""
+    said = list(dict.fromkeys(each.sentence for each in first))
+    if not deciding:
+        passed = sum(each.result == PASS for each in results)
+        return f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
+    more = len({each.sentence for each in deciding}.difference(said))
+    said[-1] += f" (and {more} more)" if more else ""
+    for cause in losses[:1]:
+        where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
+        said.append(f"{where}, {100 * cause['share']:.0f} % of the loss")
+    return "; ".join(said)
 
 
 def _same_results(tonight: Night, nights: Nights) -> str | None:
     """The date of the last night, if its results are identical."""
-    own = fingerprint(tonight.record, "results", tonight.dataset)
-    last = earlier(nights, tonight.dataset, tonight.evaluated_on)[-1:]
-    same = (night.evaluated_on for night in last if own and fingerprint(night.record, "results", night.dataset) == own)
-    return next(same, None)
+    *_, last = None, *earlier(nights, tonight.dataset, tonight.evaluated_on)
+    own, other = (night and fingerprint(night.record, "results", night.dataset) for night in (tonight, last))
+    return last.evaluated_on if last and own and own == other else None
 
 
-def _causes(first: Result | None, compared: Sequence[Compared]) -> list[dict[str, Any]]:
+def _causes(case: Case | None) -> list[dict[str, Any]]:
     """The slices that have most of the loss that decided."""
-    if first is None or first.baseline is None or first.slice:
+    if case is None or case.refused or case.row is None or case.check.slice or case.check.weighted:
         return []
-    rows = next(each.rows for each in compared if each.baseline.name == first.baseline)
-    wanted = first.run, first.measure, first.cutoff, False
-    own = [row for key, row in rows.items() if (*key[:2], format_cutoff(key[2]), key[5]) == wanted]
-    if first.weighted or not own or (own[0]["difference"] or 0.0) >= 0:
+    if case.baseline.name is None or (case.row["difference"] or 0.0) >= 0:
         return []
-    found = (
-        cause for cause in causes(own[0], own[1:]) if cause["share"] > 0 and cause["queries"] < cause["of_queries"]
-    )
+    own = key_of(case.row)[:3]
+    parts = [row for key, row in case.baseline.rows.items() if key[:3] == own and key[3] is not None and not key[5]]
+    found = (each for each in causes(case.row, parts) if each["share"] > 0 and each["queries"] < each["of_queries"])
     return [*itertools.islice(found, _MAX_CAUSES)]
-
-
-def _warnings(
-    gate: GateConfig, verdict: Verdict, deciding: Sequence[Result], compared: Sequence[Compared]
-) -> Iterator[str]:
-    """What did not decide, in sentences."""
-    for each in verdict.results:
-        if each.severity == "warn" and each.result != PASS and each not in deciding:
-            yield each.sentence
-    if verdict.same_results and gate.same_results == "warn":
-        yield f"the results are identical to those of {verdict.same_results}"
-    for side in compared:
-        same = side.queries - side.rejudged
-        if side.rejudged and not side.refused:
-            share = f"{same:,} of {side.queries:,} queries ({same / side.queries:.1%})"
-            yield f"{share} were compared with {side.baseline.in_words}, as the judgments of the others have changed"
-    if verdict.verdict == PASS and not verdict.is_baseline:
-        yield "this night is no baseline for later ones, because not every check measured something and passed"

@@ -3,11 +3,10 @@
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.nights.log import is_baseline
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.
@@ -74,7 +73,7 @@ class Verdict:
     results: tuple[Result, ...]
     #: What did not decide, in sentences.
     warnings: tuple[str, ...] = ()
-    #: name, nights (their dates), evaluation_id (of the newest), changed_judgments and queries (how many of how many).
+    #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
     #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
@@ -85,8 +84,9 @@ class Verdict:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether later nights may be compared with this one."""
-        return is_baseline({"results": [vars(each) for each in self.results]}, self.accepted)
+        """Whether later nights may be compared with this one: accepted, or every check measured and none failed."""
+        results = {each.result for each in self.results}
+        return bool(self.accepted) or (bool(results) and results <= {PASS, UNDECIDED})
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""
@@ -100,16 +100,10 @@ def exit_code_of(verdicts: Iterable[Verdict]) -> int:
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
 
 
-def counted(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason, nights, share, last."""
-    keys = [(verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts]
-    totals, last = Counter(dataset for dataset, *_ in keys), dict(zip(keys, verdicts, strict=True))
+def counted(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason and nights."""
+    counts = Counter((each.dataset, each.verdict, each.reason) for each in verdicts)
+    ordered = sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1]))
     return [
-        {
-            **dict(zip(("dataset", "verdict", "reason"), key, strict=True)),
-            "nights": nights,
-            "share": nights / totals[key[0]],
-            "last": last[key].evaluated_on,
-        }
-        for key, nights in sorted(Counter(keys).items(), key=lambda group: (group[0][0], -group[1]))
+        dict(zip(("dataset", "verdict", "reason", "nights"), (*key, nights), strict=True)) for key, nights in ordered
     ]

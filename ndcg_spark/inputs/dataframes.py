@@ -1,75 +1,58 @@
-"""Tables that people have in Python become DataFrames of a session: pandas, Polars, pyarrow and dictionaries."""
+"""Tables of an engine with the schema's columns, one row per document; arrays of documents are exploded."""
 
+import operator
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.engine_files import union_all
-from ndcg_spark.inputs.lists import explode, unpack
-from ndcg_spark.inputs.memory import by_id, none_of, table_of
+from ndcg_spark.inputs.column_names import names_in, of_attributes, resolve
+from ndcg_spark.inputs.memory import by_id, table_of
+from ndcg_spark.schemas import FAULT, LINE
 
-_GRADES = "rename the column of the grades, give every judgment a grade with relevance=1, or set gain=judged"
-_LEAVE_ONE = "drop or rename all but one"
-#: The columns that either all runs have or none.
-_OF_ALL = ("dataset", "score", "cutoff")
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_IDS = ("dataset", "query_id", "doc_id")
+#: The columns that have a value for each document of a list.
+_OF_DOCUMENTS = ("relevance", "score", "rank")
 
 
-def frame(
-    table: Any,
-    wanted: Sequence[str] | None,
-    session: SparkSession,
-    where: str,
-    known: Sequence[str] | None = None,
-    needed: Sequence[str] = (),
-) -> DataFrame:
-    """The table as a DataFrame of the session, with those `wanted` columns that it has, or all if that is None.
-
-    A column that has the name other tools give it (`qid`, `docno`) gets ours; with `known`, only these columns are
-    looked for under other names. Lists of documents, as arrays or as an array of structs, become a row per document as
-    `lists.explode` has it, with its columns for lists that differ in length.
-
-    `wanted` are the columns of a schema, and the `needed` ones of them must be there. Dictionaries may be nested, see
-    `memory`; where runs are wanted, also {run: table}.
-    """
+def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
+    """A user's table as a DataFrame of the session, with those of the schema's columns that it has."""
     if isinstance(table, Mapping) and dataframes_in(table):
-        tables = {
-            run: one if is_dataframe(one) else table_of({run: one}, wanted, where).drop_columns(["run"])
-            for run, one in by_id(table, where)
-        }
-        runs = {run: frame(one, wanted, session, f"{where}: run {run!r}", known, needed) for run, one in tables.items()}
-        return _together(runs, where)
-    own = table if is_dataframe(table) else session.createDataFrame(table_of(table, known or wanted, where))
-    if is_classic(session) and own.isLocal():
-        # The driver has the rows, so there are few. One partition needs no shuffle later, and Spark's optimizer leaves
-        # its rows alone; it would copy them for every use otherwise.
-        own = own.coalesce(1)
-    if wanted is None:
-        found = of_attributes({}, own.columns, where, _LEAVE_ONE)
-        renamed: DataFrame = own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
-        return renamed
-    aliased = wanted if known is None else known
-    if "doc_id" in wanted:
-        own = unpack(own, aliased, where, _LEAVE_ONE)
-    refuse_alike((name for name in own.columns if name.lower() in wanted), where)
-    found = resolve({}, aliased, own.columns, where, _LEAVE_ONE)
-    found |= {name: name for name in wanted if name in own.columns}
-    if not found:
-        raise none_of(wanted, own.columns, where)
-    missing = [name for name in needed if name not in found]
-    if missing:
-        to_do = _GRADES if missing == ["relevance"] else "rename the columns that have them"
-        raise InputError(
-            f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(own.columns)}; {to_do}"
-        )
-    named = own.select(*(F.col(quoted(found[name])).alias(name) for name in wanted if name in found))
-    return explode(named, "rank" in wanted, where)
+        runs = []
+        for run, one in by_id(table, where):
+            place = f"{where}: run {run!r}"
+            own = frame(one if is_dataframe(one) else table_of({run: one}, schema.names, where), schema, session, place)
+            if is_dataframe(one) and "run" in own.columns:
+                # Counting them would take a job.
+                raise InputError(f"{place}: its table has a column of runs, and may have several; drop that column")
+            # Engines disagree about ids that are numbers in one table and text in another.
+            ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
+            runs.append(own.withColumns({"run": F.lit(run)} | ids))
+        return union_all(runs)
+    own = _frame(table, schema.names, session, where)
+    return rows_of(own, resolve({}, schema.names, own.columns, where), schema, where)
+
+
+def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str) -> DataFrame:
+    """A user's table as a DataFrame of the session, with all columns; of others, those that may be `wanted`, if any."""
+    own = table if is_dataframe(table) else session.createDataFrame(table_of(table, wanted, where))
+    # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
+    # optimizer leaves its rows alone; it would copy them for every use otherwise.
+    return own.coalesce(1) if is_classic(session) and own.isLocal() else own
+
+
+def frame_of_attributes(table: Any, session: SparkSession, where: str) -> DataFrame:
+    """A user's table of attributes as a DataFrame of the session, with all columns, ours under our names."""
+    own = _frame(table, (), session, where)
+    found = of_attributes({}, own.columns, where)
+    return own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
@@ -77,19 +60,73 @@ def dataframes_in(table: Any) -> list[DataFrame]:
     return [each for each in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(each)]
 
 
-def _together(runs: Mapping[str | None, DataFrame], where: str) -> DataFrame:
-    """The tables of the runs as one, whose column run has the keys. InputError if only some have scores."""
-    for name in _OF_ALL:
-        has, lacks = ([run for run, own in runs.items() if (name in own.columns) is there] for there in (True, False))
-        if has and lacks:
-            raise InputError(f"{where}: run {has[0]!r} has {name}, but run {lacks[0]!r} does not; give all the same")
-    return union_all([_named(run, own, f"{where}: run {run!r}") for run, own in runs.items()])
+def union_all(tables: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
+    while len(tables) > 1:
+        pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
+        tables = [reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), pair) for pair in pairs]
+    return tables[0]
 
 
-def _named(run: str | None, table: DataFrame, where: str) -> DataFrame:
-    if "run" in table.columns:
-        # Counting them would take a job.
-        raise InputError(f"{where}: its table has a column of runs, and may have several; drop that column")
-    # Engines disagree about ids that are numbers in one table and text in another.
-    numbers = [name for name, kind in table.dtypes if name in ("dataset", "query_id", "doc_id") and kind in _WHOLE]
-    return table.withColumns({**{name: F.col(name).cast("string") for name in numbers}, "run": F.lit(run)})
+def rows_of(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema, where: str) -> DataFrame:
+    """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
+    refuse_alike((name for name in table.columns if name.lower() in {*schema.names, *columns.values()}), where)
+    if "doc_id" in schema.names and "doc_id" not in columns:
+        table = _unpacked(table, schema.names, where)
+    names = names_in(table.columns, columns, schema, where)
+    renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
+    return _exploded(renamed, "rank" in schema.names, where)
+
+
+def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
+    """The table with an array of structs as one array for each wanted field, under our names.
+
+    Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
+    one with a field for the document; InputError if there are several.
+    """
+    names = [name for name in wanted if name in ("doc_id", *_OF_DOCUMENTS)]
+    packed: dict[str, dict[str, str]] = {}
+    for field in table.schema:
+        element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
+        if isinstance(element, StructType):
+            found = resolve({}, names, element.names, f"{where}: {field.name}")
+            packed |= {field.name: found} if "doc_id" in found else {}
+    if len(packed) > 1:
+        raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
+    for column, found in packed.items():
+        # Not getField of the array, which the embedded engine takes for a position in it.
+        arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in found.items()}
+        table = table.withColumns(arrays).drop(column)
+    return table
+
+
+def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
+    """One row per document; the table itself where `doc_id` is not an array.
+
+    With `ranked`, a document's position in its array is its rank, from 1, unless the table has ranks. A row whose
+    arrays differ in length stays one row, with its FAULT, and LINE that shows it. A row without an array is one
+    row without a document; an empty array has no rows. InputError for a score that is not an array beside one.
+    """
+    kinds = dict(table.dtypes)
+    if not kinds.get("doc_id", "").startswith("array<"):
+        return table
+    lists = [name for name in ("doc_id", *_OF_DOCUMENTS) if kinds.get(name, "").startswith("array<")]
+    if single := [name for name in ("score", "rank") if name in kinds and name not in lists]:
+        raise InputError(
+            f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"
+        )
+    # Arrays that are absent have the size -1 on some engines and none on others.
+    sizes = {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
+    is_unequal = reduce(operator.or_, (sizes["doc_id"] != size for size in sizes.values()))
+    # A document that is null, with null beside it, is what stands for a row without a list.
+    nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
+    rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
+    query = F.coalesce(F.col("query_id").cast("string"), F.lit("null")) if "query_id" in kinds else F.lit("none")
+    shown = (F.concat(F.lit(f" {name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
+    line = F.concat(F.lit("query_id="), query, F.lit(","), *shown)
+    flags = {FAULT: F.when(is_unequal, F.lit("lists_of_unequal_length")), LINE: F.when(is_unequal, line)}
+    others = [*(name for name in table.columns if name not in lists), *flags]
+    exploded = table.withColumns(flags).select(*others, F.posexplode(rows).alias("position", "row"))
+    values = [F.col("row").getField(name).alias(name) for name in lists]
+    rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
+    return exploded.select(*others, *values, *rank)

@@ -8,13 +8,14 @@ import contextlib
 import csv
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
+from pyarrow import csv as arrow_csv
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
@@ -30,11 +31,10 @@ _BLOCK_BYTES = 8 << 20
 _MAX_LINE = 256 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
+_TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
-#: The bytes that are compared with a blank together: few enough for a processor's own memory.
-_SLICE = 1 << 17
 
 
 class Part(NamedTuple):
@@ -56,13 +56,6 @@ class Delimited:
     #: Between fields; "" for any blanks. A field may be in quotes if it is not.
     separator: str = ""
     has_header: bool = False
-    #: Whether more fields may follow, which belong to the run's name, as trec_eval allows.
-    is_open: bool = False
-
-    @property
-    def names(self) -> Collection[str]:
-        """Our columns."""
-        return self.columns
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines, without its header."""
@@ -74,38 +67,30 @@ class Delimited:
     def read(self, block: bytes) -> Part:
         """The rows of a block."""
         block, broken = valid_lines(block)
-        separator = self.separator or ("\t" if b"\t" in block else " ")
-        if not self.separator and block and not _is_plain(block, separator):
-            block, separator = _single_blanks(block), " "
+        block, separator = (block, self.separator) if self.separator else _single_blanks(block)
         columns, invalid = self._parse(block, separator)
-        if self.separator and b'"' in block and self._has_unclosed(block, len(next(iter(columns.values()))), invalid):
-            good: list[str] = []
-            for line in block.decode().split("\n"):
-                good.append(line) if self._is_closed(line) else broken.append((BROKEN, line))
-            block = "\n".join(good).encode()
-            columns, invalid = self._parse(block, separator)
-        columns = with_numbers(columns, _rows(block, {"", *invalid}))
-        named = {line: self._with_name(line, separator) for line in invalid}
-        broken += [(BROKEN, line) for line in invalid if line.strip(_BLANKS) and not named[line]]
-        if any(named.values()):
-            more = self.read("\n".join(filter(None, map(named.__getitem__, invalid))).encode())
-            both = pa.concat_tables([pa.table(dict(columns)), pa.table(dict(more.columns))], promote_options="default")
-            columns = dict(zip(both.column_names, both.unify_dictionaries().columns, strict=True))
-        return Part(columns, broken)
+        unclosed = self._unclosed(block, len(next(iter(columns.values()))) + len(invalid))
+        if invalid or unclosed:
+            other = {line: self._with_name(line, separator) for line in invalid} | dict.fromkeys(unclosed, "")
+            lines = block.decode().split("\n")
+            broken += [(BROKEN, line) for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
+            # A line that followed an open quote is seen only now.
+            again = self.read("\n".join(other.get(line, line) for line in lines).encode())
+            return Part(again.columns, [*broken, *again.broken])
+        return Part(with_numbers(columns, lines_of(block)), broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
         """The columns, numbers as far as pyarrow reads them, and the lines with another number of fields."""
-        from pyarrow import csv as arrow_csv
-
         invalid: list[str] = []
 
         def skip(row: arrow_csv.InvalidRow) -> str:
             invalid.append(row.text)
             return "skip"
 
-        def parse(*, as_text: bool) -> pa.Table:
+        def parse(number: pa.DataType) -> pa.Table:
             invalid.clear()
-            kinds = {theirs: _kind(ours, as_text=as_text) for ours, theirs in self.columns.items()}
+            # Few grades are quicker as text, and Arrow would read 0x1F as a whole number.
+            kinds = {"doc_id": pa.string(), "score": number, "rank": number}
             return arrow_csv.read_csv(
                 pa.BufferReader(block or b"\n"),
                 arrow_csv.ReadOptions(column_names=self.fields, use_threads=False, block_size=len(block) + 2),
@@ -113,8 +98,8 @@ class Delimited:
                     delimiter=separator, quote_char='"' if self.separator else False, invalid_row_handler=skip
                 ),
                 arrow_csv.ConvertOptions(
-                    column_types=kinds,
-                    include_columns=list(kinds),
+                    column_types={theirs: kinds.get(ours, FEW) for ours, theirs in self.columns.items()},
+                    include_columns=[*self.columns.values()],
                     null_values=[""] if self.separator else [],
                     strings_can_be_null=bool(self.separator),
                     check_utf8=False,
@@ -122,27 +107,32 @@ class Delimited:
             )
 
         try:
-            table = parse(as_text=False)
+            table = parse(pa.float64())
         except pa.ArrowInvalid:
-            table = parse(as_text=True)
+            table = parse(pa.string())
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
-    def _has_unclosed(self, block: bytes, rows: int, invalid: Sequence[str]) -> bool:
-        """Whether a quote that does not end in its line has swallowed other lines, or would."""
-        lines = block.rstrip(b"\n").split(b"\n")
-        return rows + len(invalid) != sum(map(bool, lines)) or not self._is_closed(lines[-1].decode())
+    def _unclosed(self, block: bytes, rows: int) -> list[str]:
+        """The lines with a quote that does not end in them, and so takes in what follows; `rows` were parsed."""
+        if not self.separator or b'"' not in block:
+            return []
+        last = block.rstrip(b"\n").rpartition(b"\n")[2].decode()
+        is_whole = rows == sum(map(bool, block.split(b"\n"))) and self._is_closed(last)
+        return [] if is_whole else [line for line in lines_of(block) if not self._is_closed(line)]
 
     def _is_closed(self, line: str) -> bool:
         """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
         return '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
 
     def _with_name(self, line: str, separator: str) -> str:
-        """A line whose run's name has blanks, without what follows them; "" if they may be in the document's id."""
+        """A line of a run whose name has blanks, as trec_eval allows, with the first word of the name alone.
+
+        "" for any other line, and if the blanks may be in the document's id.
+        """
         fields = line.split(separator)
-        if not self.is_open or len(fields) <= len(self.fields):
+        if self.separator or tuple(self.fields[3:]) != ("rank", "score", "run") or len(fields) <= len(self.fields):
             return ""
-        rank = fields[self.fields.index(self.columns["rank"])]
-        is_run = re.fullmatch(NUMBER, rank) and not _ENDS_AS_RUN.search(" ".join(fields))
+        is_run = re.fullmatch(NUMBER, fields[3]) and not _ENDS_AS_RUN.search(" ".join(fields))
         return separator.join(fields[: len(self.fields)]) if is_run else ""
 
 
@@ -151,19 +141,21 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     with file.open(where) as stream:
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
-            end = part.rfind(b"\n") + 1
-            if end:
-                # Most parts are whole, and are not copied.
-                yield part if end == len(part) and not rest else rest + part[:end]
-                rest = part[end:]
-            else:
-                rest += part
+            if end := part.rfind(b"\n") + 1:
+                yield rest + part[:end]
+                rest = b""
+            rest += part[end:]
             if len(rest) > _MAX_LINE:
                 raise InputError(
                     f"{where}: {file.path} has a line of more than {_MAX_LINE >> 20} MiB; write one row a line"
                 )
         if rest:
             yield rest
+
+
+def lines_of(block: bytes) -> Iterator[str]:
+    """The lines that are not empty; a generator, as they are rarely needed."""
+    yield from filter(None, block.decode().split("\n"))
 
 
 def valid_lines(block: bytes) -> tuple[bytes, list[tuple[str, str]]]:
@@ -195,11 +187,6 @@ def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -
     return typed
 
 
-def _rows(block: bytes, without: Collection[str]) -> Iterator[str]:
-    """The lines of a block but these; a generator, as they are rarely needed."""
-    yield from (line for line in block.decode().split("\n") if line not in without)
-
-
 def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The values as doubles, ranks as whole numbers of 32 bits; null for what is not a plain, finite number.
 
@@ -225,48 +212,15 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.int32()) if name == "rank" else compute.add(values, 0.0)
 
 
-def constant(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
-    """The same value in all rows, null for text where numbers are expected."""
-    if value is None:
-        return pa.nulls(rows, kind)
-    if kind == FEW:
-        return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([value], pa.string()))
-    text = pa.chunked_array([[value]])
-    number = {pa.float64(): "score", pa.int32(): "rank"}.get(kind)
-    return pa.repeat(numbers(number, text)[0] if number else text[0], rows)
-
-
-def _kind(name: str, *, as_text: bool) -> pa.DataType:
-    """The type in which a column is parsed: few grades are quicker as text, and Arrow would read 0x1F as a whole."""
-    if name in ("score", "rank") and not as_text:
-        return pa.float64()
-    return pa.string() if name in ("doc_id", "score") else FEW
-
-
-def _is_plain(block: bytes, separator: str) -> bool:
-    """Whether fields have one separator between them, and lines end without a blank."""
-    one, other = (b"\t", b" ") if separator == "\t" else (b" ", b"\t")
-    if other in block or b"\f" in block or block.endswith(one) or block[0] <= ord(" "):
-        return False
-    codes = np.frombuffer(block, np.uint8)
-    for at in range(0, len(codes), _SLICE):
-        # Separators, line ends and what comes before them in ASCII: two in a row are an empty field, or an empty line.
-        low = codes[at : at + _SLICE + 1] <= ord(" ")
-        if (low[1:] & low[:-1]).any():
-            return False
-    return True
-
-
-def _single_blanks(block: bytes) -> bytes:
-    """The block with one blank between fields, and none around lines."""
-    codes, parts = np.frombuffer(block.translate(bytes.maketrans(b"\t\f", b"  ")), np.uint8), []
-    is_after_blank = True
-    for at in range(0, len(codes), _SLICE):
-        part = codes[at : at + _SLICE]
-        is_blank = part == ord(" ")
-        is_kept = ~is_blank
-        is_kept[1:] |= ~is_blank[:-1]
-        is_kept[0] |= not is_after_blank
-        is_after_blank = bool(is_blank[-1])
-        parts.append(part[is_kept].tobytes())
-    return b"".join(parts).replace(b" \n", b"\n").replace(b"\n ", b"\n").removesuffix(b" ")
+def _single_blanks(block: bytes) -> tuple[bytes, str]:
+    """The lines with one separator between fields and none around them, and that separator: a tab if all are tabs."""
+    one, other = (b"\t", b" ") if b"\t" in block else (b" ", b"\t")
+    is_low = np.frombuffer(block, np.uint8) <= ord(" ")
+    # Separators and line ends, and what comes before them in ASCII: two in a row are an empty field, or an empty line.
+    is_odd = is_low[:1].any() or (is_low[1:] & is_low[:-1]).any()
+    if not (is_odd or other in block or b"\f" in block or block.endswith(one)):
+        return block, one.decode()
+    codes = np.frombuffer(block.translate(_TO_BLANKS), np.uint8)
+    is_kept = codes != ord(" ")
+    is_kept[1:] |= is_kept[:-1].copy()
+    return codes[is_kept].tobytes().replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" "), " "

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import json as arrow_json
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, valid_lines, with_numbers
+from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, lines_of, valid_lines, with_numbers
 from ndcg_spark.inputs.files import File
 
 NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
-#: The columns that have a value for each document of a list.
-_OF_DOCUMENTS = ("doc_id", *NUMBERS)
 _BLANKS = " \t\r\f"
 #: How many queries of an object become columns together.
 _QUERIES = 10_000
@@ -61,11 +60,6 @@ class JsonLines:
     has_lists: bool = False
     is_ranked: bool = False
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Our columns."""
-        return [*self.columns, *(["rank"] if self.is_ranked else [])]
-
     def parts(self, file: File, where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines."""
         return blocks(file, where)
@@ -73,29 +67,27 @@ class JsonLines:
     def read(self, block: bytes) -> Part:
         """The rows of a block."""
         block, broken = valid_lines(block)
-        lines = _lines(block)
+        lines = (line for line in lines_of(block) if line.strip(_BLANKS))
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
             texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
             return Part(with_numbers({**columns, **texts}, lines), broken)
-        rows: list[Sequence[str | None]] = []
-        texts_of_rows: list[str] = []
+        rows: list[dict[str, str | None]] = []
+        lines_of_rows: list[str] = []
         for line in lines:
-            fault, of_line = self._rows(line)
-            rows += of_line
-            texts_of_rows += [line] * len(of_line)
-            broken += [(fault, line)] if fault else []
-        values = [*zip(*rows, strict=True)] or [()] * len(self.names)
-        read = {
-            name: pa.chunked_array([pa.array(one, pa.string())]) for name, one in zip(self.names, values, strict=True)
-        }
-        return Part(with_numbers(read, texts_of_rows), broken)
+            found = self._rows(line)
+            if isinstance(found, str):
+                broken.append((found, line))
+            else:
+                rows += found
+                lines_of_rows += [line] * len(found)
+        names = [*self.columns, *(["rank"] if self.is_ranked else [])]
+        read = {name: pa.chunked_array([[row[name] for row in rows]], pa.string()) for name in names}
+        return Part(with_numbers(read, lines_of_rows), broken)
 
     def _parsed(self, block: bytes) -> pa.Table | None:
         """The columns of a block whose lines have plain values as the first one has; else None."""
-        from pyarrow import json as arrow_json
-
         if self.has_lists or any(f'"{key}"'.encode() in block for key in self.absent):
             return None
         try:
@@ -103,44 +95,41 @@ class JsonLines:
             kinds = {theirs: _kind(ours, first.get(theirs)) for ours, theirs in self.columns.items()}
             table = arrow_json.read_json(
                 pa.BufferReader(block),
-                read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                parse_options=arrow_json.ParseOptions(
-                    explicit_schema=pa.schema([*kinds.items()]), unexpected_field_behavior="ignore"
-                ),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                arrow_json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore"),
             )
-            # Arrow would take two objects in a line for two rows.
-            return table if len(table) == block.count(b"}\n{") + 1 else None
         except (ValueError, AttributeError, RecursionError):
             return None
+        # Arrow would take two objects in a line for two rows.
+        return table if len(table) == block.count(b"}\n{") + 1 else None
 
-    def _rows(self, line: str) -> tuple[str | None, Sequence[Sequence[str | None]]]:
-        """The values of the rows of a line; or the code of the rule that it breaks."""
+    def _rows(self, line: str) -> str | list[dict[str, str | None]]:
+        """The rows of a line; or the code of the rule that it breaks."""
         try:
             members = _LINE.decode(line)
         except (ValueError, RecursionError):
-            return BROKEN, []
+            return BROKEN
         keys = [key for key, _ in members] if isinstance(members, Members) else []
         wanted = [key for key in keys if key in self.columns.values()]
         if not wanted or len(wanted) > len({*wanted}) or ("\\ud" in line.lower() and not is_text(members)):
-            return BROKEN, []
+            return BROKEN
         found = dict(members)
         if any(found.get(key) is not None for key in self.absent):
-            return BROKEN, []
+            return BROKEN
         row = {ours: found.get(theirs) for ours, theirs in self.columns.items()}
+        rows = [row]
         if self.has_lists:
-            lists: dict[str, Any] = {name: row[name] for name in _OF_DOCUMENTS if row.get(name) is not None}
+            lists: dict[str, Any] = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
             if any(type(value) is not list for value in lists.values()):
-                return BROKEN, []
+                return BROKEN
             if len({len(value) for value in lists.values()}) > 1:
-                return UNEQUAL, []
+                return UNEQUAL
             # A query without a list is a row without a document, an empty list has no rows.
             documents = zip(*lists.values(), strict=True) if lists else [()]
-            rows = [{**row, **dict(zip(lists, document, strict=True))} for document in documents]
-            rows = [{**each, "rank": f"{at}"} for at, each in enumerate(rows, 1)] if self.is_ranked else rows
-        else:
-            rows = [row]
+            rows = [row | dict(zip(lists, document, strict=True)) for document in documents]
+            rows = [each | {"rank": f"{at}"} for at, each in enumerate(rows, 1)] if self.is_ranked else rows
         is_plain = all(value is None or isinstance(value, str) for each in rows for value in each.values())
-        return (None, [[*each.values()] for each in rows]) if is_plain else (NO_SCALAR, [])
+        return rows if is_plain else NO_SCALAR
 
 
 @dataclass(frozen=True)
@@ -167,7 +156,12 @@ class JsonObject:
         outer = (pa.array(names, pa.string()).take(of_query) for names in zip(*keys, strict=True))
         inner = (pa.concat_arrays(arrays) for arrays in zip(*documents, strict=True))
         columns = {name: pa.chunked_array([one]) for name, one in zip(self.names, (*outer, *inner), strict=True)}
-        return Part(with_numbers(columns, _quoted(queries)))
+        lines = (
+            json.dumps({query: {document: number}})
+            for (*_, query), (ids, values) in queries
+            for document, number in zip(ids.to_pylist(), values.to_pylist(), strict=True)
+        )
+        return Part(with_numbers(columns, lines))
 
     def _queries(self, outer: tuple[str, ...], content: Any, place: str) -> Iterator[tuple[Sequence[str], Documents]]:
         levels = len(self.names) - 2 - len(outer)
@@ -183,17 +177,6 @@ class JsonObject:
             raise InputError(f"{place} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
 
 
-def _quoted(queries: Sequence[tuple[Sequence[str], Documents]]) -> Iterator[str]:
-    """Every row as JSON; a generator, as they are rarely needed."""
-    for (*_, query), (ids, values) in queries:
-        yield from (json.dumps({query: {i: v}}) for i, v in zip(ids.to_pylist(), values.to_pylist(), strict=True))
-
-
-def _lines(block: bytes) -> Iterator[str]:
-    """The lines that are not blank; a generator, as they are rarely needed."""
-    yield from (line for line in block.decode().split("\n") if line.strip(_BLANKS))
-
-
 def is_text(value: object) -> bool:
     """Whether all text in it can be encoded: half of a surrogate pair is not a character."""
     try:
@@ -205,10 +188,10 @@ def is_text(value: object) -> bool:
 
 def _kind(name: str, value: object) -> pa.DataType:
     """The type in which a column is parsed that has this value; ValueError if it is not plain."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError("not a plain value")
+    if name in NUMBERS and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return pa.float64()
     if isinstance(value, str):
         return pa.string()
-    if name not in NUMBERS and isinstance(value, float):
-        raise ValueError("its text counts")
-    return pa.float64() if name in NUMBERS else pa.int64()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pa.int64()
+    raise ValueError("the text of a fraction counts, and all else is no value")

@@ -13,16 +13,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import refuse_alike
-from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
+from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
-from ndcg_spark.inputs.lists import rows_of
+from ndcg_spark.inputs.memory import holds_structs
+from ndcg_spark.inputs.parquet_copy import text_to_parquet
+from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
-from ndcg_spark.inputs.text_to_parquet import text_to_parquet
 from ndcg_spark.schemas import (
     EXCLUDE,
     INTERNAL,
@@ -111,25 +113,24 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
-def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text."""
-    config = config or AttributesConfig.model_validate({"path": paths})
+def read_about_queries(engine: Engine, name: str, config: TableConfig) -> DataFrame:
+    """QUERY_WEIGHTS; or QUERY_ATTRIBUTES, or query_id and a column for each attribute, as they are stored."""
+    table = read_query_table(config, name)
+    if table is not None:
+        return engine_files.read_arrow(engine, table, name)
 
     def schema(has: Sequence[str]) -> pa.Schema:
-        """All columns as text, the query under our own name, unless the table has a row per attribute."""
-        key = column_names.of_attributes(config.columns, has, "query_attributes")
+        """Of attributes without a column attribute all columns, the query under our own name."""
+        if name == "query_weights":
+            return QUERY_WEIGHTS
+        key = column_names.of_attributes(config.columns, has, name)
         if {"attribute", "value"} & {*has, *key}:
             return QUERY_ATTRIBUTES
-        names = [*key, *(name for name in has if name not in key.values())]
-        return pa.schema([(name, pa.string()) for name in names])
+        return pa.schema(
+            [(column, pa.string()) for column in (*key, *(each for each in has if each not in key.values()))]
+        )
 
-    return without_broken(_read(engine, "query_attributes", config, paths, schema))
-
-
-def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_WEIGHTS as the files have it. Runs a job for text."""
-    config = config or WeightsConfig.model_validate({"path": paths})
-    return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
+    return _read(engine, name, config, config.path, schema).table
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -166,7 +167,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         schema, shape = schema_of(table.columns), context.shape("table", table.columns)
-        table = rows_of(table, shape.columns, config, schema, context.place)
+        table = rows_of(table, shape.columns, schema, context.place)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = format_of(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
@@ -184,15 +185,16 @@ def _read(
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
-    if shape.fields and not footers:
-        column_names.names_in(has, shape.columns, config, schema, context.place)
+    # Names within lists are seen when these are exploded.
+    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
+        column_names.names_in(has, shape.columns, schema, context.place)
 
     if footers and in_both and files[0].found:
         stored.refuse_other_values(files, in_both, kind, name)
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
-            return stored.read_typed(engine, some, shape, config, schema, footers, name)
+            return stored.read_typed(engine, some, shape, schema, footers, name)
         copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
         return engine_files.read_copy(engine, copy, name), copy.rows
 

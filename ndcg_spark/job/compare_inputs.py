@@ -1,18 +1,17 @@
 """Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from ndcg_spark import agreement, rules
+from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import limits
-from ndcg_spark.contract.check import check_judgments, check_lists, check_tables
+from ndcg_spark.contract.check import check_judgments, check_lists
 from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import by_depth
+from ndcg_spark.convention.cutoffs import by_run
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
@@ -20,7 +19,15 @@ from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source, read_judgments, refuse_changed
 from ndcg_spark.job.evaluate import evaluate_on
-from ndcg_spark.job.setup import PlanRefusedError, engine_for, results_of, sources_of, translated_failures
+from ndcg_spark.job.inputs import (
+    PlanRefusedError,
+    adapted,
+    engine_for,
+    read_inputs,
+    report_read,
+    results_of,
+    translated_failures,
+)
 from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
 from ndcg_spark.steps import hidden, report_step
 
@@ -30,25 +37,28 @@ def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
 
     With results, the runs of the configuration are ranked under both at its deepest cutoff.
     """
+
+    def read(engine: Engine, paths: list[str]) -> DataFrame:
+        table = config.judgments.model_copy(update={"path": paths}).on(config.date)
+        source = read_judgments(engine, table, table.path, config.convention.gain != "judged")
+        with translated_failures([source]):
+            good, counts, _ = check_judgments(source, config)
+        report_read(source, counts)
+        return good
+
     with engine_for(config) as engine:
-        paths = [config.judgments.path, [other]]
-        sources = [
-            read_judgments(engine, config.judgments, [*map(config.dated, each)], config.convention.gain != "judged")
-            for each in paths
-        ]
-        judgments, results = [], None
-        with translated_failures(sources):
-            for name, source in zip("AB", sources, strict=True):
-                good, counts, _ = check_judgments(source, config)
-                judgments.append(good)
-                report_step(name, f"{counts.rows:,} judgments of {sum(counts.queries.values()):,} queries")
-            if config.results:
-                results = check_tables(*sources_of(engine, config), config).needed_results
-            cutoff, convention = config.cutoffs[-1], config.convention
+        convention, results = config.convention, None
+        if config.results:
+            context = read_inputs(engine, config)
+            a, convention = context.checked.judgments, context.config.convention
+            results = context.checked.needed_results
             # Whoever has chosen that scores decide is not asked about ranks again.
-            results = results if results is None or convention.needs_rank else results.drop("rank")
-            a, b = judgments
-            return agreement.compare_judgments(a, b, results, cutoff, convention, dataset=config.dataset)
+            results = results if convention.needs_rank else results.drop("rank")
+        else:
+            a = read(engine, config.judgments.path)
+        b = read(engine, [other])
+        with translated_failures():
+            return agreement.compare_judgments(a, b, results, config.cutoffs[-1], convention, dataset=config.dataset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,11 +71,11 @@ class ListComparison:
     queries: list[dict[str, Any]]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
+    """The checked results of one side: the good rows, and those of them that are not too deep."""
+
     source: Source
-    config: EvaluationConfig
-    #: The good rows, and those of them that are not too deep.
+    convention: Convention
     good: DataFrame
     needed: DataFrame
     runs: set[str]
@@ -89,43 +99,30 @@ def compare_lists(
         how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
         try:
             with translated_failures(sources):
-                compared = _comparison(engine, list_changes(sides[0].needed, sides[-1].needed, *how), queries)
+                changes = list_changes(sides[0].needed, sides[-1].needed, *how)
+                materialize = materializer(engine, "list_changes")
+                # It is read twice.
+                table = materialize([changes]) if materialize else changes.persist()
+                rows = [row.asDict() for row in summarized(table).collect()]
+                most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
         except PlanRefusedError:
             for side in sides:
                 with translated_failures(sources):
-                    refuse_in_lists(side.source, [side.good], side.config.convention)
+                    refuse_in_lists(side.source, [side.good], side.convention)
             raise
         refuse_changed(sources)
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
-    return compared
-
-
-def _comparison(engine: Engine, changes: DataFrame, queries: int) -> ListComparison:
-    """The comparison in a table LIST_CHANGES, which is read twice."""
-
-    def place(row: dict[str, Any]) -> tuple[Any, ...]:
-        return row["dataset"], row["run"], by_depth(row["cutoff"])
-
-    materialize = materializer(engine, "list_changes")
-    table = materialize([changes]) if materialize else changes.persist()
-    rows = [row.asDict() for row in summarized(table).collect()]
-    most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
-    return ListComparison(sorted(rows, key=place), sorted(most, key=lambda row: (*place(row), row["place"])))
+    most.sort(key=lambda row: (*by_run(row), row["place"]))
+    return ListComparison(sorted(rows, key=by_run), most)
 
 
 def _side(engine: Engine, config: EvaluationConfig) -> _Side:
-    """The checked results of one side."""
     source = results_of(engine, config)
-    for note in source.notes:
-        report_step("read", f"{source.name}: {note}")
-    options = rules.options_without_scores(config.convention, source.table.columns)
-    config = config.model_copy(update={"convention": config.convention.replace(**options)})
+    config = adapted(config, source)
     with translated_failures([source]):
         good, counts, needed = check_lists(source, config)
-    report_step("read", f"{counts.rows:,} results of {len(counts.runs):,} runs from {source.place}")
-    if counts.breaches:
-        report_step("rejected", f"{counts.bad:,} rows of {source.place}: {limits.summary(counts.breaches)}")
-    return _Side(source, config, good, needed, {run.run for run in counts.runs})
+    report_read(source, counts)
+    return _Side(source, config.convention, good, needed, {run.run for run in counts.runs})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,48 +2,104 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.check import CheckedTables, check_tables
-from ndcg_spark.convention.convention import counted_grade
+from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import MEASURES, MeasureSet
+from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
-from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.consumers import Consumer, InlineComparison
-from ndcg_spark.job.outcome import EvaluationOutcome
-from ndcg_spark.job.publish import publish
-from ndcg_spark.job.scores import (
-    MeansOf,
+from ndcg_spark.gate.verdict import Verdict, exit_code_of
+from ndcg_spark.job.inputs import (
+    Context,
+    Means,
+    accepted_means,
     counted_refusals,
-    evaluating,
-    refuse_scores,
-    report_rows_read,
+    engine_for,
+    read_inputs,
     runs_table,
     scores_by_part,
-    shown_columns,
-    sorted_rows,
     warn_of_input,
 )
-from ndcg_spark.job.setup import Context, context_of, engine_for, slice_tables, translated_failures
+from ndcg_spark.job.publish import SliceTables, publish, slice_tables
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.steps import Clock
-from ndcg_spark.text import masked_within
+from ndcg_spark.tables.sorting import DECIMALS, Order
+from ndcg_spark.text import masked_within, unknown_name
+
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.compare import Comparison
+
+#: The columns of QUERY_SCORES that a comparison needs besides the measures.
+_COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationOutcome:
+    """The outcome of an evaluation, which `--format json` prints."""
+
+    evaluation_id: str
+    convention: str
+    formula: str
+    engine: str
+    #: The rows of the table DATASET_SCORES for all queries, by dataset, run and cutoff, the whole ranking last, with
+    #: ndcg after the key. Besides NDCG, they have only the requested measures.
+    dataset_scores: list[dict[str, Any]]
+    counts: dict[str, int]
+    #: How many rows of which table were rejected for which reason, with an example each.
+    rejected: list[dict[str, Any]]
+    output: str | None
+    #: The duration of each step in seconds.
+    seconds: dict[str, float]
+    #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
+    measures: list[str] = dataclasses.field(default_factory=list)
+    #: The verdict on each night; empty without a gate.
+    verdicts: Sequence[Verdict] = ()
+    #: What the runs are ordered by, such as ndcg@10.
+    headline: str | None = None
+    #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
+    slice_scores: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: The datasets that are judged but have no results, and so no scores.
+    datasets_without_results: list[str] = dataclasses.field(default_factory=list)
+    #: The runs compared with a baseline, which is printed beside the scores.
+    comparison: "Comparison | None" = None
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets that have scores, sorted."""
+        return sorted({row["dataset"] for row in self.dataset_scores})
+
+    @functools.cached_property
+    def measure_set(self) -> MeasureSet:
+        """The measures, each with the cutoffs at which it was computed."""
+        return measure_set_of(self.measures, self.headline)
+
+    @property
+    def exit_code(self) -> int:
+        """0, or the exit code that follows from the verdicts."""
+        return exit_code_of(self.verdicts)
 
 
 def evaluate(
     config: EvaluationConfig,
-    consumer: Consumer | None = None,
     accepted: str | None = None,
+    baseline: str | None = None,
+    write_queries: Callable[[DataFrame], object] | None = None,
 ) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores if the configuration names an output.
 
     With a gate, the verdict on the night comes before it is published, and it is published whatever the verdict.
     `accepted` is the reason why it is a baseline for later nights even if it does not pass.
 
-    The `consumer` gets the query scores after a night is published, else after the dataset scores are computed, so it
-    gets no row of an evaluation that is refused.
+    When nothing can be refused any more, `write_queries` gets the table QUERY_SCORES, and the runs are compared with
+    the run `baseline`.
     """
     clock = Clock()
     if config.gate is not None or accepted is not None:
@@ -54,8 +110,7 @@ def evaluate(
     with _attempts_logged(config), contextlib.ExitStack() as stack:
         with clock.step("engine", "starting the engine"):
             engine = stack.enter_context(engine_for(config))
-        release = engine.close if consumer is None else lambda: None
-        return evaluate_on(engine, config, clock, release, consumer, accepted)
+        return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
 
 
 @contextlib.contextmanager
@@ -76,32 +131,30 @@ def evaluate_on(
     engine: Engine,
     config: EvaluationConfig,
     clock: Clock | None = None,
-    release: Callable[[], object] = lambda: None,
-    consumer: Consumer | None = None,
     accepted: str | None = None,
+    baseline: str | None = None,
+    write_queries: Callable[[DataFrame], object] | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, on an engine that is open and stays so.
-
-    `release` is called when the engine has done its work and only publishing is left.
-    """
-    clock = clock or Clock()
-    with clock.step("read", "looking at the inputs"):
-        context = context_of(engine, config, clock)
-        slices = slice_tables(engine, config)
-    context = dataclasses.replace(context, release=release, consumer=consumer, accepted=accepted, slices=slices)
-    sources = context.sources
-    with clock.step("check", "reading judgments and results"), translated_failures(sources):
-        checked = check_tables(*sources, context.config)
-    config = _with_highest_grade(context.config, checked.judgment_counts.best_grade)
-    context = dataclasses.replace(context, config=config, evaluation=context.evaluation.under(config.convention))
-    report_rows_read(sources, checked)
-    warn_of_input(sources, checked, config)
-    if isinstance(consumer, InlineComparison):
-        consumer.check_runs([run.run for run in checked.result_counts.runs])
+    """The same on an engine that is open and stays so."""
+    context = read_inputs(engine, config, clock)
+    config, checked = context.config, context.checked
+    slices = slice_tables(context)
+    warn_of_input(context)
+    runs = {run.run for run in checked.result_counts.runs}
+    if baseline is not None and baseline not in runs:
+        raise unknown_name("baseline", "run", baseline, runs)
     output = config.dated(config.output) if config.output else None
     verdicts: list[Verdict] = []
-    with counted_refusals(context, checked, context.evaluation):
-        means, verdicts = (_collected(context, checked), []) if output is None else publish(context, checked, output)
+    comparison = None
+    with counted_refusals(context):
+        if output is None:
+            means, read = _scored(context, slices, baseline is not None or write_queries is not None)
+        else:
+            means, read, verdicts = publish(context, slices, output, accepted)
+        if write_queries:
+            write_queries(read())
+        if baseline is not None:
+            comparison = _compared(read(), slices, baseline, config.measure_set)
     return EvaluationOutcome(
         context.evaluation.evaluation_id,
         config.convention.label,
@@ -111,42 +164,59 @@ def evaluate_on(
         counts=checked.counts(len(config.cutoffs)),
         rejected=[dataclasses.asdict(breach) for breach in checked.breaches],
         output=output,
-        seconds=clock.with_total(),
+        seconds=context.clock.with_total(),
         measures=config.measures,
         headline=config.headline,
         slice_scores=means[1],
         verdicts=verdicts,
         datasets_without_results=checked.datasets_without_results,
+        comparison=comparison,
     )
 
 
-def _with_highest_grade(config: EvaluationConfig, best_grade: float | None) -> EvaluationConfig:
-    """The configuration with the highest grade of the judgments in its convention, if a measure needs to know it.
-
-    In this way it is recorded, and nights whose judgments have different highest grades have different conventions.
-    """
-    convention = config.convention
-    if not config.measure_set.needs_highest_grade or convention.max_grade != "highest":
-        return config
-    highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
-    return config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
-
-
-def _collected(context: Context, checked: CheckedTables) -> MeansOf:
-    """The dataset scores of checked tables, not published."""
-    evaluation = context.evaluation
-    with context.clock.step("evaluate", evaluating(checked)):
-        parts = scores_by_part(context.engine, checked, evaluation)
+def _scored(context: Context, slices: SliceTables, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
+    """The dataset scores, not published; and the query scores, computed only once if they are read too."""
+    with context.clock.step("evaluate", context.activity):
+        parts = scores_by_part(context)
         materialize = context.sources[1].materialize
-        if context.consumer and materialize:
-            # Computed once, and of one part at a time.
-            parts = [(materialize(scores for scores, _ in parts), runs_table(context.engine, checked))]
-        of_queries = context.slices.of_queries
-        tables = (dataset_scores(scores, runs, evaluation, of_queries) for scores, runs in parts)
+        if reads_queries and materialize:
+            # One part at a time.
+            parts = [(materialize(scores for scores, _ in parts), runs_table(context, context.checked))]
+        tables = (dataset_scores(scores, runs, context.evaluation, slices.of_queries) for scores, runs in parts)
         rows = [row for table in tables for row in table.collect()]
-    means = sorted_rows(rows, shown_columns(context))
-    refuse_scores(context, checked, means)
-    if context.consumer:
-        ((per_query, _),) = parts
-        context.consumer.consume(per_query, context.slices.attributes)
-    return means
+    return accepted_means(context, rows), lambda: parts[0][0]
+
+
+def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff.
+
+    They are sorted by the engine and streamed, as there may be more than fit into memory.
+    """
+    keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
+    if order is not None:
+        value = F.col(order.column) if order.is_of_text else F.round(order.column, DECIMALS)
+        keys.insert(0, value.desc_nulls_last() if order.descending else value.asc_nulls_last())
+        if order.cutoff is not None:
+            # Rows at the named cutoff come first.
+            cutoff = F.coalesce(F.col("cutoff").cast("string"), F.lit("all"))
+            keys.insert(0, F.when(cutoff == order.cutoff, 0).otherwise(1))
+    return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
+
+
+def _compared(scores: DataFrame, slices: SliceTables, baseline: str, measure_set: MeasureSet) -> "Comparison":
+    """Every run compared with the baseline by the requested measures, else by NDCG, also in slices."""
+    # Imported here, because an evaluation without a baseline need not wait for statistics.
+    from ndcg_spark.comparison.api import sources
+    from ndcg_spark.comparison.compare import Compared
+    from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.slices import Attributes
+
+    # The columns that are compared, each at the cutoffs that were requested for it.
+    names = dict.fromkeys(name for name, _ in measure_set.pairs)
+    measures: dict[str, list[Cutoff] | None] = {
+        MEASURES[name].column: measure_set.cutoffs_of(name) for name in names
+    } or {"ndcg": None}
+    rows = scores.select(*_COMPARED, *measures).toArrow()
+    attributes = None if slices.attributes is None else Attributes(slices.attributes.toArrow())
+    compared = Compared(ComparisonOptions(measures), [baseline], attributes=attributes)
+    return compared.with_sources(sources(rows, list(measures), "query_scores"))

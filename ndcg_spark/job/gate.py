@@ -8,17 +8,16 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
-from ndcg_spark.gate.run import Judged, judge, rehearse
+from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.compare import read_tables_of_queries, tables_of_queries
+from ndcg_spark.job.compare import Tables, read_tables_of_queries, tables_of_queries
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.table import verdict_in_words
 
 if TYPE_CHECKING:
-    from ndcg_spark.contract.check import CheckedTables
-    from ndcg_spark.job.setup import Context
+    from ndcg_spark.job.publish import SliceTables
     from ndcg_spark.nights.publish import Publication
 
 #: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
@@ -49,7 +48,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{in_words(vars(verdict))}: {verdict.sentence}")
+        report_step("gate", f"{of_dataset}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -57,11 +56,12 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 def gate_written(
     gate: GateConfig,
-    context: "Context",
-    checked: "CheckedTables",
     publication: "Publication",
+    record: Mapping[str, Any],
     output: str,
     rows: Iterable[Mapping[str, Any]],
+    tables: "SliceTables",
+    accepted: str | None,
     most_changed: int,
 ) -> _Written:
     """Judge every written night, and write the comparisons that the verdicts rest on.
@@ -69,32 +69,36 @@ def gate_written(
     `rows` are those of DATASET_SCORES. `most_changed` is how many of the queries that changed most are named for each
     run.
     """
-    # Here, because it imports an engine's packages.
-    from ndcg_spark.job.outcome import night_record
-
-    tables, record = tables_of_queries(context.slices), night_record(context, checked)
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
-    results = judge_written(gate, output, written, *tables, context.accepted, most_changed)
+    results = judge_written(gate, output, written, tables_of_queries(tables), accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
     of_datasets = {
-        name: {"verdict": each.verdict.as_json(), "accepted": context.accepted} for name, each in results.items()
+        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
+        for name, (each, *_) in results.items()
     }
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     return [each.verdict for each in results.values()], of_datasets, changed
 
 
-def judge_written(gate: GateConfig, output: str, written: Sequence[log.Night], *how: Any) -> dict[str, Judged]:
-    """What the gate says of nights of one evaluation that are not published yet, by dataset; `how` is for `judge`."""
+def judge_written(
+    gate: GateConfig,
+    output: str,
+    written: Sequence[log.Night],
+    tables: Tables = (None, None),
+    accepted: str | None = None,
+    most_changed: int = 0,
+) -> dict[str, Judged]:
+    """What the gate says of nights of one evaluation that are not published yet, by dataset."""
     replaced = {(night.dataset, night.evaluated_on) for night in written}
 
     def judged() -> dict[str, Judged]:
-        known, scores = log.committed(output), Scores()
+        known, scores = log.committed(output), Scores(*tables, most_changed=most_changed)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-        nights = known.with_nights(sorted([*others, *written]))
-        return {night.dataset: judge(gate, night, nights, scores, *how) for night in written}
+        nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
+        return {night.dataset: judge(gate, night, nights, scores, accepted) for night in written}
 
     return log.read_again_if_replaced(judged)
 
@@ -110,22 +114,19 @@ def gate_published(
     date = config.date.isoformat()
 
     def judged() -> tuple[list[log.Night], list[Verdict]]:
-        nights, scores = log.committed(output), Scores()
+        nights = log.committed(output)
         of_date = select_nights(nights, output, date, dataset)
         absent = missing_datasets(nights, date, dataset)
         if absent:
             report_step("note", absent)
-        tables = read_tables_of_queries(config, of_date)
-        reasons = [accepted or night.row["accepted"] for night in of_date]
-        verdicts = [
-            judge(gate, night, nights, scores, *tables, reason).verdict
-            for night, reason in zip(of_date, reasons, strict=True)
+        scores = Scores(*read_tables_of_queries(config, of_date), only_losses=True)
+        return of_date, [
+            judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in of_date
         ]
-        return of_date, verdicts
 
     of_date, verdicts = log.read_again_if_replaced(judged)
     for night in of_date if accepted is not None else ():
-        log.accept(night, str(accepted))
+        log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
     return verdicts
 
@@ -137,7 +138,8 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     def judged() -> list[Verdict]:
         nights = log.committed(output)
         nights_of_dataset(nights, output, dataset)
-        return list(rehearse(gate, nights, dataset, *read_tables_of_queries(config, nights)))
+        scores = Scores(*read_tables_of_queries(config, nights), only_losses=True)
+        return list(rehearse(gate, nights, scores, dataset))
 
     return log.read_again_if_replaced(judged)
 

@@ -15,12 +15,12 @@ from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import explained
+from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.explanations import explanation_view
-from ndcg_spark.report.files import refuse_unwritable, write_file
-from ndcg_spark.report.labels import Labels, read_labels
-from ndcg_spark.report.night_data import Request
+from ndcg_spark.report.labels import read_labels
+from ndcg_spark.report.night import Request
+from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, read_page
-from ndcg_spark.report.trends import trend_view
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import Scores
 from ndcg_spark.views import View
@@ -86,9 +86,9 @@ def report_night(
     if file is not None:
         refuse_unwritable("html", Path(file))
     request = Request(dataset, run, measure, baseline, _text(baseline_date))
-    page = read_page(str(output), _text(date), request, read_labels(Path(labels)) if labels else Labels())
+    page = read_page(str(output), _text(date), request, read_labels(Path(labels) if labels else None))
     if file is not None:
-        write_file("report", Path(file), page.html.encode())
+        write_file("report", Path(file), page.html)
     return page
 
 

@@ -2,15 +2,12 @@
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.select import baseline_night, earlier
 from ndcg_spark.text import GOOD, unknown_name
-
-Row = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,19 +30,13 @@ class Baseline:
     @property
     def label(self) -> str:
         """Its name in words: `mean of 7 good nights, 13 to 19 November`, `night of 19 November` or `bm25`."""
-        good = "good " if self.is_good else ""
         if not self.dates:
             return str(self.run)
-        if len(self.dates) == 1:
-            nights = f"{good}night of {day(self.dates[0])}"
-        else:
-            nights = f"mean of {len(self.dates)} {good}nights, {span(self.dates)}"
+        first, last, good = self.dates[0], self.dates[-1], "good " if self.is_good else ""
+        since = str(int(first[8:])) if first[:7] == last[:7] else day(first)
+        mean = f"mean of {len(self.dates)} {good}nights, {since} to {day(last)}"
+        nights = mean if len(self.dates) > 1 else f"{good}night of {day(last)}"
         return nights if self.run is None else f"{self.run}, its {nights}"
-
-    @property
-    def newest(self) -> str:
-        """After the name of a run, the newest of its nights: ` of 19 November`."""
-        return f" of {day(self.dates[-1])}" if self.dates else ""
 
     def phrase(self, article: str) -> str:
         """Its label after `the` or `its`, unless it is a run."""
@@ -62,12 +53,6 @@ def day(date: str, year: bool = False) -> str:
     return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
-def span(dates: Sequence[str]) -> str:
-    """The first and the last of some dates, such as 13 to 19 November."""
-    first, last = dates[0], dates[-1]
-    return f"{int(first[8:])} to {day(last)}" if first[:7] == last[:7] else f"{day(first)} to {day(last)}"
-
-
 def choose(
     night: Night, nights: Sequence[Night], runs: Sequence[str], run: str | None = None, date: str | None = None
 ) -> Baseline | None:
@@ -78,22 +63,24 @@ def choose(
     """
     before = earlier(nights, night.dataset, night.evaluated_on)
     if date is not None:
-        found = baseline_night(nights, night, date)
-        return Baseline(run, [found], [found.evaluated_on], is_good=date == GOOD)
+        named = baseline_night(nights, night, date)
+        return Baseline(run, [named], [named.evaluated_on], is_good=date == GOOD)
+    if run is not None and run not in runs:
+        raise unknown_name("baseline", "run", run, runs)
     if run is not None:
-        if run not in runs:
-            raise unknown_name("baseline", "run", run, runs)
         return Baseline(run)
     verdict = night.record["verdict"] or {}
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
-    for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
+    # The one that the verdict is about, else the first.
+    entry = min(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1], default=None)
+    if entry is not None:
         dates = entry["nights"]
-        kept = [each for each in before if each.evaluated_on in dates]
+        kept = [other for other in before if other.evaluated_on in dates]
         if dates and (len(kept) < len(dates) or kept[-1].evaluation_id != entry["evaluation_id"]):
             kept = []
-        named = None if dates else entry["name"].removeprefix("run ")
-        return Baseline(named, kept, dates, entry["name"], is_good=entry["name"] == "good")
-    same = [each for each in before if _meaning(each) == _meaning(night)]
+        named_run = None if dates else entry["name"].removeprefix("run ")
+        return Baseline(named_run, kept, dates, entry["name"], is_good=entry["name"] == GOOD)
+    same = [other for other in before if _meaning(other) == _meaning(night)]
     if same:
         return Baseline(None, same[-1:], [same[-1].evaluated_on])
     return Baseline(runs[0], is_leader=True) if len(runs) > 1 else None

@@ -1,93 +1,267 @@
-"""How comparisons are printed: alone, and beside the scores of an evaluation."""
+"""How comparisons are printed, alone and beside the scores of an evaluation: the test, stars and flags in words."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
-from ndcg_spark.report.scores import ordered, outcome_tables, outcome_value
+from ndcg_spark.report.scores import Marks, ordered, outcome_value, score_tables, verdict_tables
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
-from ndcg_spark.tables.comparisons import comparison_table, notes_of_test, query_table
-from ndcg_spark.tables.scores import compared_paper_table, marks_of, paper_table
 from ndcg_spark.tables.sorting import Order
-from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.table import Table, signed, table_of
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+#: What each mark means.
+_MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+#: The conclusions in words, and that of a row in which nothing changed.
+_CONCLUSIONS = {name: str(name).replace("_", " ") for name in ("worse", "better", "same", "cannot_tell", "unchanged")}
+_CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
+#: What each flag of a comparison means.
+FLAGS = {
+    "run_missing": "the run has no scores here",
+    "baseline_missing": "the baseline has no scores here",
+    "below_min_queries": "too few queries of this slice to be tested",
+    "unchanged": "no query has changed",
+    "too_few": "one query or none, so nothing can be tested",
+    "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
+    "few_changed": "fewer than 10 queries have changed",
+    "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
+    "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
+}
+#: By what the rows of a comparison can be sorted.
+SORT_COLUMNS = (
+    *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
+    *("wins", "losses", "minimum_detectable"),
+)
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = (
     *("baseline", "measure", "difference", "relative_difference", "interval_low", "interval_high", "p_value"),
     *("p_adjusted", "p_randomization", "p_decides", "conclusion", "effect_size", "minimum_detectable"),
     *("wins", "ties", "losses", "flags"),
 )
+_WORST_FIRST = Order("difference", None, descending=False)
 
 
 def print_compared(
-    found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
+    compared: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
 ) -> None:
-    """Print a comparison. LaTeX has the measures of the options as columns, in their order.
+    """Print a comparison, a table with the `top` rows in this order, by default the worst first.
 
-    Tables have the `top` comparisons, in this order. CSV has the rows of COMPARISONS alone, JSON is one object
-    with everything.
+    CSV has the rows of COMPARISONS alone, JSON is one object with everything.
     """
-
-    def tables() -> list[TextTable]:
-        paper = (
-            compared_paper_table(found.rows, options.correction, list(options.measures)) if style == "latex" else None
-        )
-        return [*([paper] if paper else []), *_tables(found, style, options, order, top)]
-
-    print_result(style, tables, lambda: _value(found), COMPARISONS.names, flat(found.rows))
+    tables = _tables(compared, options, order, top)
+    print_result(style, tables, lambda: _value(compared), COMPARISONS.names, _flat(compared.rows))
 
 
-def print_with_comparison(outcome: "EvaluationOutcome", found: Comparison, style: str, order: Order | None) -> None:
+def print_with_comparison(outcome: "EvaluationOutcome", compared: Comparison, style: str, order: Order | None) -> None:
     """Print the dataset scores of an evaluation, and how its runs compare with one of them.
 
     In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
-    cutoff, which are empty for the baseline itself.
+    cutoff; in JSON the comparison is beside the scores. In LaTeX the scores of a paper have stars.
     """
-
-    def tables() -> list[TextTable]:
-        compared = _tables(found, style, ComparisonOptions())
-        if style != "latex":
-            return [*outcome_tables(outcome, style, order), *compared]
-        test = notes_of_test(found.rows, ComparisonOptions.correction)
-        notes = [f"{outcome.convention}: {outcome.formula}", *test]
-        return [paper_table(outcome.dataset_scores, order, notes, outcome.measure_set, marks_of(found.rows)), *compared]
-
+    options = ComparisonOptions()
+    notes = notes_of_test(compared.rows, options.correction) if style == "latex" else []
+    tables = [
+        *score_tables(outcome, style, order, notes, marks_of(compared.rows)),
+        *(() if style == "latex" else _tables(compared, options)),
+        *verdict_tables(outcome),
+    ]
     # Of several measures at a cutoff, the first that was asked for.
-    by_key = {_key(row): row for row in reversed(flat(found.rows))}
+    by_key = {_key(row): row for row in reversed(_flat(compared.rows))}
     nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
     rows = (
         {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row}
         for row in [*ordered(outcome, order), *outcome.slice_scores]
     )
     columns = [*measure_first(DATASET_SCORES, outcome.measure_set.columns), *_BESIDE]
-    print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(found)}, columns, rows)
+    print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(compared)}, columns, rows)
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
-def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _flat(rows: Rows) -> list[dict[str, Any]]:
     """Rows of COMPARISONS whose flags are one field of text."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
-def _value(found: Comparison) -> dict[str, Any]:
-    """Everything that was found, for JSON."""
-    fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    return {"comparisons": fields.pop("rows"), **fields}
+def _value(compared: Comparison) -> dict[str, Any]:
+    return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
 
 
 def _tables(
-    found: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
-) -> list[TextTable]:
-    """The comparisons and, if they were asked for, the extreme queries."""
-    how = (options.correction, options.alpha)
-    table = comparison_table(found.rows, *how, order=order, top=top, warnings=found.warnings)
-    return [table, *([query_table(found.queries)] if found.queries else [])]
+    compared: Comparison, options: ComparisonOptions, order: Order | None = None, top: int | None = None
+) -> list[Table]:
+    table = comparison_table(compared.rows, options, order, compared.warnings, top)
+    return [table, *([query_table(compared.queries)] if compared.queries else [])]
+
+
+def comparison_table(
+    rows: Rows,
+    options: ComparisonOptions,
+    order: Order | None = None,
+    warnings: Sequence[str] = (),
+    top: int | None = None,
+) -> Table:
+    """One row per comparison below a count of conclusions and the warnings."""
+    shown = _in_order(rows, order or _WORST_FIRST)[:top]
+    notes = comparison_notes(shown, options.correction, options.alpha)
+    if top is not None and len(rows) > top:
+        notes.insert(0, f"and {len(rows) - top:,} more without --top")
+    measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows})
+    sliced = any(row["attribute"] is not None for row in rows)
+    lines = [
+        {
+            **_runs(row, rows),
+            "measure": _measure(row) if measures > 1 else None,
+            "slice": ("" if row["attribute"] is None else f"{row['attribute']}={row['value']}") if sliced else None,
+            **compared_cells(row),
+        }
+        for row in shown
+    ]
+    # With names of up to a dozen letters, a line has a hundred at most.
+    left_out = (["baseline"] if measures > 1 or sliced else []) + (["won/tied/lost"] if measures > 1 and sliced else [])
+    return table_of(
+        [{k: v for k, v in line.items() if k not in left_out} for line in lines],
+        (),
+        notes,
+        title=counts(rows),
+        sentences=warnings,
+    )
+
+
+def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
+    """How a run compares: its mean, and what is known about the difference; nothing is tested where nothing changed."""
+    is_tested = "unchanged" not in row["flags"]
+    has_interval = is_tested and row["interval_low"] is not None
+    return {
+        mean: row["mean"],
+        "baseline": row["baseline_mean"],
+        "difference": row["difference"],
+        "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
+        "p (adjusted)": row[p] if is_tested else None,
+        "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
+        "conclusion": in_words(row),
+    }
+
+
+def query_table(rows: Rows) -> Table:
+    """The queries that lost and won most, of each run."""
+    scores = {"baseline": "baseline_score", "score": "score", "difference": "difference"}
+    lines = [
+        {**_runs(row, rows), "measure": _measure(row), "query": row["query_id"]}
+        | {heading: row[name] for heading, name in scores.items()}
+        for row in rows
+    ]
+    return table_of(lines)
+
+
+def _runs(row: Row, rows: Rows) -> dict[str, Any]:
+    """The dataset and the run, and where one is compared with several, the baseline."""
+    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
+    return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
+
+
+def _measure(row: Row) -> str:
+    weighted = " weighted" if row.get("weight_effective_n") is not None else ""
+    return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
+
+
+def _in_order(rows: Rows, order: Order) -> list[Row]:
+    """Rows by dataset, measure and cutoff, attribute and the order; a row with weights follows that without."""
+    kinds = list(dict.fromkeys((row["measure"], row["cutoff"]) for row in rows))
+    together: list[list[Row]] = []
+    for row in rows:
+        if row["weight_effective_n"] is None or not together:
+            together.append([])
+        together[-1].append(row)
+
+    def key(pair: list[Row]) -> tuple[Any, ...]:
+        row = pair[0]
+        what = row["dataset"], kinds.index((row["measure"], row["cutoff"])), row["attribute"] or ""
+        return *what, *order.key(row[order.column]), row["run"], row["baseline"], row["value"] or ""
+
+    return [row for pair in sorted(together, key=key) for row in pair]
+
+
+def counts(rows: Rows) -> str:
+    """How many comparisons of the first measure, on all queries if there are any, have which conclusion."""
+    rows = [row for row in rows if row["attribute"] is None] or rows
+    if not rows:
+        return ""
+    first = rows[0]["measure"], rows[0]["cutoff"]
+    own = [row for row in rows if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None]
+    found = Counter(map(in_words, own))
+    listed = ", ".join(f"{found[word]:,} {word}" for word in (*_CONCLUSIONS.values(), "not tested") if word in found)
+    return f"{first[0]}@{format_cutoff(first[1])}: {listed}"
+
+
+def in_words(row: Row) -> str:
+    """The conclusion of a row."""
+    return "unchanged" if "unchanged" in row["flags"] else _CONCLUSIONS.get(row["conclusion"], "not tested")
+
+
+def stars(row: Row) -> str:
+    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; none where nothing is concluded."""
+    p = row["p_decides"]
+    if p is None or {"doubt", "other_judgments"}.intersection(row["flags"]):
+        return ""
+    return next((sign for limit, sign in _MARKS if p < limit), "")
+
+
+def marks_of(compared: Rows) -> Marks:
+    """The stars of rows of COMPARISONS, of all queries and without weights."""
+    return {
+        (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
+        for row in compared
+        if row["attribute"] is None and row["weight_effective_n"] is None
+    }
+
+
+def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """Notes on the rows that are shown."""
+    notes, runs = notes_of_test(rows, correction, starred=False), {row["run"] for row in rows}
+    if any(row["interval_low"] is not None for row in rows):
+        queries = _span({row["queries"] for row in rows})
+        notes.append(
+            f"interval: {100 * (1 - alpha):g} % of the mean difference over the {queries} queries that both have, "
+            "each by itself"
+        )
+    for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
+        # The runs with a flag, where others do not have it.
+        named = list(dict.fromkeys(row["run"] for row in rows if flag in row["flags"]))
+        more = f" and {len(named) - 3:,} more" if len(named) > 3 else ""
+        whose = f"{', '.join(named[:3])}{more}: " if len(named) < len(runs) else ""
+        notes += [f"{whose}{flag}: {FLAGS[flag]}"]
+    return notes
+
+
+def notes_of_test(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
+    """The baseline, the test, and what the stars mean if there are any."""
+    sizes = {row["family_size"] for row in rows if row["family_size"] is not None}
+    is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
+    adjusted = f", adjusted for {_span(sizes)} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
+    meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
+    names = sorted({f"{row['baseline']}{_night([row])}" for row in rows})
+    is_of_same_name = len(names) != 1 and all(row["baseline"] == row["run"] for row in rows)
+    notes = [f"baseline: {f'the run of the same name{_night(rows)}' if is_of_same_name else ', '.join(names)}"]
+    is_tested = any(row["p_value"] is not None for row in rows)
+    return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
+
+
+def _span(numbers: Iterable[int]) -> str:
+    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
+
+
+def _night(rows: Rows) -> str:
+    nights = {row["baseline_night"] for row in rows}
+    return f" of {nights.pop()}" if len(nights) == 1 and None not in nights else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
@@ -58,7 +58,7 @@ def printing() -> Iterator[None]:
 
 def print_result(
     style: str,
-    tables: Callable[[], Sequence[TextTable]],
+    tables: Sequence[Table],
     value: Callable[[], Any],
     columns: Sequence[str] = (),
     rows: Iterable[Mapping[str, Any]] = (),
@@ -70,20 +70,15 @@ def print_result(
         elif style == "csv":
             print_csv(columns, rows)
         else:
-            print("\n\n".join("\n".join(_lines(table, style)) for table in tables()))
+            write = {"markdown": markdown, "latex": latex}.get(style, text)
+            if write is text:
+                tables = [table.first(_MOST_ROWS, "in --format json") for table in tables]
+            print("\n\n".join("\n".join(write(table)) for table in tables))
 
 
 def print_view(view: "View", style: str) -> None:
     """Print what a command shows."""
-    print_result(style, view.tables, view.json, view.columns, view.rows())
-
-
-def _lines(table: TextTable, style: str) -> list[str]:
-    if style == "markdown":
-        return markdown(table)
-    if style == "latex":
-        return latex(table)
-    return text(table.first(_MOST_ROWS, "in --format json"))
+    print_result(style, view.tables(), view.json, view.columns, view.rows())
 
 
 def echo(lines: Iterable[str]) -> None:
@@ -103,6 +98,38 @@ def print_error(text: str) -> None:
 def is_merged() -> bool:
     """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def refuse_unwritable(option: str, file: Path) -> None:
+    """ConfigurationError if the file cannot be written, before anything is computed; the file stays as it is."""
+    path = file.expanduser()
+    try:
+        if not path.exists():
+            # The target of a link, because a link to nothing must stay.
+            target = path.resolve()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb"):
+                pass
+            target.unlink()
+        elif path.is_file() or path.is_dir():
+            # A pipe or a device is written once, and not tried before.
+            with path.open("ab"):
+                pass
+    except OSError as error:
+        raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
+
+
+def write_file(option: str, file: Path, content: str | bytes) -> None:
+    """Write the file; a regular file is written whole or not at all."""
+    path = file.expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        if path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
 
 
 @contextlib.contextmanager

@@ -2,62 +2,55 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.explanation.explain import Change, Explained, Explanation, RankLine, changed_documents
+from ndcg_spark.explanation.explain import Change, Explained, Explanation, Loss, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.tables.table import TextColumn, TextTable, name, number, rounded, shortest, text_table
+from ndcg_spark.tables.table import Table, rounded, table_of
 from ndcg_spark.views import View
 
 
 def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
-    every = explained.explanations
+    pairs = [(each, *explained.baselines.get(each.facts.run, (None, ""))) for each in explained.explanations]
     return View(
-        lambda: [table for each in every for table in explanation_tables(each, *_baseline(explained, each))],
-        lambda: [_value(each, *_baseline(explained, each)) for each in every],
+        lambda: [table for pair in pairs for table in _tables(*pair)],
+        lambda: [_value(*pair) for pair in pairs],
         ("run", *(field.name for field in dataclasses.fields(RankLine))),
-        lambda: ({"run": each.facts.run, **dataclasses.asdict(line)} for each in every for line in each.lines),
+        lambda: ({"run": pair[0].facts.run, **vars(line)} for pair in pairs for line in pair[0].lines),
     )
 
 
-def _baseline(explained: Explained, explanation: Explanation) -> tuple[Facts | None, str]:
-    return explained.baselines.get(explanation.facts.run, (None, ""))
-
-
-def explanation_tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[TextTable]:
+def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
     """What there is to say about one run, without the parts that have nothing to say."""
     facts = explanation.facts
-    score = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(facts.score.ndcg)}"
-    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {score}"
-    about: dict[str, Any] = {"title": title, "sentences": _summary(explanation), "is_first": True}
-    lines = text_table(_RANKS, explanation.lines, **about)
-    lost = math.fsum(each.loss for each in explanation.losses)
+    cutoff, score = format_cutoff(facts.cutoff), facts.score
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
+    lost = math.fsum(loss.loss for loss in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
-    parts: list[tuple[str, list[str], Sequence[TextColumn], Sequence[Any]]] = [
-        ("Losses by document", [words], _LOSSES, explanation.losses),
-        ("Relevant documents outside the cutoff", [], _ABSENT, explanation.absent),
-        ("Unjudged documents", [], [_DOCUMENT, _RANK], explanation.unjudged),
+    unjudged = [{"document": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
+    absent = ("document", "grade", "gain", "where")
+    tables = [
+        table_of([_rank(line) for line in explanation.lines], title=title, sentences=_summary(explanation)),
+        table_of(list(map(_loss, explanation.losses)), title="Losses by document", sentences=[words]),
+        table_of(list(map(_loss, explanation.absent)), absent, title="Relevant documents outside the cutoff"),
+        table_of(unjudged, title="Unjudged documents"),
     ]
-    tables = [text_table(columns, rows, title=title, sentences=said) for title, said, columns, rows in parts if rows]
     if baseline is not None:
-        moved = f"ndcg@{format_cutoff(facts.cutoff)} {rounded(baseline.score.ndcg)} to {rounded(facts.score.ndcg)}"
-        dcg, before = facts.score.dcg, baseline.score.dcg
-        changed = f"{moved}, DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
-        changes = changed_documents(facts, [baseline])
-        tables.append(text_table(_CHANGES, changes, title=f"Compared with {against}", sentences=[changed]))
-    return [lines, *tables]
+        dcg, before = score.dcg, baseline.score.dcg
+        changed = f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, "
+        changed += f"DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
+        changes = list(map(_change, changed_documents(facts, [baseline])))
+        tables.append(table_of(changes, title=f"Compared with {against}", sentences=[changed]))
+    return [tables[0], *(table for table in tables[1:] if table.rows or table.title.startswith("Compared"))]
 
 
 def _summary(explanation: Explanation) -> list[str]:
     facts, score = explanation.facts, explanation.facts.score
     within = "in all" if facts.cutoff is None else "within the cutoff"
-    sentences = [
-        f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {score.returned} document(s) {within}, "
-        f"{score.judged} of them judged"
-    ]
+    returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
+    sentences = [f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {returned}"]
     if score.status == "missing":
         sentences.append("the run has no results for this query")
     if score.status == "no_relevant":
@@ -67,64 +60,58 @@ def _summary(explanation: Explanation) -> list[str]:
     return [*sentences, f"{facts.convention.label}: {facts.convention.formula}"]
 
 
-def _grade(relevance: float | None) -> str:
-    return "unjudged" if relevance is None else f"{relevance:g}"
+def _grade(relevance: float | None) -> float | str:
+    return "unjudged" if relevance is None else relevance
 
 
-def _rank(rank: int | None) -> str:
-    return "-" if rank is None else str(rank)
+def _rank(line: RankLine) -> dict[str, Any]:
+    here, ideal = line.doc_id is not None, line.ideal_doc_id is not None
+    return {
+        "rank": line.rank,
+        "document": line.doc_id or "",
+        "raw score": line.score if here else "",
+        "tie": "tied" if here and line.tied else None,
+        "grade": _grade(line.relevance) if here else "",
+        "gain": line.gain if here else "",
+        "discount": line.discount,
+        "adds": line.contribution if here else "",
+        "ideal document": line.ideal_doc_id or "",
+        "would add": line.ideal_contribution if ideal else "",
+        "ndcg@rank": line.ndcg,
+    }
 
 
-def _or_blank(line: RankLine, value: str) -> str:
-    """The text of a cell about the document at a rank, blank where there is none."""
-    return "" if line.doc_id is None else value
+def _loss(loss: Loss) -> dict[str, Any]:
+    what = {"document": loss.doc_id, "grade": _grade(loss.relevance), "where": loss.where}
+    return {**what, "ideal rank": loss.ideal_rank, "gain": loss.gain, "loss": loss.loss}
 
 
-def _difference(value: float) -> str:
-    return f"{value:+.4f}" if value else "0"
-
-
-def _move(change: Change) -> str:
-    if change.moved_up is None:
-        return "came in" if change.baseline_rank is None else "left"
-    return f"{change.moved_up:+d}" if change.moved_up else "0"
-
-
-_DOCUMENT, _GRADE = name("document", "doc_id"), number("grade", "relevance", _grade)
-_GAIN, _RANK = number("gain", form=shortest), number("rank", form=_rank)
-_IDEAL_RANK, _CHANGE = number("ideal rank", form=_rank), number("change", form=_difference)
-_RANKS = [
-    *(number("rank", form=str), name("document", lambda line: line.doc_id or "")),
-    number("score", lambda line: _or_blank(line, shortest(line.score)), str),
-    name("tie", lambda line: "tied" if line.tied and line.doc_id is not None else ""),
-    number("grade", lambda line: _or_blank(line, _grade(line.relevance)), str),
-    number("gain", lambda line: _or_blank(line, shortest(line.gain)), str),
-    *(number("discount"), number("adds", lambda line: _or_blank(line, rounded(line.contribution)), str)),
-    name("ideal document", lambda line: line.ideal_doc_id or ""),
-    number("would add", lambda line: "" if line.ideal_doc_id is None else rounded(line.ideal_contribution), str),
-    number("ndcg@rank", "ndcg"),
-]
-_LOSSES = [_DOCUMENT, _GRADE, name("where"), _IDEAL_RANK, _GAIN, number("loss", form=_difference)]
-_ABSENT = [_DOCUMENT, _GRADE, _GAIN, name("where")]
-_CHANGES = [
-    *(_DOCUMENT, _GRADE, number("rank before", "baseline_rank", _rank), _RANK, number("moved", lambda c: c, _move)),
-    *(number("added before", "baseline_contribution"), number("adds", "contribution"), _CHANGE),
-]
+def _change(change: Change) -> dict[str, Any]:
+    moved = "came in" if change.baseline_rank is None else "left"
+    return {
+        "document": change.doc_id,
+        "grade": _grade(change.relevance),
+        "rank before": change.baseline_rank,
+        "rank": change.rank,
+        "moved": moved if change.moved_up is None else change.moved_up,
+        "added before": change.baseline_contribution,
+        "adds": change.contribution,
+        "change": change.change,
+    }
 
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
     facts = explanation.facts
     value: dict[str, Any] = {
         **{field: getattr(facts, field) for field in ("dataset", "run", "query_id", "cutoff")},
-        **dataclasses.asdict(facts.score),
+        **vars(facts.score),
         "convention": facts.convention.label,
         "formula": facts.convention.formula,
         "ideal_known": explanation.ideal_known,
+        **{name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")},
+        "unjudged": [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged],
     }
-    for field in ("lines", "losses", "absent"):
-        value[field] = [dataclasses.asdict(each) for each in getattr(explanation, field)]
-    value["unjudged"] = [{"doc_id": each.doc_id, "rank": each.rank} for each in explanation.unjudged]
     if baseline is not None:
-        value["baseline"] = {"run": against, **dataclasses.asdict(baseline.score)}
-        value["changes"] = [dataclasses.asdict(each) for each in changed_documents(facts, [baseline])]
+        value["baseline"] = {"run": against, **vars(baseline.score)}
+        value["changes"] = list(map(vars, changed_documents(facts, [baseline])))
     return value

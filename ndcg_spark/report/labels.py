@@ -35,11 +35,10 @@ class Labels:
     def document(self, doc_id: str) -> Markup:
         """The title of a document with its link, else its id."""
         title, link = self.documents.get(doc_id, (None, None))
-        shown = _titled(doc_id, title)
         # Nothing but an address: a page runs no script of others.
         if not str(link).startswith(("https://", "http://")):
-            return shown
-        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, shown)
+            return _titled(doc_id, title)
+        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, _titled(doc_id, title))
 
 
 def _titled(identifier: str, label: str | None) -> Markup:
@@ -48,10 +47,12 @@ def _titled(identifier: str, label: str | None) -> Markup:
     return Markup('<span title="{}">{}</span>').format(printable(identifier)[:200], name(label))
 
 
-def read_labels(file: Path) -> Labels:
+def read_labels(file: Path | None) -> Labels:
     """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link."""
     import pandas as pd
 
+    if file is None:
+        return Labels()
     path = file.expanduser()
     try:
         if file.suffix == ".parquet":
@@ -62,10 +63,9 @@ def read_labels(file: Path) -> Labels:
             frame = pd.read_csv(path, sep="\t" if file.suffix == ".tsv" else ",", dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
-    columns = {*map(str, frame.columns)}
-    if "text" not in columns or not columns & {"query_id", "doc_id"}:
+    if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
         raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
-    rows = [{str(key): str(value) for key, value in row.items() if value} for row in frame.to_dict("records")]
+    rows = [{key: str(value) for key, value in row.items() if value} for row in frame.to_dict("records")]
     queries = {row["query_id"]: row["text"] for row in rows if "query_id" in row and "text" in row}
     documents = {row["doc_id"]: (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
     return Labels(queries, documents)

@@ -1,8 +1,10 @@
-"""How the committed nights are printed, each with its scores."""
+"""How the nights are printed, each with its scores, and their trends: a line of blocks per run, and unusual nights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
+from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
 from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.nights.log import Night, Nights
@@ -10,73 +12,155 @@ from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
-from ndcg_spark.tables.table import TextTable, name, number, rounded, text_table
-from ndcg_spark.tables.verdicts import in_words
+from ndcg_spark.tables.table import Table, rounded, signed, table_of, verdict_in_words
+from ndcg_spark.views import View
 
-#: The dataset scores of each night.
-NightScores = Sequence[Sequence[Mapping[str, Any]]]
+Row = Mapping[str, Any]
+#: The signs of a line, from its lowest value to its highest; where it is not joined; and a night without a score.
+_BLOCKS, _BREAK, _NOTHING = "▁▂▃▄▅▆▇█", "|", "."
+#: Values that differ by no more are drawn alike: a sum in another order.
+_SAME = 1e-9
+#: At most so many runs of an event are named, and so many events shown.
+_NAMED, _EVENTS = 3, 30
+_COLUMNS = (
+    *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
+    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
+)
 
 
-def print_nights(nights: Nights, scores: NightScores, style: str) -> None:
-    """Print the nights, by dataset and date.
+def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) -> None:
+    """Print the nights, by dataset and date; `scores` are the dataset scores of each.
 
     A table has a row per night, with its best run by the headline of the night. CSV has a row per night, run and
     cutoff, and JSON the record and all the scores of each night, and the records of evaluations that published nothing.
     """
-    names = ("dataset", "evaluated_on", "evaluation_id", "record")
-    print_result(
-        style,
-        lambda: [_table(nights, scores)],
-        lambda: (
-            [
-                {**{field: getattr(night, field) for field in names}, "dataset_scores": rows}
-                for night, rows in zip(nights, scores, strict=True)
-            ]
-            + [
-                {**{field: row[field] for field in names[:3]}, "record": row, "dataset_scores": []}
-                for row in nights.attempts
-            ]
-        ),
-        measure_first(DATASET_SCORES, COLUMNS),
-        (row for rows in scores for row in rows),
-    )
-
-
-def _table(nights: Nights, scores: NightScores) -> TextTable:
-    columns = [
-        *(name("dataset"), name("date", "evaluated_on"), name("verdict"), name("reason"), name("its run", "run")),
-        *map(name, ("best run", "measure")),
-        number("best", form=str),
-        *(number("runs", form=str), number("queries", form=str)),
-        *map(name, ("convention", "evaluation_id")),
-        *(name("committed", "committed_at"), name("version")),
+    names = ("dataset", "evaluated_on", "evaluation_id")
+    pairs = list(zip(nights, scores, strict=True))
+    value = [
+        {**{name: getattr(night, name) for name in (*names, "record")}, "dataset_scores": rows} for night, rows in pairs
     ]
-    rows = [_row(night, rows) for night, rows in zip(nights, scores, strict=True)]
+    value += [{**{n: row[n] for n in names}, "record": row, "dataset_scores": []} for row in nights.attempts]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    return text_table(columns, rows, notes, is_whole=True)
+    # Dates and datasets are shown in every row, as they are what a night is called.
+    lines = [_night(night, rows) for night, rows in pairs]
+    table = Table(lines, list(lines[0]) if lines else [], notes, is_whole=True)
+    every = [row for rows in scores for row in rows]
+    print_result(style, [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
 
 
-def _row(night: Night, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     record = night.record
+    measures = measure_set_in(record.get("configuration") or {})
+    measure, cutoff = measures.headline(row["cutoff"] for row in rows)
+    best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
+    score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
+    verdict = record.get("verdict")
     return {
         "dataset": night.dataset,
-        "evaluated_on": night.evaluated_on,
-        "verdict": in_words({"verdict": "-", **(record.get("verdict") or {}), "accepted": record.get("accepted")}),
+        "date": night.evaluated_on,
+        "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
         # Why the verdict is what it is, and the run that it is about.
-        **{field: record.get(field) or "-" for field in ("reason", "run")},
-        **dict(zip(("best_run", "measure", "best"), _best(night, rows), strict=True)),
+        "reason": record.get("reason"),
+        "its run": record.get("run"),
+        "best run": None if score is None else best[0]["run"],
+        "measure": written(measure, cutoff),
+        "best": rounded(score),
         "runs": len({row["run"] for row in rows}),
         # Those that means are over, as `evaluate` prints them.
-        "queries": max((row["queries"] for row in rows), default="-"),
-        **{field: record.get(field, "-") for field in ("convention", "evaluation_id", "committed_at")},
-        "version": record.get("versions", {}).get("ndcg_spark", "-"),
+        "queries": max((row["queries"] for row in rows), default=None),
+        **{name: record.get(name) for name in ("convention", "evaluation_id", "committed_at")},
+        "version": record.get("versions", {}).get("ndcg_spark"),
     }
 
 
-def _best(night: Night, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The name of the best run, its measure and its score; dashes if no run has the measure."""
-    measures = measure_set_in(night.record.get("configuration") or {})
-    measure, cutoff = measures.headline(row["cutoff"] for row in rows)
-    of_best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
-    value = next((row.get(MEASURES[measure].column) for row in of_best if row["cutoff"] == cutoff), None)
-    return ["-" if value is None else of_best[0]["run"], written(measure, cutoff), rounded(value)]
+def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
+    """The trends, a row for each line and night; `missing` are sentences about nights that are not there."""
+    dates = [point.date for line in lines for point in line.points]
+    trends = table_of(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
+    unusual = table_of(_unusual_nights(lines), title="Unusual nights")
+    return View(
+        lambda: [trends, unusual] if unusual.rows else [trends],
+        lambda: [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
+        _COLUMNS,
+        lambda: (row for line in lines for row in _rows(line)),
+    )
+
+
+def _row(line: TrendLine) -> dict[str, Any]:
+    comparable = last_stretch(line.points)
+    values, last = [point.value for point in comparable if point.value is not None], comparable[-1]
+    return {
+        **_name(line, line.run),
+        "trend": drawn(line.points),
+        "nights": len(line.points),
+        "first": values[0] if values else None,
+        "last": values[-1] if values else None,
+        "change": values[-1] - values[0] if values else None,
+        "lowest": min(values, default=None),
+        "highest": max(values, default=None),
+        "level": last.level_since and f"{signed(last.level_change)} since {last.level_since}",
+        "verdict": verdict_in_words(vars(last)) if last.verdict else None,
+    }
+
+
+def _name(line: TrendLine, run: str) -> dict[str, str]:
+    return {"dataset": line.dataset, "measure": f"{line.measure}@{format_cutoff(line.cutoff)}", "run": run}
+
+
+def drawn(points: Sequence[Point]) -> str:
+    """The values as a line of blocks, each night a sign, with a bar where the line is not joined."""
+    values = [point.value for point in points if point.value is not None]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+
+    def sign(value: float | None) -> str:
+        if value is None:
+            return _NOTHING
+        share = (value - low) / (high - low) if high - low > _SAME else 0.5
+        return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+
+    return "".join((_BREAK if point.breaks and at else "") + sign(point.value) for at, point in enumerate(points))
+
+
+def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
+    """The nights on which something begins that is unusual, with one row for all runs that share it."""
+    runs: dict[tuple[str, ...], list[TrendLine]] = {}
+    for line in lines:
+        before: set[str] = set()
+        for date, events in _events(line):
+            for what, why in events:
+                if what == "note" or what not in before:
+                    key = (date, line.dataset, line.measure, format_cutoff(line.cutoff), what, why)
+                    runs.setdefault(key, []).append(line)
+            before = {what for what, _ in events}
+    rows = []
+    for (date, *_, what, why), named in sorted(runs.items(), key=lambda event: event[0])[-_EVENTS:]:
+        every = sum(_name(line, "") == _name(named[0], "") for line in lines)
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        shown = "all" if len(named) == every > 1 else ", ".join(line.run for line in named[:_NAMED]) + more
+        rows.append({**_name(named[0], shown), "since": date, "what": what, "why": why})
+    return rows
+
+
+def _events(line: TrendLine) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """By date, what is unusual and why."""
+    for point in line.points:
+        events = [("note", note) for note in point.notes]
+        if point.breaks:
+            events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
+        events += [(code.replace("_", " "), words) for code, words in point.flags]
+        if point.verdict and verdict_in_words(vars(point)) != "pass":
+            events.append((verdict_in_words(vars(point)), "verdict of the gate"))
+        yield point.date, events
+
+
+def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
+    for point in line.points:
+        yield {
+            **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
+            **vars(point),
+            "evaluated_on": point.date,
+            "breaks": " ".join(point.breaks),
+            "flags": " ".join(code for code, _ in point.flags),
+            "why": "; ".join(words for _, words in point.flags),
+            "notes": "; ".join(point.notes),
+        }

@@ -13,27 +13,36 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.explanation.facts import ReturnedDocument
-from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
-from ndcg_spark.report import details, shapes, words
+from ndcg_spark.report import charts, words
 from ndcg_spark.report.baseline import day
-from ndcg_spark.report.files import refuse_unwritable, write_file
+from ndcg_spark.report.comparisons import compared_cells
+from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.labels import Labels, name
-from ndcg_spark.report.night_data import NightData, QueryScore, Request, night_data
+from ndcg_spark.report.night import Lists, NightData, QueryScore, Request
+from ndcg_spark.report.verdicts import verdict_table
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.comparisons import in_words
-from ndcg_spark.tables.table import TextTable, sort_key, text_table
-from ndcg_spark.tables.table import name as text_column
+from ndcg_spark.tables.table import Table, rounded, table_of
 from ndcg_spark.tables.writers import rendered
-from ndcg_spark.text import masked
+from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
-#: Lists side by side have at most so many ranks.
-_RANKS = 20
+#: Lists side by side have at most so many ranks, the table of queries so many rows, that of runs so many measures.
+_RANKS, _QUERIES, _MEASURES = 20, 500, 8
 _NO_LABELS = Labels()
+_COVERAGE = {
+    "queries": "queries in the mean",
+    "missing_queries": "judged queries without results",
+    "no_relevant_queries": "queries without a relevant document",
+    "unjudged_queries": "unjudged queries",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,19 +53,16 @@ class Page:
     parts: Sequence[NightData]
 
     def _repr_html_(self) -> str:
-        return framed(self.html, "80vh")
+        # A document of its own, as its style and its script are for a whole page.
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" style="width: 100%; height: 80vh"></iframe>'
+        )
 
     def __repr__(self) -> str:
         shown = ((data.night.dataset, words.banner(data)) for data in self.parts)
         return "\n".join(
             f"{dataset}: {top.word}: {top.headline.striptags()} {top.sentence.striptags()}" for dataset, top in shown
         )
-
-
-def framed(page: str, height: str) -> str:
-    """A page in a notebook: a document of its own, as its style and its script are for a whole page."""
-    style = f"width: 100%; height: {height}"
-    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="{style}"></iframe>'
 
 
 def read_page(
@@ -67,24 +73,25 @@ def read_page(
     is_kept: bool = True,
 ) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
+    place = masked(output) if "://" in output else str(Path(output).resolve())
 
-    def read() -> tuple[list[NightData], str | None]:
+    def read() -> tuple[Page, str | None]:
         known = committed(output)
         nights = select_nights(known, output, date, request.dataset)
-        parts = [night_data(output, night, known, request) for night in nights]
-        return parts, missing_datasets(known, nights[0].evaluated_on, request.dataset)
+        parts = [NightData(output, night, known, request) for night in nights]
+        absent = missing_datasets(known, nights[0].evaluated_on, request.dataset)
+        return Page(_rendered(parts, place if is_kept else None, labels, absent), parts), absent
 
-    parts, absent = read_again_if_replaced(read)
+    page, absent = read_again_if_replaced(read)
     if absent:
         report_step("note", absent)
-    place = masked(output) if "://" in output else str(Path(output).resolve())
-    return Page(_rendered(parts, place if is_kept else None, labels, absent), parts)
+    return page
 
 
 def write_report(output: str, html: Path, date: str | None, request: Request, labels: Labels = _NO_LABELS) -> None:
     """Write the page of a night to a file. Raises as `read_page`, and StorageError if it cannot be written."""
     refuse_unwritable("html", html)
-    write_file("report", html, read_page(output, date, request, labels).html.encode())
+    write_file("report", html, read_page(output, date, request, labels).html)
 
 
 def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO_LABELS) -> int:
@@ -93,106 +100,180 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
     A page whose evaluations are still those that count is left as it is. Raises as `write_report`.
     """
     nights = read_again_if_replaced(lambda: committed(output))
-    select_nights(nights, output, None, request.dataset)
-    of_dates = itertools.groupby(sorted(nights, key=lambda night: night.evaluated_on), lambda night: night.evaluated_on)
+    newest = select_nights(nights, output, None, request.dataset)
     written = 0
-    for date, of_date in of_dates:
-        file, page = folder / f"{date}.html", None
+    by_date = sorted(nights, key=lambda night: night.evaluated_on)
+    for date, of_date in itertools.groupby(by_date, lambda night: night.evaluated_on):
+        file = folder / f"{date}.html"
         known = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
-        if f'content="{_evaluations(list(of_date))}"' not in known:
-            page = read_page(output, date, request, labels).html
-            write_file("site", file, page.encode())
+        if f'content="{_evaluations(of_date)}"' not in known:
+            write_file("site", file, read_page(output, date, request, labels).html)
             written += 1
-    write_file("site", folder / "latest.html", file.read_bytes())
-    write_file("site", folder / "index.html", _index(nights, request).encode())
+    write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
+    shown = [night for night in reversed(by_date) if request.dataset in (None, night.dataset)]
+    parts = [NightData(output, night, nights, request) for night in newest]
+    index = rendered("report/site.html.j2", nights=shown, pages=parts, trend=charts.trend, **_shared())
+    write_file("site", folder / "index.html", index)
     return written
 
 
-def _evaluations(nights: Sequence[Night]) -> str:
+def _evaluations(nights: Iterator[Night] | Sequence[Night]) -> str:
     """What decides whether a page is still right: the evaluations that count, with their revisions."""
     return " ".join(f"{night.evaluation_id}:{night.row['revision'] or 0}" for night in nights)
 
 
-def _index(nights: Nights, request: Request) -> str:
-    shown = [night for night in nights if request.dataset in (None, night.dataset)]
-    rows = sorted(shown, key=lambda night: (night.evaluated_on, night.dataset), reverse=True)
-    return rendered("report/site.html.j2", nights=rows, **shared())
-
-
-def shared() -> dict[str, Any]:
+def _shared() -> dict[str, Any]:
     """What every page has."""
     read = resources.files("ndcg_spark.report").joinpath
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
-    return {
-        # Our own, and named by its digest, so that a page runs nothing else.
-        "script": Markup(script),  # noqa: S704
-        "style": Markup(style),  # noqa: S704
-        "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "change": words.change,
-        "day": day,
-        "name": name,
-        "score": words.score,
-        "tones": words.TONES,
-        "verdict": words.verdict_of,
-    }
+    # Our own, and named by its digest, so that a page runs nothing else.
+    values = {"script": Markup(script), "style": Markup(style)}  # noqa: S704
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {**charts.SHARED, **values, "digest": digest, "day": day, "name": name, "verdict": words.verdict_of}
 
 
 def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, note: str | None) -> str:
-    def next_steps(data: NightData) -> list[Markup]:
-        return words.next_steps(data, output, labels)
-
-    def overview() -> TextTable:
-        columns = [
-            text_column(
-                "dataset", lambda data: Markup('<a href="#dataset{}">{}</a>').format(data.id, name(data.night.dataset))
-            ),
-            text_column("verdict", lambda data: words.banner(data).word.lower()),
-            text_column("run", lambda data: data.run),
-            text_column("difference", lambda data: words.change((data.row or {}).get("difference"))),
-            text_column("cause", lambda data: words.cause(data.causes[0], data.row) if data.causes else ""),
-        ]
-        return text_table(columns, parts)
-
-    date = parts[0].night.evaluated_on
+    overview = [
+        {
+            "dataset": Markup('<a href="#dataset{}">{}</a>').format(data.id, name(data.night.dataset)),
+            "verdict": words.banner(data).word.lower(),
+            "run": data.run,
+            "difference": data.row and data.row["difference"],
+            "cause": words.cause(data.causes[0], data.row) if data.causes and data.row else "",
+        }
+        for data in parts
+    ]
     return rendered(
         "report/page.html.j2",
-        title=f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(date, True)}",
-        note=note,
         pages=parts,
         output=output,
         labels=labels,
+        note=note,
+        title=f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}",
         evaluations=_evaluations([data.night for data in parts]),
-        overview=overview() if len(parts) > 1 else None,
+        overview=Table(overview, list(overview[0])) if len(parts) > 1 else None,
         banner=words.banner,
-        bars=shapes.bars,
-        before=lambda data: f"{data.baseline.of(data.run)}{data.baseline.newest}",
         cause=words.cause,
-        conclusion=in_words,
-        details=lambda data: details.parts_of(data, labels, output),
-        explain=lambda data, query: words.explain(data, str(output), query.query_id),
-        forest=shapes.forest,
-        grade=_grade,
         last_night=words.against_last_night,
-        next_steps=next_steps,
+        bars=charts.bars,
+        forest=charts.forest,
+        trend=charts.trend,
+        details=lambda data: _details(data, labels, output),
+        explain=lambda data, query: words.explain(data, str(output), query.query_id),
+        next_steps=lambda data: words.next_steps(data, output, labels),
         side_by_side=_side_by_side,
-        sort_key=sort_key,
-        trend=shapes.trend,
         unjudged=words.unjudged,
         words=words.WHAT,
-        **shared(),
+        **_shared(),
     )
 
 
-def _grade(row: ReturnedDocument | None) -> str:
-    return "" if row is None else "unjudged" if row.relevance is None else f"{row.relevance:g}"
-
-
-def _side_by_side(query: QueryScore) -> Iterator[tuple[int, ReturnedDocument | None, ReturnedDocument | None]]:
-    lists = [
-        facts.listed[: min(facts.cutoff or _RANKS, _RANKS)] if facts else [] for facts in (query.facts, query.newest)
-    ]
-    for rank, (now, was) in enumerate(itertools.zip_longest(*lists), 1):
+def _side_by_side(lists: Lists) -> Iterator[tuple[int, ReturnedDocument | None, ReturnedDocument | None]]:
+    """By rank, the documents of tonight and of the newest night of the baseline."""
+    both = [facts.listed[: min(facts.cutoff or _RANKS, _RANKS)] if facts else [] for facts in lists[:2]]
+    for rank, (now, was) in enumerate(itertools.zip_longest(*both), 1):
         yield rank, now, was
+
+
+def _details(data: NightData, labels: Labels, output: str | None) -> Iterator[tuple[str, str, Table]]:
+    """The folded parts: a key, a title and a table."""
+    yield "queries", "Queries", _queries(data, labels)
+    yield "runs", "Runs and measures", _runs(data)
+    if data.slices:
+        shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
+        lines = [
+            {
+                "slice": f"{row['attribute']} = {row['value']}",
+                "queries": row["queries"],
+                **compared_cells(row, p="p_decides"),
+                "share of the change": shares.get((row["attribute"], row["value"])),
+            }
+            for row in data.slices
+        ]
+        notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
+        yield "slices", "Slices", table_of(lines, (), notes)
+    if data.verdict.get("results"):
+        yield "gate", "Checks of the gate", verdict_table(data.verdict)
+    yield "judgments", "Judgments", _judgments(data, output)
+    yield "origins", "Where the numbers come from", _origins(data)
+
+
+def _queries(data: NightData, labels: Labels) -> Table:
+    """All queries, of very many those at both ends; the largest loss, or the lowest score, first."""
+
+    def line(query: QueryScore) -> dict[str, Any]:
+        label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
+        linked = Markup('<a href="#{}">{}</a>').format(anchor, label) if anchor else label
+        if not data.compares:
+            return {"query": linked, data.measure: query.score}
+        return {"query": linked, "before": query.before, "now": query.score, "change": query.change}
+
+    half, every = _QUERIES // 2, data.queries
+    shown = [*every[:half], *every[-half:]] if len(every) > _QUERIES else every
+    notes = [f"{len(shown):,} of {len(every):,} queries: those at both ends"] if len(every) > _QUERIES else []
+    against = f", before: {data.baseline.phrase('its')}" if data.compares and data.baseline else ""
+    return table_of(list(map(line, shown)), (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
+
+
+def _runs(data: NightData) -> Table:
+    """A row per run: how it compares, its other measures, and what its scores are a mean of."""
+    column, cutoff = data.place
+    own = [row for (run, _), row in data.scores.items() if run == data.run]
+    names = {known.column: key for key, known in MEASURES.items()}
+    places = [(measure, row["cutoff"]) for measure in names for row in own if row.get(measure) is not None]
+    untested: dict[str, Any] = {
+        **dict.fromkeys(COMPARISONS.names),
+        "flags": [],
+        **dict.fromkeys(("wins", "ties", "losses"), 0),
+    }
+
+    def line(run: str) -> dict[str, Any]:
+        scores = data.scores[run, cutoff]
+        row = data.compared.get(run, {**untested, "mean": scores[column]})
+        cells = compared_cells(row, data.measure, "p_decides") if data.compared else {data.measure: row["mean"]}
+        others = {
+            f"{names[measure]}@{format_cutoff(at)}": data.scores.get((run, at), {}).get(measure)
+            for measure, at in [place for place in places if place != data.place][:_MEASURES]
+        }
+        counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
+        return {"run": run, **cells, **others, **counts}
+
+    return table_of(list(map(line, data.runs)))
+
+
+def _judgments(data: NightData, output: str | None) -> Table:
+    """How much of the run was measured, and which judged documents nobody returned."""
+    values = {label: data.mean[count] for count, label in _COVERAGE.items()}
+    if data.row:
+        values["compared with the baseline"] = data.row["queries"]
+        values["scored by one side only"] = data.row["unpaired_queries"]
+    values["judged rate of the returned documents"] = rounded(data.mean["judged_rate"])
+    values |= {"judged rate in the baseline": rounded(data.judged_before)} if data.judged_before is not None else {}
+    notes = []
+    if data.never_returned:
+        never, every = data.never_returned
+        returned = f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run."
+        notes.append(f"{returned} Documents are kept down to rank {data.kept_depth}.")
+    if data.has_documents and output:
+        notes.append(f"Which documents to judge next: {words.judge_next(data, output)}")
+    return table_of([{"judgments": label, "queries or rate": value} for label, value in values.items()], (), notes)
+
+
+def _origins(data: NightData) -> Table:
+    record = data.night.record
+    values = [("convention", f"{record['convention']}: {record['formula']}")]
+    values += [("baseline", ", ".join(data.baseline.dates))] if data.baseline and data.baseline.dates else []
+    fields = ("evaluation_id", "committed_at", "engine")
+    values += [(field.replace("_", " "), str(record.get(field) or "-")) for field in fields]
+    values += [(package, str(version)) for package, version in record.get("versions", {}).items()]
+    for table, source in record.get("inputs", {}).items():
+        files = [file["path"] for file in source.get("files", [])]
+        count = f"{source['rows']:,} rows, " if "rows" in source else ""
+        others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+        first = files[0] if files else ""
+        values.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
+    values += [("note", note) for note in data.night.notes]
+    return table_of([{"what": what, "value": value} for what, value in values])
 
 
 @contextlib.contextmanager
@@ -209,26 +290,24 @@ def evaluated_with_report(
     """
     refuse_unwritable("report", html)
 
-    def write(folder: str, is_kept: bool) -> None:
-        with hidden():
-            page = read_page(folder, config.date.isoformat(), Request(baseline=baseline), is_kept=is_kept)
-            write_file("report", html, page.html.encode())
-        report_step("report", str(html))
-
-    if config.output:
-        outcome = evaluate(config)
-        yield outcome, lambda: write(str(outcome.output), True)
-        return
-
     # Here, because an engine is needed only where there is something to evaluate.
     from ndcg_spark.scratch import Scratch
 
-    scratch = Scratch()
+    scratch, kept = Scratch(), config
+    if not config.output:
+        kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
     try:
-        folder = str(scratch.folder())
         # Nobody needs to know what is written to a folder that is removed.
-        with hidden("wrote"):
-            outcome = evaluate(config.model_copy(update={"output": folder, "documents": "all"}))
-        yield dataclasses.replace(outcome, output=None), lambda: write(folder, False)
+        with contextlib.nullcontext() if config.output else hidden("wrote"):
+            outcome = evaluate(kept)
+        folder, date, request = str(outcome.output), config.date.isoformat(), Request(baseline=baseline)
+
+        def write() -> None:
+            with hidden():
+                page = read_page(folder, date, request, is_kept=config.output is not None)
+                write_file("report", html, page.html)
+            report_step("report", str(html))
+
+        yield outcome if config.output else dataclasses.replace(outcome, output=None), write
     finally:
         scratch.remove()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import AGREEMENTS, TO_JUDGE
-from ndcg_spark.tables.table import plain_table
+from ndcg_spark.tables.table import table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,30 +22,30 @@ _LISTS = (
     *("dataset", "run", "baseline", "cutoff", "queries", "changed_share", "top_changed_share", "lost_all_share"),
     *("gained_all_share", "rbo", "rbo_q05", "moved_discount", "moved_discount_q50"),
 )
+_QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 
 
-def print_judgments(found: "pd.DataFrame", style: str) -> None:
+def print_judgments(compared: "pd.DataFrame", style: str) -> None:
     """Print a comparison of judgments, one row per dataset."""
-    rows = pa.Table.from_pandas(found, preserve_index=False).to_pylist()
-    print_result(style, lambda: [plain_table(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
+    rows = pa.Table.from_pandas(compared, preserve_index=False).to_pylist()
+    print_result(style, [table_of(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
 
 
-def print_lists(found: "ListComparison", style: str) -> None:
+def print_lists(compared: "ListComparison", style: str) -> None:
     """Print how much the lists changed. CSV has the rows of the summary alone, JSON is one object with everything."""
-    queries = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
-    tables = [plain_table(found.rows, _LISTS, [_MOVED])]
-    tables += [plain_table(found.queries, queries)] if found.queries else []
-    print_result(style, lambda: tables, lambda: dataclasses.asdict(found), list(found.rows[0]), found.rows)
+    tables = [table_of(compared.rows, _LISTS, [_MOVED])]
+    tables += [table_of(compared.queries, _QUERIES)] if compared.queries else []
+    print_result(style, tables, lambda: dataclasses.asdict(compared), list(compared.rows[0]), compared.rows)
 
 
-def print_check(found: Mapping[str, Any], style: str) -> None:
+def print_check(checked: Mapping[str, Any], style: str) -> None:
     """Print the counts of a check and the judged rate of each run."""
-    counts = [{"counted": name.replace("_", " "), "number": count} for name, count in found["counts"].items()]
-    rates = plain_table(found["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
-    print_result(style, lambda: [plain_table(counts, ("counted", "number")), rates], lambda: found)
+    counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
+    rates = table_of(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
+    print_result(style, [table_of(counts), rates], lambda: checked)
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
-    table = plain_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
-    print_result(style, lambda: [table], lambda: list(rows), TO_JUDGE.names, rows)
+    table = table_of(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
+    print_result(style, [table], lambda: list(rows), TO_JUDGE.names, rows)

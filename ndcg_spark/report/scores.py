@@ -1,90 +1,169 @@
-"""How scores are printed: of an evaluation, of every query, under every preset; and what was found in the input."""
+"""How scores are printed: of an evaluation, of every query, under every preset; for people and for papers."""
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.cutoffs import by_depth
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
 from ndcg_spark.report.console import print_result, printing
+from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.tables.scores import paper_table, preset_tables, score_table
 from ndcg_spark.tables.sorting import Order, sorted_runs
-from ndcg_spark.tables.table import TextTable, cells, counted, name, number
-from ndcg_spark.tables.verdicts import verdict_table
+from ndcg_spark.tables.table import Marked, Table, cell, rounded, table_of
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_inputs import PresetScores
-    from ndcg_spark.job.outcome import EvaluationOutcome
+    from ndcg_spark.job.evaluate import EvaluationOutcome
+
+Row = Mapping[str, Any]
+#: By dataset, run, column of a measure and cutoff.
+Marks = Mapping[tuple[str, str, str, int | None], str]
+_COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
     """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
     columns = measure_first(DATASET_SCORES, outcome.measure_set.columns)
-    value = functools.partial(outcome_value, outcome, order)
     rows = [*ordered(outcome, order), *outcome.slice_scores]
-    print_result(style, lambda: outcome_tables(outcome, style, order), value, columns, rows)
+    tables = [*score_tables(outcome, style, order), *verdict_tables(outcome)]
+    print_result(style, tables, lambda: outcome_value(outcome, order), columns, rows)
 
 
-def ordered(outcome: "EvaluationOutcome", order: Order | None) -> list[Mapping[str, Any]]:
+def ordered(outcome: "EvaluationOutcome", order: Order | None) -> list[Row]:
     """The dataset scores of an evaluation in this order, by default by the headline."""
-    return [row for of_run in sorted_runs(outcome.dataset_scores, order, outcome.measure_set) for row in of_run]
+    return [row for run in sorted_runs(outcome.dataset_scores, order, outcome.measure_set) for row in run]
 
 
 def outcome_value(outcome: "EvaluationOutcome", order: Order | None) -> dict[str, Any]:
     """Everything there is to say about an evaluation, for JSON."""
+    value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
+    # It is printed beside the scores.
+    del value["comparison"]
     rows = ordered(outcome, order) if order else outcome.dataset_scores
-    return {
-        **dataclasses.asdict(outcome),
-        "output": outcome.output and masked(outcome.output),
-        "dataset_scores": rows,
-    }
+    return {**value, "output": outcome.output and masked(outcome.output), "dataset_scores": rows}
 
 
-def outcome_tables(outcome: "EvaluationOutcome", style: str, order: Order | None) -> list[TextTable]:
-    """The dataset scores of an evaluation, and a table per verdict."""
-    table = paper_table if style == "latex" else score_table
-    notes = [f"{outcome.convention}: {outcome.formula}"]
-    verdicts = [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    sliced = [score_table(outcome.slice_scores, order, (), outcome.measure_set)] if outcome.slice_scores else []
-    return [table(outcome.dataset_scores, order, notes, outcome.measure_set), *sliced, *verdicts]
+def score_tables(
+    outcome: "EvaluationOutcome", style: str, order: Order | None, notes: Iterable[str] = (), marks: Marks | None = None
+) -> list[Table]:
+    """The dataset scores of an evaluation, in LaTeX for a paper, and those of slices."""
+    notes, measures = [f"{outcome.convention}: {outcome.formula}", *notes], outcome.measure_set
+    if style == "latex":
+        return [paper_table(outcome.dataset_scores, order, notes, measures, marks)]
+    sliced = [score_table(outcome.slice_scores, order, (), measures)] if outcome.slice_scores else []
+    return [score_table(outcome.dataset_scores, order, notes, measures), *sliced]
+
+
+def verdict_tables(outcome: "EvaluationOutcome") -> list[Table]:
+    """A table per verdict."""
+    return [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
+
+
+def score_table(
+    rows: Sequence[Row], order: Order | None = None, notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
+) -> Table:
+    """One row per dataset and run, and per slice if the rows are of slices; the best first, or in the order.
+
+    It has the requested measures with the standard error of NDCG, and NDCG at every cutoff if none was.
+    """
+    slices: dict[str | None, list[Row]] = {}
+    for row in rows:
+        is_sliced = row.get("attribute") is not None
+        slices.setdefault(f"{row['attribute']}={row['value']}" if is_sliced else None, []).append(row)
+    lines = [
+        {"slice": name, "dataset": run[0]["dataset"], "run": run[0]["run"], **_scores(run, rows, measure_set, True)}
+        for name, own in slices.items()
+        for run in sorted_runs(own, order, measure_set)
+    ]
+    return table_of(lines, (), notes)
+
+
+def paper_table(
+    rows: Sequence[Row],
+    order: Order | None = None,
+    notes: Iterable[str] = (),
+    measure_set: MeasureSet = NDCG_ONLY,
+    marks: Marks | None = None,
+) -> Table:
+    """One row per dataset and run, with the requested measures, as the field writes them, and no counts.
+
+    The best score of each column and dataset is marked, and so is every score that looks the same.
+    """
+    lines: list[dict[str, Any]] = []
+    pairs = [(MEASURES[name].column, cutoff, published(name, cutoff)) for name, cutoff in _pairs(rows, measure_set)]
+    for run in sorted_runs(rows, order, measure_set):
+        line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
+        for column, cutoff, heading in pairs:
+            value = next((row.get(column) for row in run if row["cutoff"] == cutoff), None)
+            line[heading] = None if value is None else Marked(value)
+            if value is not None and marks:
+                line[heading].stars = marks.get((line["dataset"], line["run"], column, cutoff), "")
+        lines.append(line)
+    for *_, heading in pairs:
+        for dataset in {line["dataset"] for line in lines}:
+            values = [line[heading] for line in lines if line["dataset"] == dataset and line[heading] is not None]
+            for value in values:
+                value.is_best = rounded(value) == rounded(max(values))
+    return table_of(lines, (), notes)
+
+
+def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
+    """The measures that were requested with their cutoffs, or NDCG at every cutoff."""
+    return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
+
+
+def _scores(
+    run: Sequence[Row], rows: Sequence[Row], measure_set: MeasureSet, with_error: bool = False
+) -> dict[str, Any]:
+    """The scores of a run by heading, and the counts at its deepest cutoff; of these only the judged rate differs."""
+    at, deepest = {row["cutoff"]: row for row in run}, run[-1] if run else {}
+    headline = measure_set.headline(row["cutoff"] for row in rows)
+    scores: dict[str, Any] = {}
+    for name, cutoff in _pairs(rows, measure_set):
+        scores[written(name, cutoff)] = at.get(cutoff, {}).get(MEASURES[name].column)
+        if with_error and (name, cutoff) == headline == ("ndcg", cutoff):
+            scores["std error"] = at.get(cutoff, {}).get("ndcg_stderr")
+    # The means of NDCG and of other measures can be over different queries.
+    has_others = any(not MEASURES[name].column.startswith("ndcg") for name, _ in measure_set.pairs)
+    relevant = max((row.get("relevant_queries") or 0 for row in run), default=None) if has_others else None
+    counts = {heading: deepest.get(column) for heading, column in _COUNTS.items()}
+    rate = deepest.get("judged_rate")
+    return {**scores, "queries": deepest.get("queries"), "relevant queries": relevant, **counts, "judged rate": rate}
 
 
 def print_presets(compared: Sequence["PresetScores"], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
-    """Print the dataset scores under every preset. In CSV, `refused` is why a preset scores nothing."""
-
-    def tables() -> list[TextTable]:
-        refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
-        *others, last = preset_tables({entry.preset: entry.rows for entry in compared}, asked)
-        return [*others, dataclasses.replace(last, notes=refusals)]
-
+    """Print a table per dataset and run with a row per preset. In CSV, `refused` is why a preset scores nothing."""
+    every, tables = [row for entry in compared for row in entry.rows], []
+    refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
+    keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in every))
+    for key in keys:
+        own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
+        lines = [{" / ".join(key): preset, **_scores(run, every, asked)} for preset, run in own]
+        tables.append(table_of(lines, (), refusals if key == keys[-1] else ()))
     rows = (
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
     )
     columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
-    print_result(style, tables, lambda: [dataclasses.asdict(entry) for entry in compared], columns, rows)
+    print_result(style, tables, lambda: list(map(dataclasses.asdict, compared)), columns, rows)
 
 
-def print_query_scores(rows: Iterable[Mapping[str, Any]], style: str, measures: Sequence[str] = ()) -> None:
+def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:
     """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line.
 
     `measures` are the columns of the measures beside NDCG that are printed after it.
     """
     shown = measure_first(QUERY_SCORES, measures)
+    names = ["dataset", "run", "query_id", "cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
     with printing():
         if style == "csv":
             print_csv(shown, rows)
             return
-        scores = [number(score) for score in ("ndcg", *measures, "dcg", "ideal_dcg")]
-        columns = [*map(name, ("dataset", "run", "query_id")), number("cutoff", form=format_cutoff), *scores]
-        columns += [number("returned", form=counted), number("judged", form=counted), name("status")]
-        numbers = [place for place, column in enumerate(columns) if column.is_number]
-        headings = [column.heading for column in columns]
-        lines: Iterable[str] = aligned(headings, (cells(columns, row) for row in rows), numbers)
-        if style == "json":
-            lines = (as_json({column: row[column] for column in shown}) for row in rows)
+        lines: Iterable[str] = (as_json({column: row[column] for column in shown}) for row in rows)
+        if style != "json":
+            cells = ([cell(name, row[name]) for name in (*names, "status")] for row in rows)
+            lines = aligned([*names, "status"], cells, range(3, len(names)))
         for line in lines:
             print(line)

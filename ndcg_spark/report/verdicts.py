@@ -1,45 +1,91 @@
-"""How verdicts are printed, and written as JUnit XML, which CI servers show as tests: a suite per night."""
+"""How verdicts of the gate are printed, and written as JUnit XML, which CI servers show as tests."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE, ConfigurationError
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, counted
-from ndcg_spark.report import files
-from ndcg_spark.report.console import print_result
-from ndcg_spark.tables.verdicts import rehearsal_table, verdict_table
+from ndcg_spark.report import console
+from ndcg_spark.report.console import print_result, write_file
+from ndcg_spark.tables.table import Table, table_of, verdict_in_words
 from ndcg_spark.text import message
 from ndcg_spark.views import View
 
+Row = Mapping[str, Any]
 #: The columns of a result in CSV.
 _COLUMNS = (
     *("dataset", "evaluated_on", "verdict", "check", "run", "baseline", "baseline_night", "measure", "cutoff", "slice"),
     *("weighted", "severity", "result", "reason", "mean", "baseline_mean", "difference", "allowed"),
     *("interval_low", "interval_high", "p", "queries", "sentence"),
 )
+_ORDER = ("fail", "undecided", "not_comparable", "pass")
+#: More results are shown only if they are no pass.
+_MAX_RESULTS = 50
 
 
 def verdict_view(verdicts: Sequence[Verdict]) -> View:
     """The verdicts, a row for each result."""
     values = [verdict.as_json() for verdict in verdicts]
     results = [{**value, **result} for value in values for result in value["results"]]
-    return View(
-        lambda: [verdict_table(value, len(values) > 1) for value in values], lambda: values, _COLUMNS, lambda: results
+    tables = [verdict_table(value, len(values) > 1) for value in values]
+    return View(lambda: tables, lambda: values, _COLUMNS, lambda: results)
+
+
+def verdict_table(verdict: Row, several: bool = False) -> Table:
+    """The table of a verdict, as JSON has it; with the name of its night if it stands among several.
+
+    What is no pass comes first, and is never left out.
+    """
+    # Checks that only warn come after the others, and the largest drop first.
+    results: list[Row] = sorted(
+        verdict["results"],
+        key=lambda row: (_ORDER.index(row["result"]), row["severity"] != "fail", row["difference"] or 0.0),
     )
+    shown = max(_MAX_RESULTS, sum(result["result"] != "pass" for result in results))
+    more = len(results) - shown
+    night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
+    notes = [f"{more:,} more results pass; --format json has all"] if more > 0 else []
+    notes += [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
+    notes += [f"warning: {warning}" for warning in verdict["warnings"]]
+    return table_of([_cells(result) for result in results[:shown]], (), notes, is_whole=True)
+
+
+def _cells(result: Row) -> dict[str, Any]:
+    measure = result["measure"] and f"{result['measure']}@{result['cutoff']}"
+    check = ("weighted" if result["weighted"] else None, measure, result["slice"])
+    baseline, night = result["baseline"], result["baseline_night"]
+    against = [baseline, night if night != baseline else None]
+    word = result["result"].replace("_", " ")
+    warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
+    return {
+        "check": " ".join(filter(None, check)) if measure else "arrival",
+        "run": result["run"],
+        "against": "the least value" if measure and baseline is None else " ".join(filter(None, against)) or None,
+        **{name: result[name] for name in ("mean", "difference")},
+        "allowed": None if result["allowed"] is None else -result["allowed"],
+        "low": result["interval_low"],
+        "high": result["interval_high"],
+        "p": result["p"],
+        "queries": result["queries"],
+        "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
+    }
 
 
 def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
     names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
-    print_result(style, lambda: [rehearsal_table(counted(verdicts))], lambda: rows, names, rows)
+    counts = [{**row, "verdict": verdict_in_words(row)} for row in counted(verdicts)]
+    columns = ("dataset", "verdict", "reason", "nights")
+    print_result(style, [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
 
 
 def refuse_unwritable(file: Path) -> None:
     """ConfigurationError if the file cannot be written; what an earlier night has left there is removed."""
-    files.refuse_unwritable("junit", file)
+    console.refuse_unwritable("junit", file)
     try:
         if file.expanduser().is_file():
             file.expanduser().unlink()
@@ -47,7 +93,7 @@ def refuse_unwritable(file: Path) -> None:
         raise ConfigurationError(f"junit: {file} cannot be removed, {error.strerror}; check --junit") from error
 
 
-def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
+def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error."""
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
@@ -63,21 +109,19 @@ def write_junit(file: Path, verdicts: Sequence[Verdict]) -> None:
     ET.indent(suites)
     content = io.BytesIO()
     ET.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
-    files.write_file("junit", file, content.getvalue())
+    write_file("junit", file, content.getvalue())
 
 
 def _case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
-    where = [
-        *(["weighted"] if result.weighted else []),
-        *([f"{result.measure}@{result.cutoff}"] if result.measure else [str(result.reason)]),
-    ]
     against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
-    where += [part for part in (result.run, result.slice, against) if part]
-    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=message(" ".join(where)))
+    measure = f"{result.measure}@{result.cutoff}" if result.measure else result.reason
+    parts = ("weighted" if result.weighted else None, measure, result.run, result.slice, against)
+    name = message(" ".join(filter(None, parts)))
+    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=name)
     is_accepted = result.result != FAIL and verdict.accepted is not None
     if result.result != PASS and result.severity == FAIL and not is_accepted:
-        problem = ET.SubElement(case, "failure" if result.result == FAIL else "error", type=str(result.reason))
-        problem.set("message", message(result.sentence))
+        tag = "failure" if result.result == FAIL else "error"
+        ET.SubElement(case, tag, type=str(result.reason), message=message(result.sentence))
     else:
         word = "pass" if result.result == PASS else "warning" if result.severity != FAIL else "accepted"
         ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")

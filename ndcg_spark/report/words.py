@@ -1,18 +1,19 @@
 """What a page says in sentences: the verdict, how sure it is, since when, what the others do, and what to do next."""
 
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.report.baseline import Row, day
+from ndcg_spark.report.baseline import day
+from ndcg_spark.report.comparisons import in_words
 from ndcg_spark.report.labels import Labels, name
-from ndcg_spark.report.night_data import NightData
-from ndcg_spark.tables.comparisons import in_words
-from ndcg_spark.tables.verdicts import in_words as verdict_in_words
+from ndcg_spark.report.night import NightData
+from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import message
 
+Row = Mapping[str, Any]
 #: What happened to relevant documents, by the keys of `Parts.sums`.
 WHAT = {
     "left": "relevant left the {top}",
@@ -25,8 +26,8 @@ WHAT = {
 _MOSTLY, _UNJUDGED = 0.5, 0.1
 #: So many runs are named one by one.
 _NAMED = 3
-#: The colour of a conclusion.
-TONES = {"better": "ok", "worse": "bad"}
+#: The colour of a conclusion, and of a verdict.
+TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
 
 class Banner(NamedTuple):
@@ -48,75 +49,67 @@ def change(value: float | None) -> str:
     return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def p(value: float) -> str:
-    """A p value in a sentence."""
-    return "p < 0.0001" if value < 0.0001 else f"p = {value:.2g}"
+def verdict_of(record: Row) -> tuple[str, str]:
+    """The verdict of a night in words, and its tone."""
+    verdict = record["verdict"]
+    if not verdict:
+        return "no gate", "mid"
+    return verdict_in_words({**verdict, "accepted": record["accepted"]}), TONES.get(verdict["verdict"], "mid")
 
 
 def banner(data: NightData) -> Banner:
     """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
-    row, verdict = data.row, data.verdict
-    tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
-    if verdict is None:
-        return Banner("NO GATE", tone, _headline(data), _join([*_evidence(data), *_others(data)]))
-    words, tone = verdict_of({"verdict": verdict, "accepted": None})
-    # It may begin with the name of a run.
-    said = [Markup("{}.").format(message(verdict["sentence"]).rstrip("."))]
-    result = data.result(data.run)
-    word = verdict["verdict"]
-    is_about_run = row is not None and (word == "pass" or (result is not None and result["result"] == word))
-    if is_about_run:
-        headline, said = _headline(data), _evidence(data)
-    else:
-        headline = said[0]
-        said = [_headline(data)] if row is not None else []
-    if data.night.record["accepted"]:
-        accepted = message(data.night.record["accepted"]["reason"])
-        said.append(Markup("Accepted as a baseline of later nights: {}.").format(accepted))
-    return Banner(words.upper(), tone, headline, _join([*said, *_others(data)]))
+    row, verdict, record = data.row, data.verdict, data.night.record
+    headline, said = _headline(data), _evidence(data)
+    word, tone = verdict_of({**record, "accepted": None})
+    if not verdict:
+        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
+    elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
+        # It is about something else than the difference of the run, and may begin with the name of a run.
+        said = [headline] if row is not None else []
+        headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
+    if verdict and record["accepted"]:
+        reason = message(record["accepted"])
+        said.append(Markup("Accepted as a baseline of later nights: {}.").format(reason))
+    return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
 
 def _headline(data: NightData) -> Markup:
     """Who is better or worse, by how much, and since when."""
     row, run, baseline = data.row, name(data.run), data.baseline
     if row is None or baseline is None or row["difference"] is None:
-        mean = score(data.mean.get(data.place[0]))
         missing = "there is no earlier night to compare it with yet" if baseline is None else "it cannot be compared"
-        return Markup("{} scores {}; {}.").format(run, mean, missing)
+        return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.place[0])), missing)
     if baseline.is_leader:
-        best = score(data.scores[data.runs[0], data.place[1]][data.place[0]])
-        ahead = (best, run, score(-row["difference"]))
+        ahead = (score(row["baseline_mean"]), run, score(-row["difference"]))
         return Markup("{} is best: {}, ahead of {} by {}.").format(name(data.runs[0]), *ahead)
-    joined = " as" if row["conclusion"] == "same" else " than"
-    than = Markup("{} {}").format(joined, name(baseline.label)) if baseline.run else ""
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
-    failed = (data.result(data.run) or {}).get("result") == "fail"
-    word = "worse" if failed else row["conclusion"]
-    if word in TONES:
-        is_what = Markup("{}{}").format(word, than)
-    else:
-        side = "worse" if row["difference"] < 0 else "better"
-        is_what = Markup("{}{}").format("the same" if word == "same" else f"not shown to be {side}", than)
-    direction = "down" if row["difference"] < 0 else "up"
-    by, since = score(abs(row["difference"])), _since(data) if word in TONES else ""
-    means = (score(row["mean"]), direction, by, score(row["baseline_mean"]), since)
-    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, is_what, *means)
+    word, is_down = row["conclusion"], row["difference"] < 0
+    what = "the same" if word == "same" else word if word in TONES else f"not shown to be {_side(row)}"
+    if baseline.run:
+        what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
+    since = _since(data, row) if word in TONES else ""
+    by = (score(row["mean"]), "down" if is_down else "up", score(abs(row["difference"])), score(row["baseline_mean"]))
+    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *by, since)
 
 
-def _since(data: NightData) -> str:
+def _side(row: Row) -> str:
+    return "worse" if row["difference"] < 0 else "better"
+
+
+def _since(data: NightData, row: Row) -> str:
     """Since when the score is nearer to tonight's than to the baseline's, as the end of a sentence."""
-    row, line = data.row, data.trend
-    if row is None or line is None or not (data.baseline and data.baseline.dates):
+    if data.trend is None or not (data.baseline and data.baseline.dates):
         return ""
-    since = None
-    for point in reversed(line.points):
+    since, points = None, data.trend.points
+    for point in reversed(points):
         if point.value is None or abs(point.value - row["mean"]) > abs(point.value - row["baseline_mean"]):
             break
         since = point.date
         if point.breaks:
             break
-    if since is None or since == line.points[0].date:
+    if since is None or since == points[0].date:
         return ""
     return ", since tonight" if since == data.night.evaluated_on else f", since {day(since)}"
 
@@ -127,8 +120,8 @@ def _evidence(data: NightData) -> list[Markup]:
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
     said = [cause(data.causes[0], row)] if data.causes and data.causes[0]["share"] >= _MOSTLY else []
-    result = data.result(data.run)
-    sure = [] if row["p_decides"] is None else [p(row["p_decides"])]
+    p, result, detectable = row["p_decides"], data.result(data.run), row["minimum_detectable"]
+    sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
         sure.insert(0, f"95 % interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     if "doubt" in row["flags"]:
@@ -142,34 +135,30 @@ def _evidence(data: NightData) -> list[Markup]:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
     said.append(Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}."))
-    detectable = row["minimum_detectable"]
     if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.02:
         power = (row["queries"], detectable)
         said.append(Markup("With {:,} queries a difference below {:.2f} is hardly detected.").format(*power))
     return said
 
 
-def cause(found: Row, row: Row) -> Markup:
+def cause(share: Row, row: Row) -> Markup:
     """The share of a difference that a slice has."""
+    of_slice = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
     what = "loss" if row["difference"] < 0 else "gain"
-    slice_of = (name(found["attribute"]), name(found["value"]))
-    shares = (found["queries"], found["of_queries"], 100 * found["share"], what)
-    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*slice_of, *shares)
+    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*of_slice, 100 * share["share"], what)
 
 
 def _others(data: NightData) -> list[Markup]:
     """What the other runs do."""
     others = [row for run, row in data.compared.items() if run != data.run]
-    if not others or data.baseline is None:
-        return []
-    words: dict[str, list[str]] = {}
+    runs: dict[str, list[str]] = {}
     for row in sorted(others, key=lambda row: row["difference"] or 0.0):
-        words.setdefault(in_words(row), []).append(row["run"])
-    order = [word for word in ("worse", "better", "same", "unchanged", "cannot tell", "not tested") if word in words]
+        runs.setdefault(in_words(row), []).append(row["run"])
+    order = [word for word in ("worse", "better", "same", "unchanged", "cannot tell", "not tested") if word in runs]
     if len(others) > _NAMED:
-        listed = ", ".join(f"{len(words[word]):,} {word}" for word in order)
+        listed = ", ".join(f"{len(runs[word]):,} {word}" for word in order)
         return [Markup("Of {:,} other runs: {}.").format(len(others), listed)]
-    return [Markup("{}: {}.").format(_and(map(name, words[word])), word) for word in order]
+    return [Markup("{}: {}.").format(_and(map(name, runs[word])), word) for word in order]
 
 
 def against_last_night(data: NightData) -> str:
@@ -189,37 +178,38 @@ def against_last_night(data: NightData) -> str:
 def unjudged(data: NightData) -> str:
     """How much of a loss unjudged documents may explain."""
     now, before = data.mean.get("judged_rate"), data.judged_before
-    rate = "" if now is None else f"Judged rate of the top {data.place[1]}: {now:.2f}"
-    rate += f", was {before:.2f}." if rate and before is not None else "." if rate else ""
-    is_lost = data.row is not None and (data.row["difference"] or 0.0) < 0
-    if data.parts is None or not is_lost or data.parts.unjudged < _UNJUDGED / 2:
+    was = "" if before is None else f", was {before:.2f}"
+    rate = "" if now is None else f"Judged rate of the top {data.place[1]}: {now:.2f}{was}."
+    if data.parts is None or not _is_lost(data) or data.parts.unjudged < _UNJUDGED / 2:
         return rate
     share = f"{100 * data.parts.unjudged:.0f} % of what was lost is at ranks that unjudged documents hold now"
     return f"{share}: the true drop may be smaller. {rate}"
 
 
+def _is_lost(data: NightData) -> bool:
+    return data.row is not None and (data.row["difference"] or 0.0) < 0 and "unchanged" not in data.row["flags"]
+
+
 def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Markup]:
     """What to do, with whole commands; `output` is None if the night is not kept."""
     row, verdict, record = data.row, data.verdict, data.night.record
-    file, date = record["configuration"].get("file"), data.night.evaluated_on
-    dataset = ["--dataset", data.night.dataset]
-    where = [] if output is None else [output, "--date", date, *dataset]
-    configured = ["--config", str(file), "--date", date]
+    file, where = record["configuration"].get("file"), _where(data, output) if output else []
+    configured = ["--config", str(file), "--date", data.night.evaluated_on]
     steps: list[Markup] = []
-    is_lost = row is not None and (row["difference"] or 0.0) < 0 and "unchanged" not in row["flags"]
     if same := data.same_results:
         steps.append(Markup("The results are those of {}: check that the system has new output.").format(day(same)))
-    if verdict and file and str(verdict["reason"]).startswith("missing_"):
+    if file and str(verdict.get("reason")).startswith("missing_"):
         steps.append(_step("When it has arrived, evaluate the night again:", "evaluate", *configured))
     worst = [query for query in data.queries[:2] if data.compares and query.query_id in data.anchors]
-    if is_lost and worst:
+    if _is_lost(data) and worst:
         link = Markup('<a href="#{}">{}</a>')
-        opened = _and(link.format(data.anchors[query.query_id], labels.query(query.query_id)) for query in worst)
-        left = [{lost.doc_id for lost in query.changes if lost.what == "left" and lost.part < 0} for query in worst]
+        links = (link.format(data.anchors[query.query_id], labels.query(query.query_id)) for query in worst)
+        lists = [data.documents[query.query_id].changes for query in worst if query.query_id in data.documents]
+        left = [{lost.doc_id for lost in changes if lost.what == "left" and lost.part < 0} for changes in lists]
         both = len(left[0] & left[1]) if len(left) == 2 else 0
         shared = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
-        steps.append(Markup("Open {}{}.").format(opened, shared))
-    if is_lost and where and data.parts and data.parts.unjudged >= _UNJUDGED:
+        steps.append(Markup("Open {}{}.").format(_and(links), shared))
+    if _is_lost(data) and where and data.parts and data.parts.unjudged >= _UNJUDGED:
         said = "Have the unjudged documents judged; this decides whether the drop is real:"
         steps.append(_step(said, "judge-next", *where, "--run", data.run))
     if row is not None and not data.has_documents and "unchanged" not in row["flags"]:
@@ -228,8 +218,7 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
         steps.append(_step(f"{said}:", *evaluate) if file else Markup("{}.").format(said))
     if verdict and verdict["verdict"] != "pass" and not record["accepted"] and file and where:
         said = "If this is as it should be, accept the night as a baseline of later ones:"
-        accept = ("--config", str(file), "--accept-baseline", "say why")
-        steps.append(_step(said, "gate", *where, *accept))
+        steps.append(_step(said, "gate", *where, "--config", str(file), "--accept-baseline", "say why"))
     return steps or [Markup("Nothing has to be done.")]
 
 
@@ -238,32 +227,27 @@ def explain(data: NightData, output: str, query: str) -> str:
     baseline = data.baseline
     since = ["--baseline-date", baseline.dates[-1]] if baseline and baseline.dates else []
     since += ["--baseline", baseline.run] if baseline and baseline.run else []
-    where = (output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset)
-    return message(command("explain", *where, "--query", query, "--run", data.run, *since))
+    return command("explain", *_where(data, output), "--query", query, "--run", data.run, *since)
 
 
-def verdict_of(record: Row) -> tuple[str, str]:
-    """The verdict of a night in words, and its tone."""
-    verdict = record["verdict"]
-    if not verdict:
-        return "no gate", "mid"
-    tone = {"pass": "ok", "fail": "bad"}.get(verdict["verdict"], "mid")
-    return verdict_in_words({**verdict, "accepted": record["accepted"]}), tone
+def judge_next(data: NightData, output: str) -> str:
+    """The command that lists the documents to judge next."""
+    return command("judge-next", *_where(data, output))
+
+
+def _where(data: NightData, output: str) -> list[str]:
+    return [output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset]
 
 
 def command(*words: str) -> str:
     """A command line that a shell takes as it is."""
-    return shlex.join(["ndcg-spark", *words])
+    return message(shlex.join(["ndcg-spark", *words]))
 
 
 def _step(said: str, *words: str) -> Markup:
-    return Markup("{} <code>{}</code>").format(said, message(command(*words)))
+    return Markup("{} <code>{}</code>").format(said, command(*words))
 
 
 def _and(parts: Iterable[Markup]) -> Markup:
     *first, last = parts
     return Markup(", ").join(first) + Markup(" and ") + last if first else last
-
-
-def _join(sentences: Sequence[Markup]) -> Markup:
-    return Markup(" ").join(sentences)

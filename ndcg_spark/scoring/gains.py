@@ -70,19 +70,8 @@ class _Columns:
     constant = staticmethod(F.lit)
     log2 = staticmethod(F.log2)
     ln = staticmethod(F.ln)
-    sqrt = staticmethod(F.sqrt)
-
-    @staticmethod
-    def power(base: float, exponent: Column) -> Column:
-        return F.pow(F.lit(base), exponent)
-
-    @staticmethod
-    def largest(one: float, other: Column) -> Column:
-        return F.greatest(F.lit(one), other)
-
-    @staticmethod
-    def where(condition: Column, then: float, otherwise: float) -> Column:
-        return F.when(condition, F.lit(then)).otherwise(F.lit(otherwise))
+    largest = staticmethod(lambda one, other: F.greatest(F.lit(one), other))
+    where = staticmethod(lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(F.lit(otherwise)))
 
 
 def _computed(formula: Formula, column: Column) -> Column:

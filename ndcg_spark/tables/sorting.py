@@ -1,11 +1,11 @@
 """The order of printed rows, as in `--sort`: a column, and optionally a cutoff and a direction."""
 
 import contextlib
-import dataclasses
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ndcg_spark.convention.cutoffs import by_depth, by_run, format_cutoff
+from ndcg_spark.convention.cutoffs import by_run, format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
 from ndcg_spark.convention.parsing import columns_of
 from ndcg_spark.errors import ConfigurationError
@@ -24,8 +24,7 @@ _TEXTS = frozenset({"run", "query_id", "status"})
 DECIMALS = 12
 
 
-@dataclasses.dataclass(frozen=True)
-class Order:
+class Order(NamedTuple):
     """The column by which rows are sorted, its cutoff, and whether the largest value comes first."""
 
     column: str
@@ -38,15 +37,18 @@ class Order:
         """Whether the column has text rather than numbers."""
         return self.column in _TEXTS
 
-
-def sort_value(score: Any) -> Any:
-    """A score rounded for sorting; any other value as it is."""
-    return round(score, DECIMALS) if isinstance(score, float) else score
+    def key(self, value: Any) -> tuple[Any, ...]:
+        """A sort key for a value of the column: those without one come last."""
+        if isinstance(value, str):
+            # Backwards, the letters of a name are those of its complement, and a longer name comes first.
+            return False, [-ord(letter) for letter in value] + [1] if self.descending else value
+        rounded = round(value or 0, DECIMALS)
+        return value is None, -rounded if self.descending else rounded
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     """A sort key: the highest score first, equal ones by name, those without a score last."""
-    return score is None, -sort_value(score or 0.0), name
+    return score is None, -round(score or 0.0, DECIMALS), name
 
 
 def order_of(
@@ -61,8 +63,8 @@ def order_of(
     if column not in columns:
         # As papers write a measure: `P@5`.
         with contextlib.suppress(ConfigurationError):
-            column, found = columns_of(named)[0]
-            sign = cutoff = "" if found == "each" else found
+            column, at = columns_of(named)[0]
+            sign = cutoff = "" if at == "each" else at
     if column not in columns:
         raise ConfigurationError(
             f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"
@@ -71,7 +73,7 @@ def order_of(
         raise ConfigurationError(f"sort: {column} is not computed; ask for its measure with --measures")
     if colon and direction not in _DIRECTIONS:
         raise ConfigurationError(f"sort: {direction!r} is not a direction; write {named}:asc or {named}:desc")
-    known = [format_cutoff(each) for each in cutoffs]
+    known = list(map(format_cutoff, cutoffs))
     if sign and cutoff not in known:
         raise ConfigurationError(f"sort: no score at {cutoff!r} is computed; the cutoffs are {', '.join(known)}")
     return Order(column, cutoff or None, _DIRECTIONS[direction] if colon else column not in _TEXTS)
@@ -84,14 +86,10 @@ def without_slices(
 
     Rows of earlier versions have no slices.
     """
-    of_slices: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    whole = []
-    for row in sorted(rows, key=by_run):
-        if row.get("attribute") is None:
-            whole.append(dict(row))
-        else:
-            of_slices.setdefault((row["attribute"], row["value"]), []).append(dict(row))
-    return whole, [row for each in sorted(of_slices) for row in of_slices[each]]
+    ordered = list(map(dict, sorted(rows, key=by_run)))
+    sliced = [row for row in ordered if row.get("attribute") is not None]
+    sliced.sort(key=lambda row: (row["attribute"], row["value"]))
+    return [row for row in ordered if row.get("attribute") is None], sliced
 
 
 def sorted_runs(
@@ -101,21 +99,16 @@ def sorted_runs(
 
     Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
     """
-    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: by_depth(row["cutoff"])):
-        grouped.setdefault((row["dataset"], row["run"]), []).append(row)
-    # Sorting keeps the order of equals, also in reverse, so the least important key is sorted by first.
-    runs = [grouped[key] for key in sorted(grouped)]
-    every = [row for of_run in runs for row in of_run]
+    every = sorted(rows, key=by_run)
+    grouped = itertools.groupby(every, lambda row: (row["dataset"], row["run"]))
     headline, depth = measure_set.headline(row["cutoff"] for row in every)
-    effective = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
-    valued = [row["cutoff"] for row in every if row.get(effective.column) is not None]
-    cutoff = effective.cutoff or format_cutoff(measure_set.main_cutoff(effective.column, valued))
+    order = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
+    valued = [row["cutoff"] for row in every if row.get(order.column) is not None]
+    cutoff = order.cutoff or format_cutoff(measure_set.main_cutoff(order.column, valued))
 
-    def value(of_run: list[Mapping[str, Any]]) -> Any:
-        return sort_value(
-            next((row.get(effective.column) for row in of_run if format_cutoff(row["cutoff"]) == cutoff), None)
-        )
+    def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:
+        value = next((row.get(order.column) for row in run if format_cutoff(row["cutoff"]) == cutoff), None)
+        return run[0]["dataset"], *order.key(value)
 
-    with_value = sorted((r for r in runs if value(r) is not None), key=value, reverse=effective.descending)
-    return sorted([*with_value, *(r for r in runs if value(r) is None)], key=lambda r: str(r[0]["dataset"]))
+    # Sorting keeps the order of equals, that by name.
+    return sorted((list(run) for _, run in grouped), key=key)

@@ -1,50 +1,11 @@
-"""Tables as people see them: headings and cells are printable text, names left-aligned, numbers right-aligned."""
+"""Tables for people: rows by heading. How a value is shown follows from its heading and its type."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.text import printable
-
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
-
-
-@dataclasses.dataclass(frozen=True)
-class TextTable:
-    """A table for people. Every heading and cell is printable text."""
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    #: The positions, from 0, of the right-aligned columns.
-    numbers: Collection[int]
-    #: Sentences below the table.
-    notes: Sequence[str] = ()
-    #: Above the table, and sentences below the title.
-    title: str = ""
-    sentences: Sequence[str] = ()
-    #: Whether the title begins a new section, of which the tables after it are parts.
-    is_first: bool = False
-    #: Whether all rows are shown, however many.
-    is_whole: bool = False
-    #: The row and column of the best cells, and of cells with a superscript; only LaTeX shows them.
-    best: Collection[tuple[int, int]] = ()
-    superscripts: Mapping[tuple[int, int], str] = dataclasses.field(default_factory=dict)
-
-    def first(self, most: int, where: str) -> "TextTable":
-        """The table with at most this many rows, unless it is whole; a note says how many more there are and where."""
-        more = len(self.rows) - most
-        if more <= 0 or self.is_whole:
-            return self
-        notes = [f"and {more:,} more {where}", *self.notes]
-        return dataclasses.replace(self, rows=self.rows[:most], notes=notes)
-
-
-def sort_key(cell: str) -> str:
-    """The first number in a cell, by which its column is sorted; empty where there is none."""
-    found = _NUMBER.search(cell.replace(",", "").replace("\N{MINUS SIGN}", "-"))
-    return found[0] if found else ""
 
 
 def rounded(value: float | None) -> str:
@@ -57,78 +18,96 @@ def signed(value: float | None) -> str:
     return "-" if value is None else f"{value:+z.4f}"
 
 
-def counted(value: int | None) -> str:
-    """A count, a dash if there is none."""
-    return "-" if value is None else f"{value:,}"
+def p_value(value: float) -> str:
+    """A p value to four decimals."""
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def shortest(value: float | None) -> str:
-    """A number with as many digits as it needs, at most six; a dash if there is none."""
-    return "-" if value is None else f"{value:g}"
+def verdict_in_words(verdict: Mapping[str, Any]) -> str:
+    """A verdict in one or two words, and whether somebody has accepted its night as a baseline all the same."""
+    word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
+    return f"{word} (accepted)" if verdict.get("accepted") else word
 
 
-_Value = str | int | Callable[[Any], Any] | None
+#: How the numbers of a column are shown, if not as scores and counts are.
+_FORMS: dict[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("difference", "change", "loss", "allowed", "low", "high"), signed),
+    **dict.fromkeys(("gain", "grade", "relevance", "raw score"), "{:g}".format),
+    **dict.fromkeys(("p", "p (adjusted)"), p_value),
+    "share": "{:.1%}".format,
+    "share of the change": "{:.0%}".format,
+    "moved": "{:+d}".format,
+}
+
+
+#: Columns that are aligned as numbers are, though they are text.
+_ON_THE_RIGHT = ("cutoff", "interval", "won/tied/lost")
+
+
+def cell(heading: str, value: Any) -> str:
+    """A value as text, printable so that no name can control a terminal; our own markup as it is."""
+    if hasattr(value, "__html__"):
+        return value  # type: ignore[no-any-return]
+    if heading == "cutoff":
+        return format_cutoff(value)
+    if value is None or isinstance(value, str):
+        return "-" if value is None else printable(value)
+    form = _FORMS.get(heading) or (rounded if isinstance(value, float) else "{:,}".format)
+    return form(value)
+
+
+class Marked(float):
+    """A score of a paper's table: whether it is the best of its column, and stars behind it."""
+
+    is_best: bool = False
+    stars: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
-class TextColumn:
-    """A column of a table: its heading, and how its cells are formatted."""
+class Table:
+    """A table for people."""
 
-    heading: str
-    #: A key, index or attribute of the row, by default the heading with underscores; or a function of the row.
-    value: _Value = None
-    form: Callable[[Any], str] = str
-    is_number: bool = False
+    #: Values by heading, the same headings in every row.
+    rows: Sequence[Mapping[str, Any]]
+    headings: Sequence[str]
+    #: Sentences below the table.
+    notes: Sequence[str] = ()
+    #: Above the table, and sentences below the title.
+    title: str = ""
+    sentences: Sequence[str] = ()
+    #: Whether all rows are shown in a terminal, however many.
+    is_whole: bool = False
 
-    def cell(self, row: Any) -> str:
-        """The text of the cell, made printable so that no name can control a terminal; our own markup as it is."""
-        key: Any = self.heading.replace(" ", "_") if self.value is None else self.value
-        value = key(row) if callable(key) else row[key] if hasattr(row, "__getitem__") else getattr(row, key)
-        if hasattr(value, "__html__"):
-            return value  # type: ignore[no-any-return]
-        return printable(self.form(value))
+    @property
+    def numbers(self) -> Collection[int]:
+        """The positions, from 0, of the columns that have numbers, which are aligned on the right."""
+        return {
+            at
+            for at, heading in enumerate(self.headings)
+            if heading in _ON_THE_RIGHT or any(isinstance(row[heading], int | float) for row in self.rows)
+        }
 
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows as text."""
+        return [[cell(heading, row[heading]) for heading in self.headings] for row in self.rows]
 
-def name(heading: str, value: _Value = None, form: Callable[[Any], str] = str) -> TextColumn:
-    """A left-aligned column of text."""
-    return TextColumn(heading, value, form)
-
-
-def number(heading: str, value: _Value = None, form: Callable[[Any], str] = rounded) -> TextColumn:
-    """A right-aligned column of numbers."""
-    return TextColumn(heading, value, form, is_number=True)
-
-
-def cells(columns: Sequence[TextColumn], row: Any) -> list[str]:
-    """The cells of a row."""
-    return [column.cell(row) for column in columns]
-
-
-def text_table(columns: Sequence[TextColumn], rows: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> TextTable:
-    """A table of these rows. All text is made printable."""
-    return TextTable(
-        [printable(column.heading) for column in columns],
-        [cells(columns, row) for row in rows],
-        frozenset(place for place, column in enumerate(columns) if column.is_number),
-        list(map(printable, notes)),
-        **more,
-    )
+    def first(self, most: int, where: str) -> "Table":
+        """The table with at most this many rows, unless it is whole; a note says how many more there are and where."""
+        more = len(self.rows) - most
+        if more <= 0 or self.is_whole:
+            return self
+        return dataclasses.replace(self, rows=self.rows[:most], notes=[f"and {more:,} more {where}", *self.notes])
 
 
-def plain_table(
-    rows: Sequence[Mapping[str, Any]], names: Iterable[str], notes: Iterable[str] = (), **more: Any
-) -> TextTable:
-    """Columns of rows as they are called, numbers on the right; without those that have no value, or one dataset."""
-
-    def column(key: str) -> TextColumn:
-        values = [row[key] for row in rows if row[key] is not None]
-        heading = key.replace("_", " ")
-        if key == "cutoff":
-            return number(heading, key, format_cutoff)
-        if all(isinstance(value, int | float) for value in values):
-            return number(heading, key, rounded if any(isinstance(value, float) for value in values) else counted)
-        return name(heading, key)
-
-    several = len({row.get("dataset") for row in rows}) > 1
-    shown = [key for key in names if not rows or any(row[key] is not None for row in rows) or key == "cutoff"]
-    return text_table([column(key) for key in shown if several or key != "dataset"], rows, notes, **more)
+def table_of(
+    rows: Sequence[Mapping[str, Any]], names: Iterable[str] = (), notes: Iterable[str] = (), **more: Any
+) -> Table:
+    """A table of these columns, by default all, without those that have no value and without the only dataset."""
+    names = list(names or (rows[0] if rows else ()))
+    if len({row.get("dataset") for row in rows}) < 2:
+        names = [name for name in names if name != "dataset"]
+    shown = [name for name in names if name == "cutoff" or not rows or any(row[name] is not None for row in rows)]
+    headings = {name: printable(name.replace("_", " ")) for name in shown}
+    values = [{heading: row[name] for name, heading in headings.items()} for row in rows]
+    return Table(values, list(headings.values()), list(map(printable, notes)), **more)

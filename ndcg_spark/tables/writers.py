@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.tables.table import TextTable
+from ndcg_spark.tables.table import Marked, Table, cell
 from ndcg_spark.text import printable
 
 #: Possible markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
@@ -35,13 +35,6 @@ _LATEX = {
 _MEASURED_ROWS = 500
 
 
-class _Lines:
-    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both; here each ends in a newline."""
-
-    def write(self, row: str) -> None:
-        sys.stdout.write(row.removesuffix("\r\n") + "\n")
-
-
 def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
     """Lines of text with aligned columns, the headings first; rows are streamed.
 
@@ -54,36 +47,38 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
     widths = [max(map(cell_len, column)) for column in zip(headings, *first, strict=True)]
     for row in itertools.chain([headings], first, remaining):
         cells = []
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            blanks = " " * (width - cell_len(cell))
-            cells.append(blanks + cell if place in numbers else cell + blanks)
+        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (width - cell_len(text))
+            cells.append(blanks + text if at in numbers else text + blanks)
         yield "  ".join(cells).rstrip()
 
 
-def text(table: TextTable) -> list[str]:
+def text(table: Table) -> list[str]:
     """The lines of a table with aligned columns, below its title; the notes follow after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
-    lines += aligned(table.headings, table.rows, table.numbers)
+    if table.headings:
+        lines += aligned(table.headings, table.cells, table.numbers)
+    notes = ["", *table.notes] if table.notes and lines else table.notes
     # Titles and sentences contain names as they are.
-    return [printable(line) for line in (*lines, *(["", *table.notes] if table.notes else []))]
+    return [printable(line) for line in (*lines, *notes)]
 
 
-def markdown(table: TextTable) -> list[str]:
+def markdown(table: Table) -> list[str]:
     """The lines of a table in GitHub's Markdown, below its title; the notes follow as paragraphs."""
-    lines = [f"{'##' if table.is_first else '###'} {_markdown(table.title)}", ""] if table.title else []
+    lines = [f"### {_markdown(table.title)}", ""] if table.title else []
     lines += [line for sentence in table.sentences for line in (_markdown(sentence), "")]
-    kinds = ["---:" if column in table.numbers else ":---" for column in range(len(table.headings))]
-    headings, *rows = [[_markdown(cell) for cell in row] for row in (table.headings, *table.rows)]
+    kinds = ["---:" if at in table.numbers else ":---" for at in range(len(table.headings))]
+    headings, *rows = [list(map(_markdown, row)) for row in (table.headings, *table.cells)]
     lines += [f"| {' | '.join(row)} |" for row in (headings, kinds, *rows)]
     return [*lines, *(line for note in table.notes for line in ("", _markdown(note)))]
 
 
-def latex(table: TextTable) -> list[str]:
+def latex(table: Table) -> list[str]:
     """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
     # Scores with the same number of digits are left-aligned if superscripts follow them, and all alike.
-    on_the_right = [] if table.superscripts else table.numbers
-    kinds = "".join("r" if column in on_the_right else "l" for column in range(len(table.headings)))
-    rows = [[_latex_cell(table, line, place) for place in range(len(row))] for line, row in enumerate(table.rows)]
+    has_stars = any(getattr(value, "stars", "") for row in table.rows for value in row.values())
+    kinds = "".join("r" if at in table.numbers and not has_stars else "l" for at in range(len(table.headings)))
+    rows = [[_latex_cell(name, row[name]) for name in table.headings] for row in table.rows]
     headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]
     return [
         *(r"% \usepackage{booktabs}", *(f"% {note}" for note in table.notes), rf"\begin{{tabular}}{{{kinds}}}"),
@@ -91,7 +86,7 @@ def latex(table: TextTable) -> list[str]:
     ]
 
 
-def html(table: TextTable) -> str:
+def html(table: Table) -> str:
     """The table as one element, for notebooks; the notes follow as paragraphs."""
     return rendered("tables/table.html.j2", table=table)
 
@@ -100,13 +95,14 @@ def rendered(template: str, **values: Any) -> str:
     """A template of this package with these values. All text is escaped and made printable, except our own markup."""
     import jinja2
 
-    def shown(value: Any) -> Any:
-        return printable(value) if type(value) is str else value
-
-    loader = jinja2.PackageLoader("ndcg_spark", ".")
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shown, loader=loader
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+        loader=jinja2.PackageLoader("ndcg_spark", "."),
     )
+    environment.globals["cell"] = cell
     return environment.get_template(template).render(**values)
 
 
@@ -118,6 +114,13 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None
     every_row = ([_csv_cell(column, row.get(column)) for column in columns] for row in rows)
     for cells in itertools.chain([columns], every_row):
         writer.writerow(map(plain, cells))
+
+
+class _Lines:
+    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both; here each ends in a newline."""
+
+    def write(self, row: str) -> None:
+        sys.stdout.write(row.removesuffix("\r\n") + "\n")
 
 
 def as_json(value: Any) -> str:
@@ -135,18 +138,19 @@ def _csv_cell(column: str, value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
-def _markdown(cell: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", printable(cell))
+def _markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", printable(text))
 
 
-def _latex_cell(table: TextTable, line: int, column: int) -> str:
-    cell = _latex(table.rows[line][column])
-    signs = table.superscripts.get((line, column))
-    bold = rf"\textbf{{{cell}}}" if (line, column) in table.best else cell
-    return bold + (rf"\textsuperscript{{{signs}}}" if signs else "")
+def _latex_cell(heading: str, value: Any) -> str:
+    text = _latex(cell(heading, value))
+    if not isinstance(value, Marked):
+        return text
+    bold = rf"\textbf{{{text}}}" if value.is_best else text
+    return bold + (rf"\textsuperscript{{{value.stars}}}" if value.stars else "")
 
 
-def _latex(cell: str) -> str:
-    escaped = "".join(_LATEX.get(sign, sign) for sign in printable(cell))
+def _latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(sign, sign) for sign in printable(text))
     # Two hyphens would become a dash.
-    return escaped.replace("-", "{-}") if "--" in cell else escaped
+    return escaped.replace("-", "{-}") if "--" in text else escaped

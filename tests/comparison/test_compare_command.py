@@ -11,7 +11,6 @@ from commands import command_line
 from ndcg_spark.comparison.differences import measures_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.comparisons import FLAGS, comparison_notes, mark, stars
 
 QUERIES = [f"q{at}" for at in range(12)]
 QRELS = "".join(f"{query} 0 {doc} {grade}\n" for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0)))
@@ -208,17 +207,3 @@ def test_measures_are_named_with_their_cutoffs():
     for wrong in ("", "ndcg@0", "ndcg@ten", "ndcg@", "dcg@ten", "P(rel=2)@5", "dgc"):
         with pytest.raises(ConfigurationError):
             measures_of(wrong)
-
-
-def test_only_what_is_shown_is_explained():
-    row = {"run": "r", "baseline": "old", "baseline_night": None, "queries": 50, "p_value": 0.01, "p_decides": 0.5}
-    row |= {"interval_low": None, "flags": [], "family_size": 2, "conclusion": "better"}
-    assert [mark(p) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
-    notes = comparison_notes([row], "holm", 0.05)
-    assert notes == ["baseline: old", "p: two-sided paired t test, adjusted for 2 comparisons (Holm)"]
-    marked = row | {"p_decides": 0.01, "flags": ["few_changed"], "interval_low": 0.1}
-    notes = comparison_notes([marked], "bh", 0.01)
-    assert notes[1].endswith("adjusted for 2 comparisons (Benjamini-Hochberg)")
-    assert notes[2].startswith("interval: 99 %")
-    assert notes[3] == f"few_changed: {FLAGS['few_changed']}"
-    assert [stars(marked | {"flags": [flag]}) for flag in ("few_changed", "other_judgments", "doubt")] == ["*", "", ""]

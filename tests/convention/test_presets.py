@@ -1,29 +1,34 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options
+from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
-from ndcg_spark.convention.options import OPTIONS
+from ndcg_spark.convention.options import OPTIONS, show
 from ndcg_spark.convention.presets import PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_a_convention_that_says_what_it_was_verified_with(name):
-    assert Convention.preset(name).label == name
-    assert PRESETS[name].tool
-    assert PRESETS[name].verified
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_explained_with_every_option_and_its_differences(name):
-    lines = describe_preset(name)
-    convention = Convention.preset(name)
-    assert lines[0].startswith(f"{name}: ")
-    for option in OPTIONS:
-        assert any(line.split()[:1] == [option] for line in lines)
-    for difference in differences(convention, Convention()):
-        assert f"  {difference}" in lines
+def test_a_preset_is_described_with_its_formula_options_and_differences(name):
+    convention, lines = Convention.preset(name), describe_preset(name)
+    assert convention.label == name
+    assert lines[:2] == [f"{name}: {PRESETS[name].tool}", f"verified with {PRESETS[name].verified}"]
+    assert {f"  {line}" for line in (*mathematics(convention), *differences(convention, Convention()))} <= {*lines}
+    options = lines[lines.index("Options") + 1 :]
+    assert [line.split() for line in options[: len(OPTIONS)]] == [
+        [option, show(value)] for option, value in convention.options().items()
+    ]
     assert len(lines[lines.index("Not reproduced, deliberately") :]) > 1
+
+
+def test_a_definition_in_mathematical_notation():
+    convention = Convention(gain="binary", discount="position", ties="average", ideal="k_relevant", min_relevance=2)
+    assert mathematics(convention)[:-1] == [
+        "rel(d) = [grade of d >= 2], but a negative grade is unchanged",
+        "g(d) = [rel(d) > 0]",
+        "w(r) = 1 / r",
+        "DCG@k = sum over r = 1..k of g(d_r) * w(r), expected over all orders of equal scores",
+        "IDCG@k = sum over r = 1..k of w(r)",
+    ]
 
 
 def test_the_list_has_every_option_and_measure_as_the_field_writes_it():

@@ -5,7 +5,6 @@ Java and minutes: pytest tests/deployment/test_hadoop.py --thorough.
 """
 
 import contextlib
-import dataclasses
 import os
 import random
 import shutil
@@ -71,20 +70,18 @@ def jars(thorough):
     return folder
 
 
-@dataclasses.dataclass
-class Hadoop:
-    uri: str
-    folder: Path
-
-    def put(self, source, place):
-        system, target = storage(f"{self.uri}/{place}", "test")
-        system.create_dir(target.rpartition("/")[0])
-        fs.copy_files(str(source), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
+def put(source, uri):
+    system, target = storage(uri, "test")
+    system.create_dir(target.rpartition("/")[0])
+    fs.copy_files(str(source), target, source_filesystem=fs.LocalFileSystem(), destination_filesystem=system)
 
 
 @pytest.fixture(scope="module")
 def hadoop(jars, tmp_path_factory):
-    """A NameNode, a DataNode, a ResourceManager and two NodeManagers in one Java, which ends with this process."""
+    """The address of HDFS and the folder of its configuration.
+
+    A NameNode, a DataNode, a ResourceManager and two NodeManagers run in one Java, which ends with this process.
+    """
     folder = tmp_path_factory.mktemp("hadoop")
     with (folder / "log").open("w") as log:
         port, token, process = launch_gateway(
@@ -113,7 +110,7 @@ def hadoop(jars, tmp_path_factory):
             (folder / name).write_text(f"<configuration>{properties}</configuration>", encoding="utf-8")
         everybody = jvm.org.apache.hadoop.fs.permission.FsPermission("777")
         files.getFileSystem().setPermission(jvm.org.apache.hadoop.fs.Path("/"), everybody)
-        yield Hadoop(found["fs.defaultFS"], folder)
+        yield found["fs.defaultFS"], folder
     finally:
         gateway.shutdown()
         java = psutil.Process(process.pid)
@@ -152,11 +149,6 @@ def scores(output):
     return table.sort_values(["run", "query_id", "cutoff"], ignore_index=True)[["run", "query_id", "cutoff", "ndcg"]]
 
 
-def executor_of(worker):
-    """The Java above a Python worker."""
-    return next(each for each in psutil.Process(int(worker.name)).parents() if each.name() == "java")
-
-
 @pytest.mark.parametrize(
     ("mode", "queries", "depth", "files"),
     [("client", 50, 64, ["bm25.run", "dense.run"]), ("cluster", 350, 1000, ["both.run", "both.run"])],
@@ -170,13 +162,13 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     write_text(tmp_path, queries, depth, files)
     (tmp_path / "marks").mkdir()
     (tmp_path / "shop_gains.py").write_text(GAIN.format(marks=str(tmp_path / "marks")), encoding="utf-8")
-    hadoop.put(tmp_path / "runs", f"{mode}/runs")
-    hadoop.put(tmp_path / "qrels", f"{mode}/qrels")
-    place, outputs = f"{hadoop.uri}/{mode}", [f"{hadoop.uri}/{mode}/{name}" for name in ("yarn", "embedded")]
+    uri, configuration = hadoop
+    place, outputs = f"{uri}/{mode}", [f"{uri}/{mode}/{name}" for name in ("yarn", "embedded")]
+    for name in ("runs", "qrels"):
+        put(tmp_path / name, f"{place}/{name}")
     arguments = ["--judgments", f"{place}/qrels", "--results", f"{place}/runs", "--date", "2026-11-20"]
-    arguments += ["--set", "gain=python:shop_gains.worth", "--cutoffs", "1,10,all"]
     # This process reads the text, and the engine gets it with the plan.
-    arguments += ["--output"]
+    arguments += ["--set", "gain=python:shop_gains.worth", "--cutoffs", "1,10,all", "--output"]
     loopback = {"driver.bindAddress": "127.0.0.1", "driver.host": "localhost"} if mode == "client" else {}
     loopback |= {f"{name}.SPARK_LOCAL_IP": "127.0.0.1" for name in ("yarn.appMasterEnv", "executorEnv")}
     settings = {"yarn.jars": f"local:{servers.SPARK_HOME}/jars/*", "ui.enabled": "false", "sql.shuffle.partitions": 4}
@@ -185,14 +177,14 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     command = [ROOT / "scripts/submit.sh", "--master", "yarn", "--deploy-mode", mode, "--executor-memory", "1g"]
     command += [part for key, value in {**loopback, **settings}.items() for part in ("--conf", f"spark.{key}={value}")]
     command += ["--py-files", tmp_path / "shop_gains.py", "--", *arguments, outputs[0]]
-    known = servers.environment(HADOOP_CONF_DIR=hadoop.folder, SPARK_HOME=servers.SPARK_HOME, HADOOP_USER_NAME="alice")
+    known = servers.environment(HADOOP_CONF_DIR=configuration, SPARK_HOME=servers.SPARK_HOME, HADOOP_USER_NAME="alice")
     log = tmp_path / "submit.log"
     with servers.running(["bash", "-c", 'cd "$0"; "$@"; echo "ended with $?"', tmp_path, *command], log, known):
         servers.wait_until(
             lambda: any((tmp_path / "marks").iterdir()) or servers.says(log, "ended with"), "the first gain", log, 900
         )
-        killed = executor_of(next((tmp_path / "marks").iterdir()))
-        killed.kill()
+        worker = psutil.Process(int(next((tmp_path / "marks").iterdir()).name))
+        next(parent for parent in worker.parents() if parent.name() == "java").kill()
         servers.wait_until(lambda: servers.says(log, "ended with"), "the evaluation", log, 900)
     assert servers.says(log, "ended with 0"), log.read_text()[-3000:]
     # Spark's remark that a plan is long is not for the log.
@@ -236,19 +228,16 @@ def test_classic_spark_reads_and_publishes_where_its_paths_are_s3a(jars, tmp_pat
     environ = {**os.environ, **servers.environment(SPARK_HOME=servers.SPARK_HOME)}
     with servers.running([program, "-H", "127.0.0.1", "-p", port], log, servers.environment()):
         servers.wait_until(lambda: servers.answers(port), "moto", log)
+        pd.concat(results).drop(columns=["q0", "rank"]).to_parquet(tmp_path / "results.parquet")
         system, _ = fs.FileSystem.from_uri("s3://bucket?allow_bucket_creation=true")
         system.create_dir("bucket")
-        with system.open_output_stream("bucket/qrels.txt") as stream:
-            stream.write((tmp_path / "qrels").read_bytes())
-        with system.open_output_stream("bucket/results.parquet") as stream:
-            pd.concat(results).drop(columns=["q0", "rank"]).to_parquet(stream)
+        for name in ("qrels", "results.parquet"):
+            put(tmp_path / name, f"s3://bucket/{name}")
         for engine, scheme in ((command, "s3a"), (alone, "s3")):
             place = f"{scheme}://bucket"
-            arguments = ["--judgments", f"{place}/qrels.txt", "--results", f"{place}/results.parquet"]
+            arguments = ["--judgments", f"{place}/qrels", "--results", f"{place}/results.parquet"]
             arguments += ["--output", f"{place}/{scheme}", "--date", "2026-11-20"]
-            done = subprocess.run(
-                [*engine, *(["--"] if engine is command else []), *arguments],
-                capture_output=True, text=True, check=False, env=environ, cwd=ROOT,
-            )  # fmt: skip
+            line = [*engine, *(["--"] if engine is command else []), *arguments]
+            done = subprocess.run(line, capture_output=True, text=True, check=False, env=environ, cwd=ROOT)
             assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         pd.testing.assert_frame_equal(scores("s3a://bucket/s3a"), scores("s3://bucket/s3"), rtol=0, atol=1e-12)

@@ -23,17 +23,12 @@ PINS = {
 }
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "requirements.txt",
-        "tests/requirements-parity.txt",
-        "tests/requirements-object-store.txt",
-        "conf/site/requirements.txt",
-    ],
-)
-def test_requirements_are_exact_pins_without_addresses(file):
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("folder", [".", "tests", "conf/site"])
+def test_requirements_are_exact_pins_without_addresses(folder):
+    lines = [
+        line for file in (ROOT / folder).glob("requirements*.txt") for line in file.read_text("utf-8").splitlines()
+    ]
+    assert lines
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", line)] == []
 
 
@@ -66,13 +61,11 @@ def test_all_that_is_installed_is_pinned(extra):
 
 
 def test_no_spark_is_installed_but_by_an_extra_and_its_client_not_beside_it():
-    def names(entries):
-        return {Requirement(entry).name for entry in entries}
-
-    extras = PROJECT["optional-dependencies"]
-    assert not {"pyspark", "pyspark-client", "pysail", "py4j", "grpcio"} & names(PROJECT["dependencies"])
-    assert [extra for extra in extras if "pyspark" in names(extras[extra])] == ["spark", "dev"]
-    assert [extra for extra in extras if "pyspark-client" in names(extras[extra])] == ["embedded"]
+    given = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+    names = {extra: {Requirement(entry).name for entry in entries} for extra, entries in given.items()}
+    assert not {"pyspark", "pyspark-client", "pysail", "py4j", "grpcio"} & names[""]
+    assert [extra for extra in names if "pyspark" in names[extra]] == ["spark", "dev"]
+    assert [extra for extra in names if "pyspark-client" in names[extra]] == ["embedded"]
 
 
 @pytest.fixture
@@ -128,23 +121,25 @@ def test_no_other_python_takes_the_place_of_the_one_that_is_named(installed):
     assert (done.returncode, (installed.folder / ".venv").exists()) == (1, False)
 
 
-def test_ci_tests_every_version_that_the_guide_names():
+@pytest.fixture(scope="module")
+def jobs():
+    """The jobs of the workflow on CI."""
     yaml = pytest.importorskip("yaml")
-    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+    return yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+
+
+def test_ci_tests_every_version_that_the_guide_names(jobs):
     matrix = jobs["check"]["strategy"]["matrix"]
     guide = (ROOT / "conf/README.md").read_text(encoding="utf-8").partition("## What it was tested with")[2]
     table = guide.partition("\n## ")[0]
-    prefix = "Programming Language :: Python :: 3."
-    pythons = [f"3.{line.removeprefix(prefix)}" for line in PROJECT["classifiers"] if re.match(rf"{prefix}\d", line)]
+    pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert matrix["python"] == pythons
     assert sorted(set(re.findall(r"Spark (\d\.\d)", table))) == matrix["spark"]
     assert set(pythons) <= set(re.findall(r"3\.1\d", table))
     assert jobs["check"]["steps"][-1]["run"] == "scripts/check.sh"
 
 
-def test_ci_makes_the_site_with_pinned_tools():
-    yaml = pytest.importorskip("yaml")
-    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yaml").read_text(encoding="utf-8"))["jobs"]
+def test_ci_makes_the_site_with_pinned_tools(jobs):
     assert "scripts/docs.sh" in [step.get("run") for step in jobs["site"]["steps"]]
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     pins = map(Requirement, (ROOT / "conf/site/requirements.txt").read_text(encoding="utf-8").splitlines())
@@ -164,18 +159,9 @@ def test_the_top_level_is_as_laid_out():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode:
         pytest.skip("no git checkout, so what belongs to the project cannot be told from what lies beside it")
-    allowed = {
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "requirements.txt",
-        ".gitignore",
-        ".ci",
-        ".github",
-        ".pre-commit-config.yaml",
-    }
-    allowed |= {"jobs", "ndcg_spark", "tests", "conf", "scripts"}
-    assert {line.split("/")[0] for line in tracked.stdout.splitlines()} <= allowed
+    files = "pyproject.toml README.md LICENSE requirements.txt .gitignore .ci .github .pre-commit-config.yaml"
+    folders = "jobs ndcg_spark tests conf scripts"
+    assert {line.split("/")[0] for line in tracked.stdout.splitlines()} <= {*files.split(), *folders.split()}
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.sh")), ids=lambda path: path.name)

@@ -1,12 +1,11 @@
 """The rule of the gate on rows of comparisons: what fails, what is undecided, and p values over many rows."""
 
-import json
-
 import pytest
 from gate_levels import SHAPES, shares
 from gates import gate, result, verdict
 
 from ndcg_spark.gate.baselines import Baseline
+from ndcg_spark.gate.config import run_of
 from ndcg_spark.gate.decide import Case, results_of
 from ndcg_spark.gate.verdict import exit_code_of
 
@@ -16,6 +15,7 @@ GATE = gate()
 def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline="good", flags=(), **more):
     """A drop of the mean from 0.6, by a check of a gate."""
     row = {"run": run, "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None, "weight_effective_n": None}
+    row |= {"baseline": run_of(baseline) or run, "baseline_night": None}
     row |= {"mean": 0.6 - drop, "baseline_mean": 0.6, "difference": -drop, "queries": 100, "flags": [*flags]}
     row |= {"interval_low": -drop - 0.01, "interval_high": -drop + 0.01, "p_value": p, "p_randomization": p, **more}
     return Case(f"gate.check.{check}", config.check[check], run, Baseline(baseline), row)
@@ -50,16 +50,10 @@ def test_rule(case, expected):
     assert decided(case) == [expected]
 
 
-NUMBERS = ("mean", "baseline_mean", "difference", "interval_low")
-BROKEN = [(name, float(number)) for name in NUMBERS for number in ("nan", "inf", "-inf")]
-
-
-@pytest.mark.parametrize(("name", "number"), [*BROKEN, ("p_value", float("nan"))])
+@pytest.mark.parametrize("name", ["mean", "baseline_mean", "difference"])
 @pytest.mark.parametrize("drop", [0.05, -0.05])
-def test_a_number_that_is_not_finite(name, number, drop):
-    (found,) = results_of(GATE, [case(drop=drop, **{name: number})])
-    assert (found.result, found.reason) == NOT_MEASURED
-    json.dumps(vars(found), allow_nan=False)
+def test_a_number_that_is_not_finite(name, drop):
+    assert decided(case(drop=drop, **{name: None})) == [NOT_MEASURED]
 
 
 def test_holm_over_all_rows_of_a_family():
@@ -91,4 +85,4 @@ def test_exit_codes():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_system_that_does_not_change_seldom_fails(shape):
     # Of 400 nights at a rate of 2.5 %, 18 or fewer in 99.5 %.
-    assert max(shares(shape, n, 7, 400, seed=1).get("fail", 0) for n in (30, 200)) <= 18 / 400
+    assert max(shares(shape, n, 7, 400, seed=1)[0] for n in (30, 200)) <= 18 / 400

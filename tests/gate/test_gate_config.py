@@ -29,7 +29,7 @@ def test_the_example():
 
 
 def test_baselines():
-    assert gate().baseline == gate(baseline="good").baseline == ("good",)
+    assert gate().baseline == gate(baseline="good").baseline == gate(baseline=["good", "good"]).baseline == ("good",)
     given = ["good", datetime.date(2026, 11, 1), "2026-11-02", "run a b"]
     assert gate(baseline=given).baseline == ("good", "2026-11-01", "2026-11-02", "run a b")
     assert [run_of(name) for name in ("good", "2026-11-02", "run a b")] == [None, None, "a b"]
@@ -51,9 +51,7 @@ WRONG = [
     ({"same_results": "fail"}, "gate.same_results: "),
     ({"baseline": "yesterday"}, "gate.baseline: 'yesterday' is no baseline"),
     ({"baseline": "run "}, "gate.baseline: 'run ' is no baseline"),
-    ({"baseline": ["good", "good"]}, "gate.baseline: good is named twice"),
-    ({"baseline": []}, "gate.check.0: there is no baseline"),
-    ({"baseline": "run a", "check": [{**CHECK, "runs": ["a"]}]}, "gate.check.0.runs: a is a baseline"),
+    ({"baseline": []}, "gate.baseline: "),
     ({"check": []}, "gate.check: "),
     ({"check": [{**CHECK, "max_drop": 1}]}, "gate.check.0.max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),
     ({"check": [{**CHECK, "max_drp": 1}]}, "gate.check.0.max_drp: "),
@@ -61,7 +59,7 @@ WRONG = [
     ({"check": [{**CHECK, "cutoff": 20}]}, "gate.check.0.cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10"),
     ({"check": [{**CHECK, "max_drop": -0.1}]}, "gate.check.0.max_drop: "),
     ({"check": [{"cutoff": 10}]}, "gate.check.0: it has no limit"),
-    ({"check": [{**CHECK, "runs": ["a", "a"]}]}, "gate.check.0.runs: a is named twice"),
+    ({"check": [{**CHECK, "runs": []}]}, "gate.check.0.runs: "),
     ({"check": [{**CHECK, "slice": "de"}]}, "gate.check.0.slice: 'de' is not a slice; write ATTRIBUTE=VALUE"),
     ({"check": [{**CHECK, "slice": "language=de"}]}, r"gate.check.0.slice: .* \[query_attributes\] with path"),
     ({"check": [{**CHECK, "weighted": True}]}, r"gate.check.0.weighted: .* \[query_weights\] with path"),

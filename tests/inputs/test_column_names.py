@@ -58,7 +58,7 @@ def test_what_the_user_names_counts_first():
     ],
 )
 def test_two_columns_that_may_be_one_of_ours_are_refused_unless_one_is_given(table, has, name, both):
-    with pytest.raises(InputError, match=f"2 columns may be the {name}, {both[0]} and {both[1]}; say which"):
+    with pytest.raises(InputError, match=f"2 columns may be the {name}, {both[0]} and {both[1]}; drop or rename"):
         found(table, has)
     assert found(table, has, {name: both[0]})[name] == both[0]
 

@@ -325,7 +325,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("ndcg_spark.inputs.stored.is_readable", lambda _: True)
-    write(tmp_path / "a.parquet", {"query_id": ["q"], "by": UNREAD["pandas' dates"]})
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "by": UNREAD["pandas' dates"]})
     with pytest.raises(InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet") as told:
         judged(engine, tmp_path / "a.parquet")
     assert "ndcg-spark-" not in str(told.value)
@@ -356,7 +356,7 @@ def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(no_en
 def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_plan(
     session, tmp_path, monkeypatch, most, repeated
 ):
-    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MOST_SENT", most)
+    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MAX_SENT", most)
     write(tmp_path / "a.run", text("r", *(["d"] * repeated)))
     far = Engine(session, "connect", "a server", sees_local_files=False)
     try:

@@ -132,16 +132,6 @@ def test_files_with_different_headers_are_refused_with_both(no_engine, tmp_path,
     assert repr(header.strip()) in str(refused.value)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
-def test_blanks_are_seen_where_slices_part_them(monkeypatch, size):
-    monkeypatch.setattr(delimited, "_SLICE", size)
-    form = delimited.Delimited("123456", {"run": "6", "rank": "4"}, is_open=True)
-    for number in range(1, 4):
-        blanks = " " * number
-        block = "\n".join([blanks + blanks.join(RUN[0].split()), *RUN, "", "a  b c  1 e  f  "]).encode()
-        assert form.read(block).columns["run"].to_pylist() == ["a", "a", "a", "f"]
-
-
 @pytest.mark.parametrize("size", [1, 17, 18, 40, 1000])
 @pytest.mark.parametrize("packed", [False, True])
 def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size, packed):

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from ndcg_spark.config import validate
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.outcome import night_record
-from ndcg_spark.job.setup import Context
+from ndcg_spark.job.inputs import Context
+from ndcg_spark.job.publish import night_record
 
 
 def test_a_record_names_paths_and_servers_without_their_secrets():
@@ -33,8 +33,7 @@ def test_a_record_names_paths_and_servers_without_their_secrets():
     evaluation = SimpleNamespace(evaluation_id="id", cutoffs=(1,))
     engine = SimpleNamespace(name="Spark at sc://host:15002/;token=SECRET")
     clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
-    context = Context(engine, config, sources, evaluation, clock)
-    record = night_record(context, checked)
+    record = night_record(Context(engine, config, sources, checked, evaluation, clock))
     assert "SECRET" not in json.dumps(record)
     assert record["configuration"]["output"] == "s3://***@bucket/scores"
     assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"

@@ -8,7 +8,6 @@ from ndcg_spark import evaluate
 from ndcg_spark.config import validate
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.tables.sorting import OF_QUERIES, order_of
 
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
@@ -18,9 +17,7 @@ def handed_over(spark, sort=None):
     judged = judgments(spark, [judgment("a", 1.0, "q1"), judgment("a", 1.0, "q2"), judgment("a", 1.0, "q3")])
     returned = results(spark, [result("a", 1.0, "q1"), result("b", 2.0, "q2"), result("a", 1.0, "q2")])
     scores = evaluate(judged, returned, [1, None]).query_scores
-    taken = []
-    order = sort and order_of(sort, OF_QUERIES, [1, None])
-    QueryScores(taken.extend, order).consume(scores)
+    taken = job.query_scores_in_order(scores, sort and order_of(sort, OF_QUERIES, [1, None]))
     return [(row["query_id"], row["cutoff"]) for row in taken]
 
 
@@ -36,8 +33,7 @@ def test_rows_come_in_the_order_that_is_asked_for(session):
 
 def in_order_of_scores(spark, scores, sort):
     table = spark.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
-    taken = []
-    QueryScores(taken.extend, order_of(sort, OF_QUERIES, [10])).consume(table)
+    taken = job.query_scores_in_order(table, order_of(sort, OF_QUERIES, [10]))
     return [row["query_id"] for row in taken]
 
 
@@ -59,7 +55,7 @@ def handed(settings):
     """The evaluation's id, and the query scores that it handed over; none before it is refused."""
     taken = []
     try:
-        outcome = job.evaluate(settings, QueryScores(taken.extend))
+        outcome = job.evaluate(settings, write_queries=lambda scores: taken.extend(job.query_scores_in_order(scores)))
     except InputError:
         assert taken == []
         raise

@@ -7,7 +7,7 @@ from evaluations import QRELS, RUN, evaluated
 
 from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.read import refuse_changed
-from ndcg_spark.job.setup import sources_of
+from ndcg_spark.job.inputs import sources_of
 from ndcg_spark.nights.log import committed
 
 #: Infinite at rank 1.

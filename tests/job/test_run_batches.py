@@ -16,7 +16,6 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import runs
 from ndcg_spark.inputs.runs import WHOLE, Batch, batches_of
 from ndcg_spark.job import check, evaluate
-from ndcg_spark.job.consumers import QueryScores
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import skipping
@@ -27,7 +26,7 @@ QUERIES, DEEP = 12, 30
 
 
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_ROWS", 100)
+    monkeypatch.setattr(runs, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
     assert batches_of(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
@@ -83,13 +82,13 @@ def settings_of(folder, **settings):
 
 def within(most_rows, function, *arguments):
     """What a function returns, and how often query scores were written, with batches of so many rows."""
-    staged, before = [], (runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write)
-    runs.MOST_ROWS, skipping.MIN_ROWS = most_rows, 0
+    staged, before = [], (runs.MAX_ROWS, skipping.MIN_ROWS, Publication.write)
+    runs.MAX_ROWS, skipping.MIN_ROWS = most_rows, 0
     Publication.write = lambda self, name, table: staged.append(name) or before[2](self, name, table)
     try:
         return function(*arguments), staged.count("query_scores")
     finally:
-        runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write = before
+        runs.MAX_ROWS, skipping.MIN_ROWS, Publication.write = before
 
 
 def in_batches(function, *arguments):
@@ -153,7 +152,7 @@ def scored(wanted):
 
 def per_query(wanted):
     written = []
-    evaluate.evaluate(wanted, QueryScores(written.extend))
+    evaluate.evaluate(wanted, write_queries=lambda scores: written.extend(evaluate.query_scores_in_order(scores)))
     return [rounded({**row, "evaluation_id": None}) for row in written]
 
 

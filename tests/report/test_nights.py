@@ -70,7 +70,7 @@ def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, t
 
 def test_a_check_is_printed_as_its_counts_and_the_judged_rate_of_each_run(capsys):
     rates = [
-        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1))
+        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1.0))
     ]
     print_check({"counts": {"judged_queries": 1200}, "judged_rate": rates}, "table")
     assert [line.split() for line in capsys.readouterr().out.splitlines() if line] == [

@@ -22,7 +22,7 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.labels import Labels, read_labels
-from ndcg_spark.report.night_data import Request, night_data
+from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.page import read_page, write_report, write_site
 from ndcg_spark.report.words import WHAT, banner
 from ndcg_spark.text import printable
@@ -53,7 +53,7 @@ def cause(value, share):
 def data_of(output, date=None, **request):
     nights = committed(str(output))
     shown = next(night for night in reversed(nights) if date in (None, night.evaluated_on))
-    return night_data(str(output), shown, nights, Request(**request))
+    return NightData(str(output), shown, nights, Request(**request))
 
 
 def scores(output, number, run):
@@ -86,8 +86,9 @@ def test_parts_sum_to_the_difference_and_are_named(output):
     assert data.parts.share == pytest.approx(1)
     assert 0 <= data.parts.unjudged <= 1
     for query in data.queries:
-        if query.changes:
-            assert sum(change.part for change in query.changes) == pytest.approx(query.change)
+        if query.query_id in data.documents:
+            changes = data.documents[query.query_id].changes
+            assert sum(change.part for change in changes) == pytest.approx(query.change)
 
 
 def test_causes_are_shares_of_the_difference(output):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from ndcg_spark.job.compare_inputs import PresetScores
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.report import scores as printed_scores
 from ndcg_spark.report.scores import print_query_scores
 from ndcg_spark.tables.sorting import OF_DATASETS, OF_QUERIES, order_of

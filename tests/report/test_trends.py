@@ -5,8 +5,6 @@ import io
 import json
 import random
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +17,7 @@ from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.trends import drawn
+from ndcg_spark.report.nights import drawn
 
 ROOT = Path(__file__).parents[2]
 
@@ -151,13 +149,6 @@ def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_p
     of_b = lines(str(tmp_path), run="b")[0][0]
     assert [point.date for point in of_b.points] == [date(0), date(1), date(3)]
     assert drawn(of_b.points) == "▁▃█"
-
-
-@pytest.mark.slow
-def test_where_stdout_has_no_blocks_a_line_is_of_digits(output):
-    program = [sys.executable, "-m", "ndcg_spark", "trend", str(output), "--run", "bm25"]
-    done = subprocess.run(program, capture_output=True, text=True, check=True, env={"PYTHONIOENCODING": "ascii"})
-    assert "7777" in done.stdout
 
 
 def test_a_sum_in_another_order_is_drawn_as_no_change():

@@ -7,12 +7,13 @@ from pyspark.sql import functions as F
 from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention
-from ndcg_spark.engine.sessions import join_in_place
 from ndcg_spark.rules import broken_judgments
 from ndcg_spark.scoring import gains, ideal, lists, ranking
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
+#: `engine.sessions` sets it to false.
+COPARTITION = "spark.sql.requireAllClusterKeysForCoPartition"
 
 
 def gains_of(session, judged, **options):
@@ -46,7 +47,7 @@ def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(session):
 def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(session):
     judged = judgments(session, [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)])
     worth = ideal.judged_documents(judged, KEY, Convention())
-    ranked = ideal.ideal_ranking(ideal.of_queries(worth, KEY, None), KEY, Convention())
+    ranked = ideal.ideal_ranking(ideal.judged_queries(worth, KEY, None), KEY, Convention())
     with pytest.raises(PySparkException, match=r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max"):
         ideal.ideal_scores(ranked, KEY, [1], Convention()).collect()
 
@@ -81,11 +82,11 @@ def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_togethe
     try:
         elsewhere = scores(returned, worth)
         assert moves(elsewhere) > 1 + 1
-        join_in_place(session)
+        session.conf.set(COPARTITION, "false")
         in_place = scores(ranking.repartitioned_by_query(returned, KEY), worth)
         # The results, and the judgments.
         assert moves(in_place) == 1 + 1
         assert sorted(in_place.collect()) == sorted(elsewhere.collect())
     finally:
         session.conf.set("spark.sql.shuffle.partitions", "1")
-        session.conf.unset("spark.sql.requireAllClusterKeysForCoPartition")
+        session.conf.unset(COPARTITION)

@@ -10,7 +10,7 @@ from logged import logged_steps
 from ndcg_spark import config
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.job import check, evaluate
-from ndcg_spark.job.outcome import EvaluationOutcome
+from ndcg_spark.job.evaluate import EvaluationOutcome
 
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"
 RUN = "q1 Q0 a 1 3.0 bm25\nq1 Q0 b 2 2.5 bm25\nq9 Q0 c 1 1.0 bm25\n"

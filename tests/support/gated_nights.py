@@ -64,7 +64,7 @@ def evaluate(night: dict[str, Any]) -> dict[str, Any]:
 
     given = dict(night)
     accepted = given.pop("accepted", None)
-    outcome = evaluate(validate(given, "test"), None, accepted)
+    outcome = evaluate(validate(given, "test"), accepted)
     (verdict,) = outcome.verdicts
     found = verdict.as_json()
     kept = ("verdict", "reason", "exit_code", "sentence", "warnings", "results", "causes")

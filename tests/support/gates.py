@@ -93,13 +93,16 @@ def evaluate(
     if gate is not None:
         weighed = None if weights is None else Weights(weights_table(weights))
         nights = [publication.night(name, kept) for name in sorted(of_datasets)]
-        judged = judge_written(gate, str(output), nights, None, weighed, accepted)
+        judged = judge_written(gate, str(output), nights, (None, weighed), accepted)
         verdicts = {name: each.verdict for name, each in judged.items()}
         rows = [row for each in judged.values() for row in each.rows]
         if rows:
             publication.write_rows("comparisons", rows)
             publication.verify("comparisons", len(rows))
-    found = {name: {"verdict": each.as_json(), "accepted": accepted} for name, each in verdicts.items()}
+    found = {
+        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
+        for name, each in verdicts.items()
+    }
     publication.commit(kept, list(of_datasets), found)
     return verdicts
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ndcg_spark import compare
 from ndcg_spark.comparison.api import sources
-from ndcg_spark.comparison.compare import Comparison, compare_sources
+from ndcg_spark.comparison.compare import Compared, Comparison
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Weights
@@ -84,8 +84,7 @@ def compared(
     tables = None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)
     own, theirs = (each and sources(each, list(made.measures), "query_scores") for each in (table, baseline))
     others = None if theirs is None else {source.dataset: source for source in theirs}
-    sliced, weighed = tables
-    return compare_sources(own, others, made, baselines=runs, attributes=sliced, weights=weighed, queries=queries)
+    return Compared(made, runs, None, *tables, queries).with_sources(own, others)
 
 
 def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:

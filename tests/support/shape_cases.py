@@ -17,7 +17,7 @@ from ndcg_spark import casting, config
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
-from ndcg_spark.job.setup import effective_config, sources_of
+from ndcg_spark.job.inputs import adapted, sources_of
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 GRADES = [("11", "a", 2.0), ("11", "b", 0.0), ("12", "c", 1.0)]
@@ -207,7 +207,7 @@ def rows_of(engine: Engine, number: int, writers: dict[str, Any], checked: bool 
             settings = config.validate({k: {**usual, **writers}[k](Path(name)) for k in usual}, "test")
             sources = sources_of(engine, settings)
             if checked:
-                held = effective_config(settings, sources)
+                held = adapted(settings, *sources)
                 return sum(run.rows for run in check_tables(*sources, held).result_counts.runs)
             schema = (JUDGMENTS, RESULTS)[number]
             table = casting.conform(sources[number].table, schema, "test")

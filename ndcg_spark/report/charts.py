@@ -1,25 +1,95 @@
-"""Scores in memory as charts, drawn as on the page of a night, and as the table of a paper."""
+"""Charts in SVG: where their lines and bars are, in percent; plots of scores in memory, and the table of a paper."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ndcg_spark.comparison.api import compare
+from ndcg_spark.comparison.trend import TrendLine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report import shapes, words
-from ndcg_spark.report.page import shared
+from ndcg_spark.report.comparisons import in_words, marks_of, notes_of_test
+from ndcg_spark.report.night import NightData
+from ndcg_spark.report.scores import paper_table
+from ndcg_spark.report.words import TONES, change, score
 from ndcg_spark.scores import Scores, SparkScores
-from ndcg_spark.tables.comparisons import in_words, notes_of_test
-from ndcg_spark.tables.scores import marks_of, paper_table
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import unknown_name
 
+#: At most so many runs and bars are drawn.
+_RUNS, _BARS = 6, 240
 #: Differences of at most this size are ties.
 _TIE = 1e-9
+#: What the templates of all charts use.
+SHARED = {"change": change, "conclusion": in_words, "score": score, "tones": TONES}
+
+
+def forest(data: NightData) -> dict[str, Any]:
+    """The differences of runs with their intervals, the run in detail and then the surest ones first."""
+    rows = [row for row in data.compared.values() if row["difference"] is not None]
+    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
+    shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
+    result = data.result(data.run)
+    limit = None if result is None or not result["allowed"] else -result["allowed"]
+    return differences(shown, limit, len(rows) - len(shown))
+
+
+def differences(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
+    """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
+    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    known = [row[column] for row in rows for column in ends_of.values() if row[column] is not None]
+    known += [0.0] if limit is None else [0.0, limit]
+    low, high = min([*known, -1e-3]), max([*known, 1e-3])
+
+    def at(value: float | None) -> float | None:
+        return None if value is None else 4 + 92 * (value - low) / (high - low)
+
+    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in rows]
+    return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
+
+
+def trend(line: TrendLine) -> dict[str, Any]:
+    """The scores of nights as lines that are not joined where they cannot be compared, and the usual range."""
+    points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
+    bands = [end for _, point in points for end in (point.low, point.high) if end is not None]
+    values = [point.value or 0.0 for _, point in points]
+    low, high = min([*values, *bands]), max([*values, *bands])
+    # The same numbers added in another order make no slope.
+    margin = max(0.1 * (high - low), 0.001)
+    low, high = low - margin, high + margin
+
+    def place(at: int, value: float) -> str:
+        return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
+
+    parts: list[list[str]] = []
+    ranges: list[list[tuple[str, str]]] = []
+    for at, point in points:
+        if point.breaks or not parts:
+            parts.append([])
+            ranges.append([])
+        parts[-1].append(place(at, point.value or 0.0))
+        if point.low is not None and point.high is not None:
+            ranges[-1].append((place(at, point.high), place(at, point.low)))
+    areas = [" ".join([*(one for one, _ in area), *(other for _, other in reversed(area))]) for area in ranges if area]
+    return {
+        "lines": [" ".join(part) for part in parts],
+        "areas": areas,
+        "last": parts[-1][-1],
+        "low": low,
+        "high": high,
+    }
+
+
+def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
+    """The differences of queries in order, of very many those at equal distances, each with its place."""
+    step = max(1.0, len(changes) / _BARS)
+    shown = [changes[int(at * step)] for at in range(int(len(changes) / step))]
+    if shown:
+        shown[-1] = changes[-1]
+    return [(100 * at / len(shown), change) for at, change in enumerate(shown)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,13 +140,13 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
-    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {change(both['change'].mean())}"
     title = f"{run} less {baseline}, {measure or scores.table().columns[0]}, query by query"
     return _plot(
         title,
         f"{title}: {counts}",
         dots=True,
-        bars=shapes.bars(both.sort_values("change").to_dict("records")),
+        bars=bars(both.sort_values("change").to_dict("records")),
         most=max(both["change"].abs().max(), _TIE),
         low=min([0.0, *both["run"], *both["baseline"]]),
         high=max([1.0, *both["run"], *both["baseline"]]),
@@ -117,8 +187,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
     title = f"{measure} less that of {baseline}, with 95 % intervals"
-    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
-    return _plot(title, f"{title}: {label}", shape=shapes.differences(compared))
+    label = ", ".join(f"{row['run']} {change(row['difference'])}" for row in compared[:20])
+    return _plot(title, f"{title}: {label}", shape=differences(compared))
 
 
 def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
@@ -133,7 +203,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
-    notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], {}
+    notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
     if baseline is not None:
         measures = list(map(str, scores.table().columns))
         compared = _rows(compare(scores, baseline, measures=measures, full=True))
@@ -148,5 +218,4 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plot(title: str, label: str, **chart: Any) -> Plot:
-    values: Mapping[str, Any] = {**shared(), "title": title, "label": label, "conclusion": in_words, **chart}
-    return Plot(rendered("report/plots.svg.j2", **values))
+    return Plot(rendered("report/plots.svg.j2", **SHARED, title=title, label=label, **chart))

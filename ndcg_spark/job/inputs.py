@@ -1,0 +1,297 @@
+"""The inputs of a command: opened on an engine, checked and reported; and the scores of them, part by part."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract import limits, warnings
+from ndcg_spark.contract.check import CheckedTables, check_tables
+from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
+from ndcg_spark.convention.convention import counted_grade
+from ndcg_spark.engine import Engine, failures, lost, open_engine, reason_of
+from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
+from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
+from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.scoring import refusals
+from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
+from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.ranking import by_window, list_by_list, repartitioned_by_query
+from ndcg_spark.slices import NONE
+from ndcg_spark.steps import Clock, report_step
+from ndcg_spark.tables.sorting import without_slices
+
+#: The judgments and the results.
+Sources = tuple[Source, Source]
+#: The rows of DATASET_SCORES of all queries, and those of slices.
+Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+#: Messages of operating systems and HDFS about failed writes, which engines pass on as text.
+_CANNOT_WRITE = (
+    "No space left on device",
+    "Read-only file system",
+    "Disk quota exceeded",
+    "File too large",
+    "Not a directory",
+    "access=WRITE",
+    "QuotaExceededException",
+    "SafeModeException",
+)
+#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
+_NOT_WORTH_A_SCAN = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What a command works with: an open engine, checked inputs, and the evaluation that they are for."""
+
+    engine: Engine
+    config: EvaluationConfig
+    sources: Sources
+    checked: CheckedTables
+    evaluation: Evaluation
+    clock: Clock
+
+    @property
+    def activity(self) -> str:
+        """What is being done while the scores are computed."""
+        counts = self.checked.result_counts
+        return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
+
+
+@contextlib.contextmanager
+def engine_for(config: EvaluationConfig) -> Iterator[Engine]:
+    """The engine that the configuration names, which is reported. Raises EngineError."""
+    with open_engine(config.engine, config.remote) as engine:
+        report_step("engine", engine.name)
+        yield engine
+
+
+def read_inputs(
+    engine: Engine, config: EvaluationConfig, clock: Clock | None = None, sources: Sources | None = None
+) -> Context:
+    """Both tables of a configuration, or those that are passed in, checked and reported.
+
+    The convention of the context has the options that are used, so its label and its description include them too.
+    """
+    clock = clock or Clock()
+    with clock.step("read", "looking at the inputs"):
+        sources = sources or sources_of(engine, config)
+        config = adapted(config, *sources)
+    with clock.step("check", "reading judgments and results"), translated_failures(sources):
+        checked = check_tables(*sources, config)
+    report_read(sources[0], checked.judgment_counts)
+    report_read(sources[1], checked.result_counts)
+    convention, best_grade = config.convention, checked.judgment_counts.best_grade
+    if config.measure_set.needs_highest_grade and convention.max_grade == "highest":
+        # Recorded, so that nights whose judgments have different highest grades have different conventions.
+        highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
+        config = config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
+    rank = list_by_list if engine.kind == "embedded" else by_window
+    named = config.cutoffs, config.date, new_id(), config.dataset
+    evaluation = Evaluation(config.convention, *named, rank, config.measure_set)
+    return Context(engine, config, sources, checked, evaluation, clock)
+
+
+def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
+    """Both tables, found and opened but not read. Raises InputError, ConventionError."""
+    # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
+    unjudged_gain(config.convention)
+    judgments = config.judgments.on(config.date)
+    graded = config.convention.gain != "judged"
+    return read_judgments(engine, judgments, judgments.path, graded), results_of(engine, config)
+
+
+def results_of(engine: Engine, config: EvaluationConfig) -> Source:
+    """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
+    results = config.results.on(config.date)
+    source = read_results(engine, results, results.path)
+    exclude = config.exclude and config.exclude.on(config.date)
+    return dataclasses.replace(source, without=read_excluded(engine, exclude, exclude.path)) if exclude else source
+
+
+def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
+    """The configuration for these tables, the last of which are results: ranks order results without scores.
+
+    Reports that, and what was recognised in the tables.
+    """
+    for source in (source for each in sources for source in each.sources):
+        for note in source.notes:
+            report_step("read", f"{source.name}: {note}")
+    convention = config.convention
+    options = rules.options_without_scores(convention, sources[-1].table.columns)
+    if not options:
+        return config
+    changed = [f"{option}={value}" for option, value in options.items() if getattr(convention, option) != value]
+    report_step("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
+    return config.model_copy(update={"convention": convention.replace(**options)})
+
+
+def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
+    """Report how many rows of a table were read, and which were excluded or rejected."""
+    if isinstance(counts, ResultCounts):
+        what = f"{len(counts.runs):,} runs"
+    else:
+        what = f"{sum(counts.queries.values()):,} queries"
+    report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.place}")
+    if isinstance(counts, ResultCounts) and source.without:
+        report_step("excluded", f"{counts.excluded:,} results, by {source.without.place}")
+    if counts.breaches:
+        report_step("rejected", f"{counts.bad:,} rows of {source.name}: {limits.summary(counts.breaches)}")
+
+
+def warn_of_input(context: Context) -> None:
+    """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
+    config, checked = context.config, context.checked
+    shows_ndcg = not config.measures or config.measure_set.has("ndcg")
+    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in context.sources):
+        note = warnings.about_gains(checked.judgment_counts, config.convention)
+        if note:
+            report_step("note", note)
+    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
+    for sentence in warnings.about_input(*counts, config.convention):
+        report_step("warning", sentence)
+
+
+class PlanRefusedError(InputError):
+    """The engine met a refused row while computing the scores. The message has one example."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@contextlib.contextmanager
+def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
+    """Run the block; an exception of the engine in it blames a row, the convention, the storage or the engine."""
+    try:
+        yield
+    except failures() as error:
+        refusal = refusals.refused(error)
+        if refusal:
+            raise PlanRefusedError(refusal.code, refusal.sentence) from error
+        if lost(error):
+            raise
+        kind, reason = type(error).__name__, reason_of(error)
+        if kind == "PythonException":
+            last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
+            raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
+        if any(words in str(error) for words in _CANNOT_WRITE):
+            raise StorageError(
+                f"output: the engine cannot write, {reason}; nothing was published, check space and rights where the "
+                "output is and where the engine spills"
+            ) from error
+        typed = [source.place for each in sources for source in each.sources if not source.is_text]
+        damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
+        raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
+
+
+@contextlib.contextmanager
+def counted_refusals(context: Context) -> Iterator[None]:
+    """Run the block, which computes scores; if a row is refused, the error says how many are."""
+    checked, evaluation = context.checked, context.evaluation
+    convention = evaluation.convention
+    try:
+        with translated_failures(context.sources):
+            yield
+    except PlanRefusedError as refusal:
+        with translated_failures(context.sources):
+            if refusal.code in {
+                each.code for each in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)
+            }:
+                limits.refuse_duplicates(checked, *context.sources, convention)
+            if refusal.code == refusals.NOT_FINITE.code:
+                raise ConventionError(str(refusal)) from refusal
+            if refusal.code == refusals.MISSING_QUERY.code:
+                rows = checked.counts(0)["missing_queries"]
+            elif refusal.code == refusals.NO_RELEVANT.code:
+                # Those that the same convention would leave out, if it refused none.
+                missing = "zero" if convention.missing_query == "zero" else "skip"
+                lenient = evaluation.under(convention.replace(no_relevant="skip", missing_query=missing))
+                is_refused = F.col("ndcg").isNull() & ((F.col("status") != "missing") | F.lit(missing == "zero"))
+                relaxed = dataclasses.replace(
+                    context, evaluation=dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
+                )
+                rows = sum(scores.where(is_refused).count() for scores, _ in scores_by_part(relaxed))
+            else:
+                raise
+        raise InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1)) from refusal
+
+
+def scores_by_part(context: Context) -> list[tuple[DataFrame, DataFrame]]:
+    """The table QUERY_SCORES of each part of checked tables, and the runs of that part."""
+    parts = context.checked.parts
+    return [(_scores(part, runs, context.evaluation), runs) for part in parts for runs in [runs_table(context, part)]]
+
+
+def runs_table(context: Context, checked: CheckedTables) -> DataFrame:
+    """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
+    runs = checked.result_counts.runs
+    columns = {
+        "run": pa.array([run.run for run in runs], pa.string()),
+        "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
+    }
+    if "dataset" in checked.judgments.columns:
+        columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
+    # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
+    return context.engine.session.createDataFrame(pa.table(columns))
+
+
+def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
+    """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
+    results, rows = checked.needed_results, checked.result_counts.rows
+    # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer rows are
+    # moved if Spark prunes them itself before it moves any.
+    is_moved = evaluation.rank is by_window and checked.cut is not None and 2 * checked.unjudged_rows <= rows
+    if is_moved:
+        results = repartitioned_by_query(results, query_key(checked.judgments.columns))
+    # Where results are not repartitioned, leaving some out repartitions them.
+    if not is_moved or checked.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
+        results = results_to_score(checked, results)
+    return query_scores(checked.judgments, results, runs, evaluation)
+
+
+def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
+    """Checked results without those of unjudged queries."""
+    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
+
+
+def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:
+    """Rows of dataset scores with the requested measures, sorted.
+
+    InputError if they do not match the checked tables, or if too few documents are judged. Warns of attributes that no
+    query has.
+    """
+    columns = measure_first(DATASET_SCORES, context.evaluation.measures.columns)
+    means = without_slices({name: row[name] for name in columns} for row in rows)
+    refuse_changed(context.sources)
+    limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
+    refuse_unjudged(context.config, means[0])
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in means[1]:
+        values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
+    for (dataset, attribute), known in values.items():
+        if known == {NONE}:
+            sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
+            report_step("warning", f"query_attributes: {sentence}")
+    return means
+
+
+def refuse_unjudged(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
+    """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
+    deepest = config.cutoffs[-1]
+    several = len({row["dataset"] for row in rows}) > 1
+    rates = {
+        (f"{row['run']} dataset={row['dataset']}" if several else row["run"]): row["judged_rate"]
+        for row in rows
+        if row["cutoff"] == deepest
+    }
+    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
+    for sentence in warnings.about_judged_rates(rows, deepest):
+        report_step("warning", sentence)

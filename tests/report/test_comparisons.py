@@ -1,0 +1,244 @@
+"""Scores, comparisons and verdicts as people are shown them: tables, papers, JUnit."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from gates import result, verdict
+
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.comparisons import (
+    FLAGS,
+    SORT_COLUMNS,
+    comparison_notes,
+    comparison_table,
+    marks_of,
+    query_table,
+    stars,
+)
+from ndcg_spark.report.scores import paper_table, score_table
+from ndcg_spark.report.verdicts import refuse_unwritable, verdict_table, write_junit
+from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.tables.sorting import order_of
+from ndcg_spark.tables.writers import latex, text
+
+UNCHANGED = {
+    **dict.fromkeys(COMPARISONS.names),
+    "dataset": "web",
+    "run": "new",
+    "baseline": "new",
+    "measure": "ndcg",
+    "cutoff": 10,
+    "queries": 11,
+    "mean": 0.5,
+    "baseline_mean": 0.5,
+    "difference": 1e-17,
+    "interval_low": -2e-17,
+    "interval_high": 4e-17,
+    "p_value": 1.0,
+    "p_adjusted": 1.0,
+    "p_decides": 1.0,
+    "wins": 0,
+    "ties": 11,
+    "losses": 0,
+    "conclusion": "cannot_tell",
+    "flags": ["unchanged"],
+}
+
+
+def row(run, difference=0.1, **more):
+    """A row that changed, with an interval of 0.05 to either side."""
+    interval = {"interval_low": difference - 0.05, "interval_high": difference + 0.05}
+    tests = {"family_size": 3, "p_value": 0.002, "p_adjusted": 0.004, "p_decides": 0.004, "flags": []}
+    return {**UNCHANGED, "run": run, "difference": difference, **interval, **tests, **more}
+
+
+def shown(rows, **more):
+    return comparison_table(rows, ComparisonOptions(), **more)
+
+
+MANY = [
+    row("good", conclusion="better"),
+    row("a-run-with-a-long-name", -0.2, conclusion="worse", flags=["few_changed"]),
+    row("other", 0.01, p_adjusted=0.6),
+    row("other", -3.0, measure="dcg"),
+    {**UNCHANGED, "run": "same", "difference": 0.0},
+]
+
+
+def test_the_worst_run_comes_first_below_a_count_of_conclusions():
+    table = shown(MANY)
+    assert table.title == "ndcg@10: 1 worse, 1 better, 1 cannot tell, 1 unchanged"
+    runs = ["a-run-with-a-long-name", "same", "other", "good", "other"]
+    assert [cells["run"] for cells in table.rows] == runs
+    for sort, first in (("difference", "good"), ("run", "a-run-with-a-long-name"), ("p_adjusted:desc", "same")):
+        assert shown(MANY, order=order_of(sort, SORT_COLUMNS, ())).rows[0]["run"] == first
+    table = shown(MANY, top=2)
+    assert [cells["run"] for cells in table.rows] == runs[:2]
+    assert table.notes[0] == "and 3 more without --top"
+
+
+def test_a_table_of_one_measure_fits_a_hundred_columns():
+    table = shown([row("a" * 10, -0.1, wins=100, ties=1000, losses=100), UNCHANGED])
+    assert table.headings == [
+        *("run", "mean", "baseline", "difference", "interval", "p (adjusted)", "won/tied/lost", "conclusion")
+    ]
+    assert max(map(len, text(table)[:4])) <= 100
+    assert [cells[-2:] for cells in table.cells] == [["100/1,000/100", "cannot tell"], ["0/11/0", "unchanged"]]
+
+
+def test_a_row_with_weights_stays_below_the_one_without_and_baselines_are_named_where_there_are_several():
+    rows = [row("a", 0.2), row("a", -0.5, weight_effective_n=3.0), row("b", 0.1), row("b", 9.0, weight_effective_n=3.0)]
+    lines = [(line["run"], line["measure"]) for line in shown(rows).rows]
+    assert lines == [("b", "ndcg@10"), ("b", "ndcg@10 weighted"), ("a", "ndcg@10"), ("a", "ndcg@10 weighted")]
+    table = shown([row("a", baseline="old"), row("a", baseline="older")])
+    assert (table.headings[:2], table.notes[0]) == (["run", "against"], "baseline: old, older")
+    alone = shown([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}])
+    assert (alone.headings[:2], alone.notes[0]) == (["run", "mean"], "baseline: the run of the same name")
+    query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
+    assert query_table([query, {**query, "dataset": "news"}]).headings[:3] == ["dataset", "run", "measure"]
+
+
+def test_only_what_is_shown_is_explained():
+    flagged = row("a", flags=["few_changed"], baseline="old", p_decides=0.01)
+    notes = comparison_notes([flagged], "bh", 0.01)
+    assert notes[:2] == ["baseline: old", "p: two-sided paired t test, adjusted for 3 comparisons (Benjamini-Hochberg)"]
+    assert notes[2].startswith("interval: 99 %")
+    assert notes[3] == f"few_changed: {FLAGS['few_changed']}"
+    assert comparison_notes([flagged, row("b")], "holm", 0.05)[-1].startswith("a: few_changed: ")
+    assert len(comparison_notes([row("a", interval_low=None)], "holm", 0.05)) == 2
+    assert [stars(row("a", p_decides=p)) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
+    assert [stars({**flagged, "flags": [flag]}) for flag in ("other_judgments", "doubt")] == ["", ""]
+
+
+COUNTS = {"queries": 3, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0, "judged_rate": 1.0}
+
+
+def score(run="r", ndcg=0.5, cutoff=10, dataset="web", **more):
+    return {"dataset": dataset, "run": run, "cutoff": cutoff, "ndcg": ndcg, **COUNTS, **more}
+
+
+def test_a_run_has_one_row_with_its_scores_and_the_counts_of_its_mean():
+    more = {"queries": 1234567, "missing_queries": 4, "no_relevant_queries": 5, "unjudged_queries": 6}
+    table = score_table([score(ndcg=0.25, cutoff=1, **more), score(ndcg=0.75, cutoff=None, **more)])
+    assert table.headings == [
+        *("run", "ndcg@1", "ndcg@all", "queries", "missing", "no relevant", "unjudged", "judged rate")
+    ]
+    assert table.cells == [["r", "0.2500", "0.7500", "1,234,567", "4", "5", "6", "1.0000"]]
+    table = score_table([score("empty", None, queries=0, judged_rate=None), score("bad", 0.0, judged_rate=0.0)])
+    assert [[cells[at] for at in (0, 1, 2, -1)] for cells in table.cells] == [
+        ["bad", "0.0000", "3", "0.0000"],
+        ["empty", "-", "0", "-"],
+    ]
+
+
+def test_datasets_are_named_where_there_are_several_and_the_best_of_each_comes_first():
+    runs = [("web", "a", 0.1), ("web", "b", 0.9), ("web", "c", 0.9), ("web", "none", None), ("shop", "d", 0.5)]
+    table = score_table([score(run, ndcg, dataset=dataset) for dataset, run, ndcg in runs])
+    assert table.headings[:2] == ["dataset", "run"]
+    assert [row["run"] for row in table.rows] == ["d", "b", "c", "a", "none"]
+
+
+def between_rules(table):
+    lines = latex(table)
+    return lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
+
+
+def test_a_paper_has_the_measures_that_were_asked_for_as_the_field_writes_them():
+    requested = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    rows = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
+    table = paper_table(rows, measure_set=requested)
+    assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
+    assert table.cells == [["a", "0.5000", "0.4000", "0.3000", "0.2000"]]
+
+
+def test_the_best_of_each_column_and_dataset_is_bold_and_so_is_what_looks_the_same():
+    rows = [score("a", 0.70001), score("b", 0.70002), score("c", 0.1), score("e", None)]
+    rows += [score("d", -0.1, dataset="shop"), score("f", -0.2, dataset="shop")]
+    assert between_rules(paper_table(rows)) == [
+        r"shop & d & \textbf{-0.1000} \\",
+        r"shop & f & -0.2000 \\",
+        r"web & b & \textbf{0.7000} \\",
+        r"web & a & \textbf{0.7000} \\",
+        r"web & c & 0.1000 \\",
+        r"web & e & - \\",
+    ]
+
+
+def test_what_is_significant_has_stars_behind_it_and_slices_and_weights_have_none():
+    significant = {"p_decides": 0.0001}
+    rows = [row("new", p_decides=0.004), row("new", **significant, attribute="a", value="b")]
+    rows.append(row("new", **significant, weight_effective_n=3.0))
+    table = paper_table([score("new", 0.5), score("bm25", 0.4)], marks=marks_of(rows))
+    assert between_rules(table) == [r"new & \textbf{0.5000}\textsuperscript{**} \\", r"bm25 & 0.4000 \\"]
+
+
+def test_a_result_is_a_row():
+    numbers = {"mean": 0.55, "difference": -0.05, "allowed": 0.01, "interval_low": -0.06, "interval_high": -0.04}
+    failed = result("fail", "dropped", slice="language=de", p=0.001, queries=100, **numbers)
+    table = verdict_table(verdict(failed).as_json())
+    assert dict(zip(table.headings, table.cells[0], strict=True)) == {
+        "check": "ndcg@10 language=de",
+        "run": "hybrid",
+        "against": "good 2026-11-19",
+        "mean": "0.5500",
+        "difference": "-0.0500",
+        "allowed": "-0.0100",
+        "low": "-0.0600",
+        "high": "-0.0400",
+        "p": "0.0010",
+        "queries": "100",
+        "result": "fail, dropped",
+    }
+    assert table.notes == ["fail: a sentence"]
+
+
+def test_what_is_no_pass_comes_first_and_is_never_left_out():
+    gone = result("not_comparable", "missing_run", check="gate", measure=None, baseline=None)
+    unsure, warned = result("undecided", "may_be_chance"), result("fail", "dropped", severity="warn")
+    table = verdict_table(verdict(gone, *[result()] * 60, unsure, warned).as_json())
+    assert [row["result"] for row in table.rows[:4]] == [
+        *("warning: fail, dropped", "undecided, may_be_chance", "not comparable, missing_run", "pass")
+    ]
+    assert (len(table.rows), table.notes[0]) == (50, "13 more results pass; --format json has all")
+    assert len(verdict_table(verdict(*[result("fail", "dropped")] * 70).as_json()).rows) == 70
+
+
+def suite(tmp_path, *results, **more):
+    write_junit(tmp_path / "gate.xml", [verdict(*results, **more)])
+    (found,) = ET.parse(tmp_path / "gate.xml").getroot()  # noqa: S314  # we have written it
+    return found
+
+
+def test_results_are_cases_of_junit(tmp_path):
+    dropped, gone = result("fail", "dropped"), result("not_comparable", "missing_run", measure=None, baseline=None)
+    odd = result(run='a<b>&"c\x1b\u202e')
+    found = suite(tmp_path, dropped, odd, gone, result("fail", "dropped", severity="warn"))
+    assert [found.get(name) for name in ("name", "tests", "failures", "errors")] == ["web of 2026-11-20", "4", "1", "1"]
+    assert [(each.get("name"), each[0].tag, each[0].get("type") or each[0].text) for each in found] == [
+        ("ndcg@10 hybrid against good", "failure", "dropped"),
+        ('ndcg@10 a<b>&"c\\x1b\\u202e against good', "system-out", "pass: a sentence"),
+        ("missing_run hybrid", "error", "missing_run"),
+        ("ndcg@10 hybrid against good", "system-out", "warning: a sentence"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("severity", "more", "counts"), [("warn", {}, ("2", "1")), ("fail", {"accepted": "x", "exit_code": 0}, ("1", "0"))]
+)
+def test_a_night_without_a_verdict_is_an_error_of_junit_unless_it_was_accepted(tmp_path, severity, more, counts):
+    found = suite(tmp_path, result("not_comparable", "no_baseline", severity=severity), **more)
+    assert (found.get("tests"), found.get("errors")) == counts
+
+
+def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "gate.xml").write_text("of yesterday", encoding="utf-8")
+    refuse_unwritable(tmp_path / "gate.xml")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"junit: .*file/gate.xml cannot be written, .*; check --junit"):
+        refuse_unwritable(tmp_path / "file" / "gate.xml")
+    refuse_unwritable(Path("/dev/null"))
+    assert Path("/dev/null").is_char_device()
