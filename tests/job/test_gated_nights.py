@@ -220,9 +220,7 @@ def test_a_rehearsal_says_what_each_night_would_have_had_and_changes_nothing(nig
         *(("2026-11-01", "none", "no_baseline"), ("2026-11-02", "fail", "dropped"))
     ]
     table = program(nights, *command)
-    assert (table.returncode, table.stdout.splitlines()[0].split()) == (
-        *(0, ["dataset", "verdict", "why", "nights", "share", "last"]),
-    )
+    assert (table.returncode, table.stdout.splitlines()[0].split()) == (0, ["verdict", "reason", "nights"])
     assert records(nights) == before
     wrong = program(nights, *command, "--date", "2026-11-01")
     assert (wrong.returncode, "leave out --date" in wrong.stderr) == (2, True)
