@@ -177,10 +177,10 @@ def trend(output: str, style: str, **request: Any) -> None:
 
     A line is interrupted where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.trend import TrendRequest, lines
+    from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.nights import trend_view
 
-    print_view(trend_view(*lines(output, TrendRequest(**request))), style)
+    print_view(trend_view(*lines(output, **request)), style)
 
 
 @command(
