@@ -10,18 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ndcg_spark.comparison.statistics import UNITS, Numbers
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 
-Numbers = NDArray[np.float64]
 _Array = TypeVar("_Array", bound=NDArray[Any])
 #: A column of scores and its cutoff.
 Place = tuple[str, Cutoff]
 
 #: So many rows are encoded at a time: looking up a query costs a pass over all that were seen before.
 _ROWS_AT_ONCE = 1 << 20
-#: The number of buckets of queries.
-BUCKETS = 4_096
 
 
 class Queries:
@@ -29,7 +27,7 @@ class Queries:
 
     def __init__(self) -> None:
         self.ids: pa.Array = pa.array([], pa.string())
-        #: For each query a number below BUCKETS, by its id alone.
+        #: For each query its bucket, by its id alone.
         self.buckets = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -46,7 +44,7 @@ class Queries:
         numbers[numbers < 0] = len(self.ids) + np.arange(len(new))
         self.ids = pa.concat_arrays([self.ids, new])
         crcs = map(zlib.crc32, new.cast(pa.binary()).to_pylist())
-        self.buckets = np.append(self.buckets, np.fromiter(crcs, np.int64, len(new)) % BUCKETS)
+        self.buckets = np.append(self.buckets, np.fromiter(crcs, np.int64, len(new)) % UNITS)
         return numbers
 
 

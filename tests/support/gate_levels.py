@@ -56,7 +56,7 @@ def shares(shape: str, n: int, of: int, nights: int, seed: int = 0, is_chain: bo
         mean, deviation = apart.mean(1), apart.std(1, ddof=1)
         is_beyond = mean < -GATE.check[0].max_drop
         # The larger of the two p values decides, so that nothing else can fail.
-        may_fail = is_beyond & (paired_t(np.full(SYSTEMS, n), mean, deviation).p_value < GATE.alpha)
+        may_fail = is_beyond & (paired_t(np.full(SYSTEMS, n), mean, deviation)["p_value"] < GATE.alpha)
         has_failed = np.array([may and fails(row) for may, row in zip(may_fail, apart, strict=True)])
         failed, undecided = failed + int(has_failed.sum()), undecided + int((is_beyond & ~has_failed).sum())
         if is_chain:
