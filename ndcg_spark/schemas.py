@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def _table(columns: str) -> pa.Schema:
-    """A schema from `name name type, name type`: the types are those of SQL, and each follows the columns that have it."""
+    """A schema from `name name type, name type`; types are named as in SQL, after the columns that have them."""
     groups = (group.split() for group in columns.split(","))
     return pa.schema([(name, _KINDS[kind]) for *names, kind in groups for name in names])
 
