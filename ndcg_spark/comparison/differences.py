@@ -261,6 +261,8 @@ def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str,
     key |= {"run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
     for sign in (-1, 1):
         at = np.flatnonzero(sign * apart > NOISE)
+        if not len(at):
+            continue
         # The last digits of a sum are not compared.
         table = pa.table({"size": np.round(sign * apart[at], 12), "id": sides.own.queries.ids.take(at)})
         for number in pc.select_k_unstable(table, most, [("size", "descending"), ("id", "ascending")]).to_numpy():
