@@ -121,7 +121,7 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
     (tmp_path / "bm25.run").write_text("1 Q0 12 1 0.9 bm25\n1 Q0 10 2 0.8 bm25\n1 Q0 11 3 0.1 bm25\n")
     for results in ("bm25.run", tmp_path / "bm25.run", ["bm25.run"], "*.run"):
         assert evaluate("qrels", results, 10, "trec_eval").table().loc["bm25", "ndcg@10"] == pytest.approx(EXPECTED)
-    with pytest.raises(MissingInputError, match=r"^judgments: .*qrel$|^judgments: no such path, qrel;"):
+    with pytest.raises(MissingInputError, match=r"^judgments: .*qrel$|^judgments: no files at qrel;"):
         evaluate("qrel", "bm25.run")
     # A path beside a table of this process.
     assert ndcg(JUDGED, "bm25.run", 10, "trec_eval", run="mine") == pytest.approx(EXPECTED)
