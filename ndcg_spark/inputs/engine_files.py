@@ -60,8 +60,7 @@ def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **option
 
 def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
-    near = [file for file in files if file.found and is_local(file.path)]
-    far = [file for file in files if not (file.found and is_local(file.path))]
+    near, far = ([file for file in files if file.is_local is there] for there in (True, False))
     tables = [_by_links(engine, near, where)] if near else []
     tables += _by_paths(engine, far, where) if far else []
     return union_all(tables)

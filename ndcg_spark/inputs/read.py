@@ -19,6 +19,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
+from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
@@ -184,7 +185,8 @@ def _read(
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
-    if shape.fields and not footers:
+    # Names within lists are seen when these are exploded.
+    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
         column_names.names_in(has, shape.columns, schema, context.place)
 
     if footers and in_both and files[0].found:
@@ -192,7 +194,7 @@ def _read(
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
-            return stored.read_typed(engine, some, shape, config, schema, footers, name)
+            return stored.read_typed(engine, some, shape, schema, footers, name)
         copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
         return engine_files.read_copy(engine, copy, name), copy.rows
 
