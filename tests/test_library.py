@@ -264,11 +264,10 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
     kinds = ("tuples", "nested dictionaries", "the frame of PyTerrier, without a run", "pyarrow with large text")
     runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
     lists = {"one": pd.DataFrame(LISTS), "other": pa.table({**LISTS, "scores": [[0.9, 0.8, 0.1]]})}
-    for tables in (runs, lists):
+    packed = {"als": TABLES["what recommendForAllUsers gives"]()}
+    for tables in (runs, lists, {**runs, **lists, **packed}, {**packed, "popular": RETURNED}):
         found = evaluate(JUDGED, tables, 10, "trec_eval").table()["ndcg@10"]
         assert found.to_dict() == dict.fromkeys(tables, pytest.approx(EXPECTED))
-    with pytest.raises(InputError, match=r"results: tables of runs differ, .*doc_id"):
-        evaluate(JUDGED, {**runs, **lists}, 10)
 
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
