@@ -267,7 +267,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
         check=False,
     )
     assert done.returncode == 3
-    assert "no such path, no.txt" in done.stdout
+    assert "no files at no.txt" in done.stdout
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -191,8 +191,4 @@ def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: S
         # A measure without any value is compared wherever there are rows, and says so.
         places += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
     runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-
-    def batches(names: Sequence[str], *_: object) -> Iterator[pa.RecordBatch]:
-        yield from rows.select(list(names)).to_batches()
-
-    return Source(dataset, date, night["evaluation_id_max"], runs, places, len(rows) // len(counts), batches, where)
+    return Source(dataset, date, night["evaluation_id_max"], runs, places, len(rows) // len(counts), rows, where)

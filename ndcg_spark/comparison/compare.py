@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
 from ndcg_spark.comparison.slices import NONE, Attributes, Weights
-from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff
+from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
@@ -34,36 +34,34 @@ class Source:
     places: Collection[Place]
     #: How many scores there are of one measure at one cutoff.
     size: int
-    #: The rows with these columns, of these runs and cutoffs at least.
-    batches: Callable[[Sequence[str], Sequence[str], Sequence[Cutoff]], Iterable[pa.RecordBatch]]
+    #: All rows, or the night that has them.
+    rows: Night | pa.Table
     where: str = "query_scores"
 
     def read(self, queries: Queries, places: Sequence[Place], runs: Collection[str]) -> dict[Place, ScoreMatrix]:
         """The matrices of these places. Raises InputError, as MatrixReader, and StorageError."""
         columns = ["run", "query_id", "cutoff", "judgments_hash", *dict.fromkeys(measure for measure, _ in places)]
-        cutoffs = list(dict.fromkeys(cutoff for _, cutoff in places))
-        runs = [run for run in self.runs if run in runs]
-        return MatrixReader(queries, runs, places, self.where).read(self.batches(columns, runs, cutoffs))
+        chosen = [run for run in self.runs if run in runs]
+        if isinstance(self.rows, Night):
+            where: dict[str, Sequence[Any]] = {"cutoff": list({cutoff for _, cutoff in places}), "run": chosen}
+            batches: Iterable[pa.RecordBatch] = read_batches([self.rows], "query_scores", columns, where)
+        else:
+            batches = self.rows.select(columns).to_batches()
+        return MatrixReader(queries, chosen, places, self.where).read(batches)
 
 
 def of_nights(nights: Sequence[Night], where: str = "query_scores") -> list[Source]:
     """The scores of published nights."""
-    return [of_night(night, rows, where) for night, rows in zip(nights, read_dataset_scores(nights), strict=True)]
-
-
-def of_night(night: Night, rows: Sequence[Mapping[str, Any]], where: str = "query_scores") -> Source:
-    """The scores of a night, given its dataset scores."""
-    cutoffs = {row["cutoff"] for row in rows}
-    places = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
-    # These are in every night, whether they have values or not.
-    places |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
-    date, runs = datetime.date.fromisoformat(night.evaluated_on), sorted({row["run"] for row in rows})
-
-    def batches(columns: Sequence[str], runs: Sequence[str], cutoffs: Sequence[Cutoff]) -> Iterator[pa.RecordBatch]:
-        return read_batches([night], "query_scores", columns, {"cutoff": cutoffs, "run": runs})
-
-    size = night.kept_rows("query_scores") // max(1, len(cutoffs))
-    return Source(night.dataset, date, night.evaluation_id, runs, places, size, batches, where)
+    sources = []
+    for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
+        cutoffs = {row["cutoff"] for row in rows}
+        places = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
+        # These are in every night, whether they have values or not.
+        places |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
+        date, size = datetime.date.fromisoformat(night.evaluated_on), night.kept_rows("query_scores")
+        runs, size = sorted({row["run"] for row in rows}), size // max(1, len(cutoffs))
+        sources.append(Source(night.dataset, date, night.evaluation_id, runs, places, size, night, where))
+    return sources
 
 
 def kept_attributes(nights: Sequence[Night]) -> Attributes | None:
@@ -181,8 +179,9 @@ def mean_matrices(
     """The scores of a night, or the means of several, by place."""
     if len(sources) == 1:
         return sources[0].read(queries, places, sources[0].runs)
-    # One place after the other, so that there are never the matrices of all nights.
-    return {
-        place: mean_of((source.read(queries, [place], source.runs)[place] for source in sources), tonight[place])
-        for place in places
-    }
+
+    def at(place: Place) -> ScoreMatrix:
+        # One night after the other, so that there are never the matrices of all.
+        return mean_of((source.read(queries, [place], source.runs)[place] for source in sources), tonight[place])
+
+    return {place: at(place) for place in places}

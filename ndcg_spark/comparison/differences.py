@@ -6,20 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Place, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
-from ndcg_spark.comparison.statistics import (
-    CORRECTIONS,
-    LEAST,
-    UNITS,
-    Numbers,
-    adjusted,
-    paired_t,
-    random_signs,
-    weighted_error,
-)
+from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
 from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.convention.parsing import columns_of
@@ -61,8 +55,9 @@ class ComparisonOptions:
     only_losses: bool = False
 
     def __post_init__(self) -> None:
-        if self.correction not in CORRECTIONS:
-            raise ConfigurationError(f"correction: unknown {self.correction!r}; choose {', '.join(CORRECTIONS)}")
+        known = statistics.CORRECTIONS
+        if self.correction not in known:
+            raise ConfigurationError(f"correction: unknown {self.correction!r}; choose {', '.join(known)}")
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
         if not 0 < self.margin < float("inf"):
@@ -127,7 +122,7 @@ def rows_of(
             # Precise where it matters: near alpha, or near what the correction compares it with.
             known = [row["p_randomization"], row.get("p_decides")]
             if not precise or any(options.alpha / 2 < p < 2 * options.alpha for p in known):
-                row["p_randomization"] = random_signs(apart, precise=precise)
+                row["p_randomization"] = statistics.random_signs(apart, precise=precise)
         for is_weighted in (False, True):
             _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options.correction)
     for row, _ in tested:
@@ -165,8 +160,8 @@ def _samples(
                 row["flags"] = [*small, *missing, *([OTHER_JUDGMENTS] if rejudged[paired].any() else [])]
                 apart = _add_statistics(row, scores[paired], theirs[paired], vector[paired], options.alpha)
                 row["effect_size" if is_weighted else "weight_effective_n"] = None
-                if len(apart) > UNITS:
-                    apart = np.bincount(queries.buckets[paired], apart, UNITS).astype(np.float64)
+                if len(apart) > statistics.UNITS:
+                    apart = np.bincount(queries.buckets[paired], apart, statistics.UNITS).astype(np.float64)
                 yield row, apart
 
 
@@ -185,7 +180,7 @@ def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weigh
             numbers = dict(zip(numbers, means, strict=True))
             # How many queries of equal weight would be as informative, and which deviation gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
-            deviation = weighted_error(apart, weights) * n**0.5
+            deviation = statistics.weighted_error(apart, weights) * n**0.5
         if n < 2:
             flags.append("too_few")
         if n and not wins + losses:
@@ -196,7 +191,7 @@ def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weigh
             flags.append("few_changed")
         if _UNTESTED & {*flags}:
             deviation = np.nan
-        numbers |= paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
+        numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
     row.update((name, float(value) if np.isfinite(value) else None) for name, value in numbers.items())
     row.update(queries=n, changed_queries=wins + losses, wins=wins, ties=n - wins - losses, losses=losses)
@@ -206,7 +201,7 @@ def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weigh
             row["p_value"] = 1.0
         elif "no_variation" in flags:
             # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
-            row["p_value"] = max(2.0 ** (1 - n), LEAST)
+            row["p_value"] = max(2.0 ** (1 - n), statistics.LEAST)
     return apart
 
 
@@ -216,7 +211,7 @@ def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
         row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
     family = [row for row in rows if row["p_value"] is not None and "unchanged" not in row["flags"]]
     for name in ("p_adjusted", "p_decides"):
-        for row, p in zip(family, adjusted([row[name] for row in family], correction).tolist(), strict=True):
+        for row, p in zip(family, statistics.adjusted([row[name] for row in family], correction).tolist(), strict=True):
             row.update({name: p, "family_size": len(family)})
 
 
@@ -261,18 +256,17 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
 def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str, Any]]:
     """The queries that lost most, the largest loss first, and then those that won most; at most `most` of each."""
     scores, theirs = sides.scores(run, baseline)
-    apart = scores - theirs
+    apart, rows = scores - theirs, []
     key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
     key |= {"run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
-    rows = []
     for sign in (-1, 1):
         at = np.flatnonzero(sign * apart > NOISE)
-        if len(at) > most:
-            # All that may be among them, whatever the last digits of a sum.
-            least = np.partition(sign * apart[at], -most)[-most]
-            at = at[sign * apart[at] >= least - NOISE]
-        ids = dict(zip(at.tolist(), sides.own.queries.ids.take(at).to_pylist(), strict=True))
-        for query in sorted(ids, key=lambda number: (-round(sign * float(apart[number]), 12), ids[number]))[:most]:
-            values = {"baseline_score": theirs[query], "score": scores[query], "difference": apart[query]}
-            rows.append({**key, "query_id": ids[query], **{name: float(value) for name, value in values.items()}})
+        if not len(at):
+            continue
+        # The last digits of a sum are not compared.
+        table = pa.table({"size": np.round(sign * apart[at], 12), "id": sides.own.queries.ids.take(at)})
+        for number in pc.select_k_unstable(table, most, [("size", "descending"), ("id", "ascending")]).to_numpy():
+            values = {"baseline_score": theirs, "score": scores, "difference": apart}
+            row = {name: float(by_query[at[number]]) for name, by_query in values.items()}
+            rows.append({**key, "query_id": table["id"][int(number)].as_py(), **row})
     return rows

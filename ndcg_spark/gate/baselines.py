@@ -4,7 +4,6 @@ Comparability is checked before any statistics, because numbers with different m
 """
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -138,25 +137,18 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
 
 
 def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores) -> Baseline:
-    """The baseline with the rows of its checks, or why there can be none.
-
-    Raises StorageError where the scores of the night itself cannot be read.
-    """
-    runs, every = {*scores.of(tonight).runs}, [check for _, check in gate.checks(tonight.dataset)]
+    """The baseline with the rows of its checks, or why there can be none."""
+    source, every = scores.of(tonight), [check for _, check in gate.checks(tonight.dataset)]
     checks = [each for each in every if (each.min_value is not None if baseline.name is None else each.limits_drop)]
     for place in dict.fromkeys(check.place for check in checks):
-        nights = [night for night in baseline.nights if place in scores.of(night).places]
-        if baseline.refused or place not in scores.of(tonight).places or (baseline.nights and not nights):
+        if baseline.refused or place not in source.places:
             continue
         try:
-            own = theirs = scores.matrix(tonight, place)
-            try:
-                theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
-            except StorageError as error:
-                baseline.refused = "no_baseline", f"{baseline.in_words} cannot be read, {error}"
-                continue
-        except InputError as error:
-            baseline.refused = "not_measured", str(error)
+            own = scores.matrix(tonight, place)
+            nights = [night for night in baseline.nights if place in scores.of(night).places]
+            theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
+        except (InputError, StorageError) as error:
+            baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
             continue
         same = own.hashes() == theirs.hashes()
         if nights:
@@ -167,15 +159,13 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
                 baseline.refused = "other_judgments", share
                 continue
             baseline.note = f"{share} and are left out" if rejudged else None
-        key = {
-            "dataset": tonight.dataset,
-            "evaluated_on": datetime.date.fromisoformat(tonight.evaluated_on),
-            "evaluation_id": tonight.evaluation_id,
-            "baseline_night": baseline.newest and datetime.date.fromisoformat(baseline.newest),
-            "baseline_nights": len(baseline.nights) or None,
-        }
-        checked = {run for check in checks if check.place == place for run in check.runs or runs}
-        pairs = [(run, baseline.run or run) for run in sorted(checked & runs - {baseline.run})]
+        elif baseline.nights:
+            continue
+        key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
+        newest = scores.of(baseline.nights[-1]).evaluated_on if nights else None
+        key |= {"baseline_night": newest, "baseline_nights": len(baseline.nights) or None}
+        checked = {run for check in checks if check.place == place for run in check.runs or source.runs}
+        pairs = [(run, baseline.run or run) for run in source.runs if run in checked and run != baseline.run]
         sides = Sides(own, theirs, place, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
         # A check says itself how many queries it needs.
         options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)

@@ -14,7 +14,7 @@ from ndcg_spark.comparison.differences import causes, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import Baseline, Key, Refusal, Row, Scores, compare, key_of, missing, resolve
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, compare, key_of, missing, resolve
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -39,11 +39,6 @@ class Case(NamedTuple):
     row: Row | None
     refused: Refusal | None = None
 
-    @property
-    def hypothesis(self) -> Key:
-        """What is tested, which several checks and baselines may share."""
-        return self.check.severity, self.row and (self.row["baseline"], self.row["baseline_night"], key_of(self.row))
-
 
 class Judged(NamedTuple):
     """A verdict, and the rows of COMPARISONS that it is based on."""
@@ -55,10 +50,7 @@ class Judged(NamedTuple):
 
 
 def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, accepted: str | None = None) -> Judged:
-    """The verdict on a night, which is one of `nights`.
-
-    Raises StorageError where the scores of the night itself cannot be read.
-    """
+    """The verdict on a night, which is one of `nights`."""
     kept, baselines = kept_attributes([tonight]), list[Baseline]()
     scores = dataclasses.replace(scores, attributes=kept) if kept else scores
     # Two baselines that stand for the same nights share their rows.
@@ -134,12 +126,12 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
 
 def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: Scores) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
-    itself, runs = compare(gate, tonight, Baseline(None), scores), {*scores.of(tonight).runs}
+    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.of(tonight).runs
     for place, check in gate.checks(tonight.dataset):
         sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
         part = check.slice.split("=", 1) if check.slice else (None, None)
-        for run, baseline in itertools.product(sorted(runs.intersection(check.runs or runs)), sides):
-            if run != baseline.run:
+        for run, baseline in itertools.product(runs, sides):
+            if run in (check.runs or runs) and run != baseline.run:
                 row, plain = (baseline.rows.get((run, *check.place, *part, how)) for how in (check.weighted, False))
                 case = Case(place, check, run, baseline, row)
                 yield case._replace(refused=next(_refusals(gate, tonight, case, plain, scores), None))
@@ -176,14 +168,15 @@ def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, s
 def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     """One result per case. p values are adjusted by Holm over all rows that were measured and changed.
 
-    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
+    Checks that only warn are a family of their own, so that they do not weaken those that can fail. A row that several
+    checks or baselines share counts once.
     """
-    found: dict[Key, float] = {}
+    found: dict[tuple[str, int], float] = {}
     for severity in ("fail", "warn"):
         own = (case for case in cases if case.check.severity == severity and not case.refused)
-        family = {case.hypothesis: p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
+        family = {(severity, id(case.row)): p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
         found |= zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True)
-    return [_result(gate, case, found.get(case.hypothesis)) for case in cases]
+    return [_result(gate, case, found.get((case.check.severity, id(case.row)))) for case in cases]
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
