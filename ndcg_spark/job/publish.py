@@ -13,7 +13,9 @@ from pyspark.sql import functions as F
 import ndcg_spark
 from ndcg_spark import slices
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.read import Source, read_about_queries, refuse_changed
+from ndcg_spark.inputs.engine_files import read_arrow
+from ndcg_spark.inputs.query_tables import read_query_table
+from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -23,7 +25,7 @@ from ndcg_spark.job.inputs import (
     scores_by_part,
     translated_failures,
 )
-from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
@@ -48,10 +50,12 @@ def slice_tables(context: Context) -> SliceTables:
     """The attributes and the weights of queries that the configuration names, and the slices. Runs a job."""
     config, engine = context.config, context.engine
     attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
-    table = read_about_queries(engine, "query_attributes", attributes) if attributes else None
     with translated_failures():
-        of_queries = slices.Slices() if table is None else slices.read(table)
-    return SliceTables(table, read_about_queries(engine, "query_weights", weights) if weights else None, of_queries)
+        table, weighted = (
+            None if one is None else read_arrow(engine, read_query_table(one, name, engine), name)
+            for name, one in (("query_attributes", attributes), ("query_weights", weights))
+        )
+        return SliceTables(table, weighted, slices.Slices() if table is None else slices.read(table))
 
 
 def publish(
@@ -63,7 +67,7 @@ def publish(
     the night is a baseline of later ones, if it is.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    for sentence in remove(output, waste(output)):
+    for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
     of_datasets: Mapping[str, Mapping[str, Any]] = {}

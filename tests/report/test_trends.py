@@ -15,7 +15,7 @@ from programs import forked
 
 from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
-from ndcg_spark.comparison.trend import Point, TrendRequest, lines
+from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.nights import drawn
 
@@ -78,11 +78,11 @@ def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_aske
                 {"measures": ["judged@10", "ndcg@10"], "headline": "judged@10"} if (number, cutoff) == (1, 10) else {}
             )
             night(tmp_path, number, {"a": 0.5}, dataset=f"d{cutoff}", cutoff=cutoff, configuration=asked)
-    found, _ = lines(str(tmp_path), TrendRequest(dataset="d3"))
+    found, _ = lines(str(tmp_path), "d3")
     assert [(each.measure, each.cutoff) for each in found] == [("ndcg", 3)]
     with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
-        lines(str(tmp_path), TrendRequest(dataset="d10"))
-    assert lines(str(tmp_path), TrendRequest(dataset="d10", measures="ndcg"))[0][0].cutoff == 10
+        lines(str(tmp_path), "d10")
+    assert lines(str(tmp_path), "d10", measures="ndcg")[0][0].cutoff == 10
 
 
 def example_nights(output):
@@ -121,7 +121,7 @@ def test_json_has_all_measures_that_are_asked_for_at_their_cutoffs(capsys, outpu
         (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
         (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
-        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated; the cutoffs are 10"),
+        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; the cutoffs are 10"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
@@ -138,7 +138,7 @@ def test_datasets_are_not_joined_and_have_their_own_runs(capsys, tmp_path):
     for number in range(3):
         night(tmp_path, number, {"a": 0.5}, dataset="one")
         night(tmp_path, number, {"b": 0.7}, dataset="two", judgments="others")
-    found, _ = lines(str(tmp_path), TrendRequest())
+    found, _ = lines(str(tmp_path))
     assert [(line.dataset, line.run, len(line.points)) for line in found] == [("one", "a", 3), ("two", "b", 3)]
     assert [point.breaks for line in found for point in line.points] == [()] * 6
 
@@ -146,7 +146,7 @@ def test_datasets_are_not_joined_and_have_their_own_runs(capsys, tmp_path):
 def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_path):
     for number in range(4):
         night(tmp_path, number, {"a": 0.5, **({} if number == 2 else {"b": 0.1 * number})})
-    of_b = lines(str(tmp_path), TrendRequest(run="b"))[0][0]
+    of_b = lines(str(tmp_path), run="b")[0][0]
     assert [point.date for point in of_b.points] == [date(0), date(1), date(3)]
     assert drawn(of_b.points) == "▁▃█"
 

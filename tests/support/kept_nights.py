@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.log import Night, committed, is_baseline
+from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.log import Night, committed, row_of
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows
 
 FIRST = datetime.date(2026, 1, 1)
 DATE = "2026-11-16"
 WEB, SHOP = ("web", DATE), ("shop", DATE)
-#: What tests read of a table; the tables that `written` fills.
-VALUES = {"query_scores": "ndcg", "dataset_scores": "ndcg"}
+#: The tables that `written` fills.
+FILLED = ("query_scores", "dataset_scores")
 
 
 def record(**more: object) -> dict[str, object]:
@@ -29,7 +29,7 @@ def written(
 ) -> Publication:
     """A publication that only waits for its commit: three rows of each dataset in two tables."""
     publication = Publication(output, date, evaluation_id)
-    for name in VALUES:
+    for name in FILLED:
         rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
         publication.write_rows(name, rows)
         publication.verify(name, len(rows))
@@ -47,10 +47,14 @@ def publish(
     configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Publish nights as a job does; returns what its commit says of others."""
-    remove(output, waste(output))
+    remove(output, removable(output)[0])
     publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
-    verdicts = {name: {"verdict": {"verdict": verdict, "reason": "r"}} for name in datasets if verdict}
-    return publication.commit(record(formula=f"{ndcg}", configuration=configuration or {}), datasets, verdicts)
+    return publication.commit(record(configuration=configuration or {}), datasets, _judged(datasets, verdict))
+
+
+def _judged(datasets: Sequence[str], verdict: str | None) -> dict[str, dict[str, Any]]:
+    judged = {"verdict": {"verdict": verdict, "reason": "r"}, "is_baseline": verdict == "pass"}
+    return dict.fromkeys(datasets, judged if verdict else {})
 
 
 def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
@@ -59,10 +63,10 @@ def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
 
 
 def seen(output: str, table: str = "query_scores") -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
-    """The rows of a table by night: the evaluation and the value of each."""
+    """The rows of a table by night: the evaluation and the ndcg of each."""
     found = {}
     for night in committed(output):
-        rows = read_rows([night], table, ["evaluation_id", VALUES[table]]).to_pylist()
+        rows = read_rows([night], table, ["evaluation_id", "ndcg"]).to_pylist()
         found[night.dataset, night.evaluated_on] = tuple(sorted((*row.values(),) for row in rows))
     return found
 
@@ -85,9 +89,8 @@ def night(
     configuration: Mapping[str, Any] | None = None,
 ) -> None:
     """A night with the ndcg of these runs."""
-    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
-    same = {"dataset": dataset, "cutoff": cutoff, "convention": "standard", "formula": "f", "judged_rate": 1.0}
-    rows = [{**same, **counts, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
+    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0, "judged_rate": 1.0}
+    rows = [{**counts, "dataset": dataset, "cutoff": cutoff, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
     publication = Publication(str(output), date(number), f"e{number}-{dataset}")
     publication.write_rows("dataset_scores", rows)
     publication.verify("dataset_scores", len(rows))
@@ -96,8 +99,7 @@ def night(
         inputs={"judgments": {"fingerprint": judgments}},
         configuration=configuration or {},
     )
-    found = {dataset: {"verdict": {"verdict": verdict, "reason": "r"}}} if verdict else {}
-    publication.commit(own, [dataset], found)
+    publication.commit(own, [dataset], _judged([dataset], verdict))
 
 
 def only_night(output: object) -> Night:
@@ -114,6 +116,4 @@ def damage(output: Path, date: str) -> None:
 
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
-    known = {"verdict": None, "accepted": None, **record}
-    known["is_baseline"] = is_baseline(known["verdict"] or {}, known["accepted"])
-    return Night(dataset, date, 1, "e", None, {}).with_record(known)
+    return Night(dataset, date, 1, "e", None, row_of(record, record.get("verdict"), dataset=dataset, evaluated_on=date))
