@@ -69,7 +69,11 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
         absent.append(("not_measured", f"the results are identical to those of {same}", None))
     arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *each) for each in absent], results_of(gate, cases)
     results = [*arrival, *decided]
-    word, deciding = _deciding(results)
+    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
+    # Warnings decide if nothing at all was measured.
+    is_empty = all(each.result == NOT_COMPARABLE for each in results)
+    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
+    word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then the largest drop.
     first = min(deciding, key=lambda each: (each not in arrival, each.difference or 0.0), default=None)
     losses = _causes(next((case for case, each in zip(cases, decided, strict=True) if each is first), None))
@@ -241,15 +245,6 @@ def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) ->
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
-def _deciding(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """The verdict, and the results that speak for it; none for a pass."""
-    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
-    # Warnings decide if nothing at all was measured.
-    is_empty = all(each.result == NOT_COMPARABLE for each in results)
-    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
-    return (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
-
-
 def _sentence(
     results: Sequence[Result], deciding: Sequence[Result], first: Sequence[Result], losses: Sequence[Row]
 ) -> str:
@@ -281,5 +276,4 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     own = key_of(case.row)[:3]
     parts = [row for key, row in case.baseline.rows.items() if key[:3] == own and key[3] is not None and not key[5]]
-    found = (each for each in causes(case.row, parts) if each["share"] > 0 and each["queries"] < each["of_queries"])
-    return [*itertools.islice(found, _MAX_CAUSES)]
+    return causes(case.row, parts)[:_MAX_CAUSES]
