@@ -255,7 +255,9 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
     assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == ("language", "de", 20, N)
     assert german["share"] == pytest.approx(1.0)
     # All queries are of one market, which says nothing; the English ones lost nothing.
-    assert {(each["attribute"], each["value"]) for each in others} == {("device", "phone"), ("device", "desktop")}
+    phones, desktops, english = others
+    assert {phones["value"], desktops["value"], english["value"]} == {"phone", "desktop", "en"}
+    assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
     assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
     # None where the interval has 0 in it, or where gains and losses cancel.
     for worse in (UNSURE, BASE - np.where(np.arange(N) < 20, 0.3, -0.143) + spread(0, 0.001)):
