@@ -253,7 +253,7 @@ def _judgments(data: NightData, output: str | None) -> Table:
     if data.never_returned:
         never, every = data.never_returned
         returned = f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run."
-        notes.append(f"{returned} Documents are kept down to rank {data.kept_depth}.")
+        notes.append(f"{returned} Documents are kept down to rank {max(at or 0 for _, at in data.scores)}.")
     if data.has_documents and output:
         notes.append(f"Which documents to judge next: {words.judge_next(data, output)}")
     return table_of([{"judgments": label, "queries or rate": value} for label, value in values.items()], (), notes)
