@@ -260,20 +260,22 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
 
     A night that is evaluated again keeps its notes.
     """
-    from ndcg_spark.nights.log import add_note, committed
+    from ndcg_spark.nights.log import committed, revise
     from ndcg_spark.nights.select import select_nights
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
     nights = select_nights(committed(output), output, date, dataset)
     for night in nights:
-        add_note(night, text.strip())
+        revise(night, note=text.strip())
     echo(f"noted for {night}" for night in nights)
 
 
 @click.command(cls=Command)
 @options.output
-@option("--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(min=0), required=True)
+@option(
+    "--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(0, 700_000), required=True
+)
 @option("--baselines", None, "Also remove baselines of the gate.", is_flag=True)
 @option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True)
 def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
@@ -281,12 +283,9 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
-    from ndcg_spark.nights.expire import old_nights, remove, waste
+    from ndcg_spark.nights.expire import removable, remove
 
-    today = datetime.datetime.now(datetime.UTC).date()
-    left = waste(output)
-    old, kept = old_nights(output, keep_days, today, baselines)
-    if dry_run:
-        echo([*(f"would remove {each.what}" for each in [*left, *old]), *kept] or ["nothing to remove"])
-        return
-    echo([*remove(output, [*left, *old]), *kept] or ["nothing to remove"])
+    before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
+    removals, kept = removable(output, before.isoformat(), baselines)
+    removed = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
+    echo([*removed, *kept] or ["nothing to remove"])

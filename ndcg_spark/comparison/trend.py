@@ -221,7 +221,7 @@ def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, req
     points = trend(scores, request.floor)[-request.last :]
     for point, (night, row) in zip(points, scored[-request.last :], strict=True):
         point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
-        point.notes = [note["text"] for note in night.notes]
+        point.notes = night.notes
     return TrendLine(scored[0][0].dataset, run, measure, cutoff, points)
 
 

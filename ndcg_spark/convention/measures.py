@@ -26,7 +26,7 @@ class Measure:
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
     values: Mapping[str, str]
-    #: The columns of documents that it needs; see `scoring.measures.of_documents`.
+    #: The columns of documents that it needs; see `scoring.measures.document_columns`.
     documents: tuple[str, ...] = ()
     #: Values of documents that are summed down to every cutoff, by name.
     sums: Mapping[str, str] = dataclasses.field(default_factory=dict)

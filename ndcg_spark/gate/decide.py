@@ -133,13 +133,13 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
     Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
     with.
     """
-    known = nights.with_nights(nights)
+    known = Nights(nights, nights.rows, nights.damaged)
     scores.read(nights)
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
             verdict = judge(gate, night, known, scores, night.row["accepted"]).verdict
             begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
-            known[number] = night.with_record({**night.record, "is_baseline": begins or verdict.is_baseline})
+            known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 
 

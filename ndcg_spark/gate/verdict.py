@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.nights.log import is_baseline
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.
@@ -85,8 +84,9 @@ class Verdict:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether later nights may be compared with this one."""
-        return is_baseline({"results": [vars(each) for each in self.results]}, self.accepted)
+        """Whether later nights may be compared with this one: accepted, or every check measured and none failed."""
+        results = {each.result for each in self.results}
+        return bool(self.accepted) or (bool(results) and results <= {PASS, UNDECIDED})
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""

@@ -1,40 +1,33 @@
 """Which columns of a table are ours: by the names that its user gives, by our own, and by those of other tools."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from ndcg_spark.errors import InputError
 
-#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO,
-#: TREC, MovieLens, RecTools, RePlay and recommenders; and of Quepid, OpenSearch, UBI and RAGAS.
-_ALIASES: Mapping[str, Sequence[str]] = {
-    "query_id": ["queryid", "qid", "q_id", "topic", "topic_id", "user_id", "userid", "user", "user_idx"],
-    "doc_id": [
-        *("docno", "docid", "corpus_id", "pid", "passage_id"),
-        *("item_id", "itemid", "item", "item_idx", "movie_id", "movieid"),
-        *("doc_ids", "documents", "item_ids", "items"),
-    ],
-    "relevance": ["rel", "label", "grade", "rating", "score"],
-    "score": ["scores", "prediction", "rating"],
-    "run": ["run_id", "runid", "tag", "system", "model", "snapshot_name"],
-    "attribute": ["attribute_name", "slice"],
-    "value": ["attribute_value", "slice_value"],
-    "weight": ["weights", "query_weight", "frequency", "traffic"],
+#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
+#: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
+#: thing, and count only where a table has none of the first: the text of a query, scores and positions.
+_ALIASES: Mapping[str, tuple[str, str]] = {
+    "query_id": (
+        "queryid qid q_id topic topic_id user_id userid user user_idx",
+        "query query_text user_query user_input",
+    ),
+    "doc_id": (
+        "docno corpus_id pid passage_id item_id itemid item item_idx movie_id movieid doc_ids documents item_ids items",
+        "docid",
+    ),
+    "relevance": ("rel label grade rating", "score"),
+    "score": ("scores prediction", "rating"),
+    "rank": ("", "position doc_position"),
+    "run": ("run_id runid tag system model snapshot_name", ""),
+    "attribute": ("attribute_name slice", ""),
+    "value": ("attribute_value slice_value", ""),
+    "weight": ("weights query_weight frequency traffic", ""),
 }
-#: The names that count only where a table has none of those above: the text of a query, which may stand beside its id,
-#: and positions, which are not ranks where there are scores.
-_SECOND: Mapping[str, Sequence[str]] = {
-    "query_id": ["query", "query_text", "user_query", "user_input"],
-    "rank": ["position", "doc_position"],
-}
-#: The names that are another thing beside a certain other: PyTerrier's own number of a document, Quepid's grades.
-#: Scores beside runs or ranks are no grades.
-_NOT_BESIDE: Mapping[tuple[str, str], Collection[str]] = {
-    ("doc_id", "docid"): {"docno"},
-    ("score", "rating"): {"doc_position", "query"},
-    ("relevance", "score"): {"rank", "run", *_ALIASES["run"]},
-}
+#: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
+_NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
 
 
 def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
@@ -44,19 +37,15 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
     """
     columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: _plain(column) for column in columns}
-    found = dict(mapped)
+    free, found = [column for column in columns if column not in mapped.values()], dict(mapped)
     for name in wanted:
         if name in mapped or name in columns:
             found.setdefault(name, name)
             continue
-        beside = {
-            alias for (ours, alias), others in _NOT_BESIDE.items() if ours == name and {*plain.values()} & {*others}
-        }
-        tiers: list[Sequence[str]] = [(name, *_ALIASES.get(name, ()))]
-        # The text of a query names it only where documents are listed.
-        if (name != "query_id" or "doc_id" in {*wanted, *mapped}) and (name != "rank" or "score" not in found):
-            tiers.append(_SECOND.get(name, ()))
-        free = [column for column in columns if plain[column] not in beside and column not in mapped.values()]
+        first, second = map(str.split, _ALIASES.get(name, ("", "")))
+        # The text of a query names it only where documents are listed, and positions are no ranks beside scores.
+        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in found)
+        tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
             raise InputError(
@@ -81,7 +70,7 @@ def of_attributes(mapped: Mapping[str, str], has: Iterable[str], where: str) -> 
 
 def is_known(name: str, column: str) -> bool:
     """Whether a column of this name may be our column `name`."""
-    return column == name or _plain(column) in (name, *_ALIASES.get(name, ()), *_SECOND.get(name, ()))
+    return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
 
 
 def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, where: str) -> dict[str, str]:
@@ -99,7 +88,6 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
         )
     sources = {field.name: columns.get(field.name, field.name) for field in schema}
-    refuse_other(has, sources.values(), where)
     kept = {ours: theirs for ours, theirs in sources.items() if theirs in has}
     if not kept:
         raise InputError(
@@ -110,19 +98,6 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
     if lost:
         raise missing_columns(lost, named_by_user(has), where)
     return kept
-
-
-def refuse_other(columns: Iterable[str], wanted: Collection[str], where: str) -> None:
-    """InputError if the columns show that the table is the other one, such as results in place of judgments.
-
-    This is not done if the user has mapped relevance, or both score and rank.
-    """
-    has = set(columns)
-    is_graded, is_ranked = "relevance" in has, bool({"score", "rank"} & has)
-    if "relevance" in wanted and not is_graded and is_ranked and "run" in has:
-        raise InputError(f"{where}: no column relevance, and columns of results; is this the results file?")
-    if {"score", "rank"} & set(wanted) and is_graded and not is_ranked and "run" not in has:
-        raise InputError(f"{where}: no column score or rank, and a column relevance; is this the judgments file?")
 
 
 def _plain(column: str) -> str:

@@ -9,7 +9,6 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -21,6 +20,7 @@ from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.memory import plain
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.schemas import INTERNAL, OWN
@@ -30,7 +30,7 @@ _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
 #: In the name of a link's folder, the first letter of a value, and what stands for null.
 _VALUE, _NULL = "v", "n"
 #: The bytes that a table may have as Arrow to be sent with a plan.
-_MOST_SENT = 64 << 20
+_MAX_SENT = 64 << 20
 
 
 def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **options: str) -> DataFrame:
@@ -75,8 +75,34 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     if engine.sees_local_files:
         table = read_paths(engine, "parquet", [str(copy.folder)], where)
     else:
-        table = engine.session.createDataFrame(_arrow(engine, copy.folder, where))
+        from pyarrow import parquet
+
+        is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
+        table = _sent(engine, parquet.read_table(copy.folder) if is_small else None, where)
     return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
+
+
+def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
+    """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
+    if not engine.sees_local_files:
+        return _sent(engine, table, where)
+    from pyarrow import parquet
+
+    folder = engine.scratch.folder()
+    # No engine reads times in nanoseconds.
+    how = {"coerce_timestamps": "us", "allow_truncated_timestamps": True, "store_schema": False}
+    parquet.write_table(plain(table), folder / "rows.parquet", **how)
+    return read_paths(engine, "parquet", [str(folder)], where)
+
+
+def _sent(engine: Engine, table: pa.Table | None, where: str) -> DataFrame:
+    """The table, sent with a plan."""
+    if table is not None and table.nbytes <= _MAX_SENT:
+        return engine.session.createDataFrame(table)
+    raise InputError(
+        f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read; "
+        "write them as Parquet where it does, ndcg-spark convert IN OUT"
+    )
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
@@ -96,20 +122,6 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize if engine.kind == "embedded" else persist
-
-
-def _arrow(engine: Engine, folder: Path, where: str) -> pa.Table:
-    """The rows of a folder of Parquet, which are sent with a plan."""
-    from pyarrow import parquet
-
-    if sum(path.stat().st_size for path in folder.iterdir()) <= _MOST_SENT:
-        table = parquet.read_table(folder)
-        if table.nbytes <= _MOST_SENT:
-            return table
-    raise InputError(
-        f"{where}: more than {_MOST_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read; "
-        "write them as Parquet where it does, ndcg-spark convert IN OUT"
-    )
 
 
 def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:

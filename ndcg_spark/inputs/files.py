@@ -10,7 +10,6 @@ import glob
 import itertools
 import os
 import re
-import stat
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,6 @@ from ndcg_spark.schemas import NULL_FOLDER
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ndcg_spark.engine import Engine
 
 #: How many files are looked into at the same time.
 _READERS = 8
@@ -53,6 +51,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 #: The size and the time of the last change; of a local file also its inode, and when anything of it changed last.
 Stamp = tuple[int, ...]
+_Item = TypeVar("_Item")
 _Seen = TypeVar("_Seen")
 
 
@@ -108,7 +107,10 @@ class File:
     def has_changed(self) -> bool:
         """Whether it is gone, or has another size or time than when it was found."""
         # A version of a table never changes, and what was copied of it is what is scored.
-        return bool(self.stamp) and self.found is not None and _look(*self.found)[1] != self.stamp
+        if self.found is None:
+            return False
+        system, place = self.found
+        return _stamp(system, system.get_file_info(place)) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
@@ -135,26 +137,15 @@ class File:
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def of_each(files: Sequence[File], look: Callable[[File], _Seen]) -> list[_Seen]:
+def of_each(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
     """What `look` returns for each file, in their order; several files are looked into at the same time."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
 
 
-def find(engine: "Engine", path: str, where: str) -> list[File]:
-    """The files behind a path that this process can open, sorted by path; gzip of nothing has the size 0."""
-    refuse_credentials(path, where)
-    found = files_of(engine.addressed(path), where)
-
-    def sized(file: File) -> File:
-        is_empty = file.is_gzipped and file.size < _LARGEST_EMPTY_GZIP and not file.head(where)
-        return dataclasses.replace(file, size=0) if is_empty else file
-
-    return of_each(found, sized)
-
-
 def files_of(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path."""
+    """The files that a file name, a folder or a glob stands for, sorted by path; gzip of nothing has the size 0."""
+    refuse_credentials(path, where)
     address = bucket = ""
     if is_local(path):
         system, place = storage(path, where)
@@ -167,105 +158,84 @@ def files_of(path: str, where: str) -> list[File]:
         bucket = place.rstrip("/")
         place = (bucket + slash + key).rstrip("/") or "/"
     try:
-        is_there = _look(system, place)[0] != fs.FileType.NotFound
-        given = [place] if is_there else _matches(system, place)
+        given, root = [system.get_file_info(place)], place
+        if given[0].type == fs.FileType.NotFound:
+            given, root = _matches(system, place)
         if not given:
             raise missing(path, where)
-        fixed = place if is_there else _before_wildcards(place)
-        found = dict(file for entry in given for file in _below(system, entry, place, where))
-        beside = _beside(system, {fixed, *(entry.rpartition("/")[0] for entry in given)})
-        refuse_log((*given, *beside), place, where)
+        found = [info for entry in given for info in _below(system, entry)]
+        beside = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
+        refuse_log([info.path for info in (*found, *_logs(system, beside - {""}))], place, where)
+        files = [info for info in found if info.type != fs.FileType.Directory]
+        if odd := [info.path for info in files if info.type != fs.FileType.File]:
+            raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
+        stamps = {info.path: _stamp(system, info) for info in files if not _HIDDEN.search(info.path.removeprefix(root))}
     except (UnicodeEncodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: the name {error.object!r} is not UTF-8; rename it") from error
+        raise InputError(f"{where}: {path!r}: the name {error.object!r} is not UTF-8; rename it") from error
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, where, error) from error
-    if not found:
+    if not stamps:
         raise missing(path, where, "an empty folder")
 
-    root = address + fixed.removeprefix(bucket)
-    files = (
-        File(address + at.removeprefix(bucket), stamp[0], _partition(fixed, at), root, (system, at), stamp)
-        for at, stamp in found.items()
-    )
-    return sorted(files, key=lambda file: file.path)
+    def file(at: str) -> File:
+        partition, folder = _partition(root, at), address + root.removeprefix(bucket)
+        made = File(address + at.removeprefix(bucket), stamps[at][0], partition, folder, (system, at), stamps[at])
+        is_empty = made.is_gzipped and made.size < _LARGEST_EMPTY_GZIP and not made.head(where)
+        return dataclasses.replace(made, size=0) if is_empty else made
+
+    return of_each(sorted(stamps), file)
 
 
-def _look(system: fs.FileSystem, place: str) -> tuple[fs.FileType, Stamp | None]:
-    """What is at a place, and its stamp. OSError for a link to nothing, and for a device."""
-    if not isinstance(system, fs.LocalFileSystem):
-        info = system.get_file_info(place)
-        return info.type, _stamp(info) if info.type == fs.FileType.File else None
-    place.encode()
-    try:
-        os.lstat(place)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return fs.FileType.NotFound, None
-    found = os.stat(place)  # noqa: PTH116  # follows links, as readers do
-    if stat.S_ISDIR(found.st_mode):
-        return fs.FileType.Directory, None
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(f"{place} is not a regular file")
-    # A file of the same size and time may still be another: it has another number, or was changed since.
-    return fs.FileType.File, (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
-
-
-def _stamp(info: fs.FileInfo) -> Stamp:
+def _stamp(system: fs.FileSystem, info: fs.FileInfo) -> Stamp:
+    if isinstance(system, fs.LocalFileSystem) and info.type == fs.FileType.File:
+        # A file of the same size and time may still be another: it has another number, or was changed since.
+        found = os.stat(info.path)  # noqa: PTH116  # follows links, as readers do
+        return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
     # In seconds: S3 lists milliseconds, and forgets them when it is asked for one file.
     return info.size or 0, (info.mtime_ns or 0) // 10**9
 
 
-def _below(system: fs.FileSystem, place: str, given: str, where: str) -> Iterator[tuple[str, Stamp]]:
-    """The files in a folder and in all folders below it, with their stamps; of a file, the file itself."""
-    kind, stamp = _look(system, place)
-    if stamp is not None:
-        yield place, stamp
-    elif isinstance(system, fs.LocalFileSystem) and kind == fs.FileType.Directory:
+def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
+    """What is in a folder and in all folders below it; of a file, the file itself."""
+    if entry.type != fs.FileType.Directory:
+        return [entry]
+    if isinstance(system, fs.LocalFileSystem):
         # pyarrow's own listing passes over links to nothing.
-        for folder, folders, names in os.walk(place, followlinks=True, onerror=_raise):
-            refuse_log((f"{folder}/{name}" for name in (*folders, *names)), given, where)
-            folders[:] = (name for name in folders if not _HIDDEN.search(name))
-            for at in (f"{folder.rstrip('/')}/{name}" for name in names if not _HIDDEN.search(name)):
-                yield at, _look(system, at)[1] or ()
-    elif kind == fs.FileType.Directory:
-        infos = system.get_file_info(fs.FileSelector(place, recursive=True))
-        refuse_log((info.path for info in infos), given, where)
-        files = (info for info in infos if info.type == fs.FileType.File)
-        yield from ((info.path, _stamp(info)) for info in files if not _HIDDEN.search(info.path.removeprefix(place)))
+        walk = os.walk(entry.path, followlinks=True, onerror=_raise)
+        names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
+    else:
+        names = fs.FileSelector(entry.path, recursive=True)
+    infos: list[fs.FileInfo] = system.get_file_info(names)
+    return infos
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-def _before_wildcards(place: str) -> str:
-    """The folder that a glob begins with, up to its first wildcard."""
-    segments = itertools.takewhile(lambda segment: not _GLOB.search(segment), place.split("/"))
-    return "/".join(segments) or "/"
-
-
-def _matches(system: fs.FileSystem, place: str) -> list[str]:
-    """What a glob matches, sorted, without hidden names."""
-    fixed = _before_wildcards(place)
+def _matches(system: fs.FileSystem, place: str) -> tuple[list[fs.FileInfo], str]:
+    """What a glob matches, without hidden names, and the folder that it begins with."""
+    segments = place.split("/")
+    fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
+    root = "/".join(fixed) or "/"
+    if len(fixed) == len(segments):
+        return [], root
     if isinstance(system, fs.LocalFileSystem):
-        level = glob.glob(place)  # noqa: PTH207  # also names that are not UTF-8
+        level = system.get_file_info(glob.glob(place))  # noqa: PTH207  # also links to nothing
     else:
-        level = [fixed]
-        for segment in place.removeprefix(fixed).strip("/").split("/"):
-            folders = [at for at in level if system.get_file_info(at).type == fs.FileType.Directory]
+        level = [system.get_file_info(root)]
+        for segment in segments[len(fixed) :]:
+            folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
             infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
-            level = [info.path for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
-    return sorted(at for at in level if not _HIDDEN.search(at.removeprefix(fixed)))
+            level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
+    return [info for info in level if not _HIDDEN.search(info.path.removeprefix(root))], root
 
 
-def _beside(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[str]:
+def _logs(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[fs.FileInfo]:
     """What may be the log of a table that these folders, or files in them, belong to."""
     for folder in folders:
-        # HDFS refuses to look below a file, for all but its superuser.
-        if system.get_file_info(folder).type == fs.FileType.Directory:
-            logs = system.get_file_info([f"{folder}/{name}" for name in ("_delta_log", "metadata")])
-            yield from (log.path for log in logs if log.type != fs.FileType.NotFound)
-            if logs[-1].type == fs.FileType.Directory:
-                yield from (info.path for info in system.get_file_info(fs.FileSelector(logs[-1].path)))
+        for name in ("_delta_log", "metadata"):
+            yield from system.get_file_info(fs.FileSelector(f"{folder}/{name}", allow_not_found=True))
 
 
 def refuse_log(paths: Iterable[str], given: str | None, where: str) -> None:

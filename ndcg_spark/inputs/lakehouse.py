@@ -46,7 +46,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
         try:
-            return files.find(engine, path, where)
+            return files.files_of(engine.addressed(path), where)
         except (NoStorageError, MissingInputError) as error:
             if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
                 raise

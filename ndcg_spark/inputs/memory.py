@@ -129,7 +129,7 @@ def _of_columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
             for at, field in enumerate(rows.schema)
             if not wanted or holds_structs(field.type) or any(is_known(name, field.name) for name in wanted)
         ]
-        rows = pa.Table.from_arrays([_plain(rows.column(at)) for at in kept], [has[at] for at in kept])
+        rows = plain(rows.select(kept))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"{where}: it cannot be read as a table, {first_line(error)}; give each column one type"
@@ -157,6 +157,11 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if any(len(row) != len(names) for row in rows):
         raise InputError(f"{where}: tuples of other than {len(names)} values; give ({', '.join(names)})")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with the types of `plain_type`."""
+    return pa.Table.from_arrays([_plain(column) for column in table.columns], table.column_names)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -63,8 +63,8 @@ def text_to_parquet(
     """
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
-    folders = dict(files[0].partition)
-    has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in folders]
+    known = {*shape.fields, *dict(files[0].partition)}
+    has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
     schema = pa.schema([*((name, _TYPES.get(name, FEW)) for name in (*has, FAULT)), (LINE, pa.string())])
 
     def table_of(part: Any, file: File) -> pa.Table:

@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import refuse_alike
-from ndcg_spark.config import AttributesConfig, JudgmentsConfig, ResultsConfig, TableConfig, WeightsConfig
+from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
+from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
@@ -111,25 +112,24 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
     return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
 
 
-def read_attributes(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_ATTRIBUTES, or query_id and a column for each attribute, as the files have them. Runs a job for text."""
-    config = config or AttributesConfig.model_validate({"path": paths})
+def read_about_queries(engine: Engine, name: str, config: TableConfig) -> DataFrame:
+    """QUERY_WEIGHTS; or QUERY_ATTRIBUTES, or query_id and a column for each attribute, as they are stored."""
+    table = read_query_table(config, name)
+    if table is not None:
+        return engine_files.read_arrow(engine, table, name)
 
     def schema(has: Sequence[str]) -> pa.Schema:
-        """All columns as text, the query under our own name, unless the table has a row per attribute."""
-        key = column_names.of_attributes(config.columns, has, "query_attributes")
+        """Of attributes without a column attribute all columns, the query under our own name."""
+        if name == "query_weights":
+            return QUERY_WEIGHTS
+        key = column_names.of_attributes(config.columns, has, name)
         if {"attribute", "value"} & {*has, *key}:
             return QUERY_ATTRIBUTES
-        names = [*key, *(name for name in has if name not in key.values())]
-        return pa.schema([(name, pa.string()) for name in names])
+        return pa.schema(
+            [(column, pa.string()) for column in (*key, *(each for each in has if each not in key.values()))]
+        )
 
-    return without_broken(_read(engine, "query_attributes", config, paths, schema))
-
-
-def read_weights(engine: Engine, paths: list[str], config: TableConfig | None = None) -> DataFrame:
-    """QUERY_WEIGHTS as the files have it. Runs a job for text."""
-    config = config or WeightsConfig.model_validate({"path": paths})
-    return without_broken(_read(engine, "query_weights", config, paths, lambda _: QUERY_WEIGHTS))
+    return _read(engine, name, config, config.path, schema).table
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
@@ -16,20 +17,12 @@ from ndcg_spark.inputs.files import File, of_each
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
-#: By table and number of fields in a line without a header, the numbers of those that have our columns.
-_FIELDS: Mapping[str, Mapping[int, Mapping[str, str]]] = {
-    "judgments": {
-        4: {"query_id": "1", "doc_id": "3", "relevance": "4"},
-        3: {"query_id": "1", "doc_id": "2", "relevance": "3"},
-        2: {"query_id": "1", "doc_id": "2"},
-    },
-    "results": {
-        6: {"query_id": "1", "doc_id": "3", "rank": "4", "score": "5", "run": "6"},
-        5: {"query_id": "1", "doc_id": "3"},
-        4: {"query_id": "1", "doc_id": "2"},
-        3: {"query_id": "1", "doc_id": "2"},
-    },
-    "exclude": {2: {"query_id": "1", "doc_id": "2"}},
+_RUN = "query_id 2 doc_id rank score run"
+#: By table and number of fields in a line without a header, the names of the fields: ours, or their numbers.
+_LAYOUTS = {
+    "judgments": {4: "query_id 2 doc_id relevance", 3: "query_id doc_id relevance", 2: "query_id doc_id"},
+    "results": {6: _RUN, 5: "query_id 2 doc_id 4 5", 4: "query_id doc_id 3 4", 3: "query_id doc_id 3"},
+    "exclude": {2: "query_id doc_id"},
 }
 #: From here on, a whole number is a time in seconds: March 1973.
 _SECONDS = 10**8
@@ -58,8 +51,9 @@ class Shape:
 
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
-        if self.kind in ("trec", "json") and self.fields[1:] not in (("2", "doc_id", "relevance"), _RUN[1:]):
-            return [f"{'one object' if self.kind == 'json' else 'lines'} read as {' '.join(self.fields)}"]
+        layout = " ".join(self.fields)
+        if self.kind in ("trec", "json") and layout not in (_RUN, _LAYOUTS["judgments"][4]):
+            return [f"{'one object' if self.kind == 'json' else 'lines'} read as {layout}"]
         renamed = [
             f"{n} is {c}" for n, c in self.columns.items() if c != n and n not in config.columns and n in self.has
         ]
@@ -76,9 +70,6 @@ class Shape:
             is_ranked = self.has_lists and "rank" in names and "rank" not in present
             return JsonLines(present, absent, self.has_lists, is_ranked)
         return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header)
-
-
-_RUN = ("query_id", "2", "doc_id", "rank", "score", "run")
 
 
 @dataclass(frozen=True)
@@ -103,21 +94,15 @@ class TableContext:
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has=has, fields=tuple(fields))
 
-    @property
-    def numbers_of_fields(self) -> dict[str, str]:
-        """The columns that are mapped, if they are mapped to numbers of fields."""
-        is_numbered = all(field.isascii() and field.isdecimal() for field in self.config.columns.values())
-        return dict(self.config.columns) if is_numbered else {}
-
-    def numbered(self, kind: str, fields: int, default: Mapping[str, str]) -> Shape:
-        """The shape of files whose fields have no names: which of them, from 1, is which column of ours."""
-        mapped = self.config.columns
-        columns = {name: field for name, field in default.items() if field not in mapped.values()} | dict(mapped)
-        ours = {field: name for name, field in columns.items()}
-        names = tuple(ours.get(f"{at}", f"{at}") for at in range(1, fields + 1))
-        has = {*names, *self.folders}
-        called = {name: name if name in names else field for name, field in columns.items()}
-        return Shape(kind, called, frozenset(has), names)
+    def numbered(self, kind: str, names: Sequence[str]) -> Shape:
+        """The shape of files whose fields have these names, unless the configuration says which of them, from 1, is."""
+        mapped, ours = self.config.columns, {field: name for name, field in self.config.columns.items()}
+        names = tuple(
+            name if name not in mapped and f"{at}" not in ours else ours.get(f"{at}", f"{at}")
+            for at, name in enumerate(names, 1)
+        )
+        columns = {**mapped, **{name: name for name in names if not name.isdecimal()}}
+        return Shape(kind, columns, frozenset({*names, *self.folders}), names)
 
 
 def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
@@ -130,18 +115,13 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     table = replace(table, place=f"{table.name}: {first.path}")
     if kind in ("jsonl", "json"):
         return _of_json(text, kind, table)
-    lines = _whole_lines(text)
-    if kind in _SEPARATORS and not table.numbers_of_fields:
+    lines, mapped = _whole_lines(text), table.config.columns.values()
+    if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
         # TSV without a header is common.
-        is_certain = kind == "csv" or table.config.format or table.name not in _FIELDS
-        if is_certain or any(is_known(name, field) for name in table.names for field in (lines or [""])[0].split("\t")):
+        fields = lines[0].split("\t") if lines else []
+        if kind == "csv" or table.config.format or any(is_known(*pair) for pair in product(table.names, fields)):
             return _with_header(kind, first, others, table)
         kind = "trec"
-    if table.name not in _FIELDS:
-        raise InputError(
-            f"{table.place} has no ending of a format; end it in .csv, .tsv, .jsonl, .parquet or .orc, with "
-            "the names of the columns in it"
-        )
     return _without_header(lines, kind, table)
 
 
@@ -163,35 +143,39 @@ def _with_header(kind: str, first: File, others: Sequence[File], table: TableCon
 
 def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
-    separator = _SEPARATORS.get(kind)
+    separator, layouts = _SEPARATORS.get(kind), _LAYOUTS.get(table.name, {})
+    usual, is_run = max(layouts, default=0), table.name == "results"
     rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
-    usual = max(_FIELDS[table.name]) if table.name != "judgments" else 4
     # More fields than a run has belong to its name.
-    counts = Counter(min(len(row), usual) if table.name == "results" and kind == "trec" else len(row) for row in rows)
+    counts = Counter(min(len(row), usual) if is_run and not separator else len(row) for row in rows)
     fields = max(counts, key=lambda number: (counts[number], number == usual), default=usual)
     rows = [row for row in rows if len(row) == fields]
-    default = dict(_FIELDS[table.name].get(fields, {}))
-    numbers = table.numbers_of_fields
-    if table.name == "results" and fields == 3 and not numbers and _count_up([(row[0], row[2]) for row in rows]):
-        default["rank"] = "3"
-    shape = table.numbered(kind, fields, default)
-    needed = {"query_id", "doc_id", *(["relevance"] if "relevance" in table.names else [])}
-    seen = f"{table.place}: {fields} fields in a line, e.g. {lines[0][:200] if lines else ''!r}"
-    if table.name == "results" and default and not {"rank", "score"} & {*shape.has, *numbers}:
-        both = "" if fields == 3 else f" --column results.score={fields}, with ranks --column results.rank={fields - 1}"
-        one = " --column results.rank=3 or --column results.score=3"
-        raise InputError(f"{seen}, of which one may be a rank or a score; say which,{both or one}")
-    if table.name == "judgments" and fields == 4 and not numbers and rows and all(map(_is_timed, rows)):
-        times = "--column judgments.query_id=1 --column judgments.doc_id=2 --column judgments.relevance=3"
-        raise InputError(f"{seen}, of which the last is a time; number the others, {times}")
-    if table.name == "judgments" and fields == 2 and "relevance" in needed:
-        raise InputError(f"{seen}, and no grade; if they are a query and a document, give all one grade, --relevance 1")
-    is_json = any(line.startswith(("{", "[")) for line in lines[:1])
-    if (needed - shape.has or is_json) and not numbers:
-        raise InputError(
-            f"{seen}; number them, --column {table.name}.query_id=1 and so on, or name another format, "
-            "--input-format csv, tsv, jsonl or json"
-        )
+    names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
+    if is_run and fields == 3 and _count_up([(row[0], row[2]) for row in rows]):
+        names[2] = "rank"
+    shape = table.numbered(kind, names)
+    column, problem = f"--column {table.name}.", None
+    if is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
+        which = f"{column}rank={max(3, fields - 1)} or {column}score={fields}"
+        problem = f"of which one may be a rank or a score; say which, {which}"
+    elif table.config.columns:
+        return shape
+    elif (
+        table.name == "judgments"
+        and fields == 4
+        and rows
+        and all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
+    ):
+        others = f"{column}query_id=1 {column}doc_id=2 {column}relevance=3"
+        problem = f"of which the last is a time; number the others, {others}"
+    elif "relevance" in table.names and fields == 2:
+        problem = "and no grade; if they are a query and a document, give all one grade, --relevance 1"
+    elif fields not in layouts or (lines and lines[0].startswith(("{", "["))):
+        others = "name another format, --input-format csv, tsv, jsonl or json"
+        problem = f"which are not known; number them, {column}query_id=1 and so on, or {others}"
+    if problem:
+        first = lines[0][:200] if lines else ""
+        raise InputError(f"{table.place}: {fields} fields in a line, e.g. {first!r}, {problem}")
     return shape
 
 
@@ -199,11 +183,11 @@ def _of_json(text: str, kind: str, table: TableContext) -> Shape:
     lines = _whole_lines(text)
     objects = [row for row in map(_object_in, lines) if row]
     keys = [*dict.fromkeys(key for row in objects for key in row)]
-    is_named = any(is_known(name, key) for name in table.names for key in keys)
+    is_named = any(is_known(*pair) for pair in product(table.names, keys))
     if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
         names = ["query_id", "doc_id", "relevance" if "relevance" in table.names else "score"]
         names = ["run", *names] if "run" in table.names and re.match(_RUNS, text) else names
-        return table.numbered("json", len(names), {name: f"{at}" for at, name in enumerate(names, 1)})
+        return table.numbered("json", names)
     shape = table.shape("jsonl", keys)
     if not shape.has - {*table.folders}:
         expected = ", ".join(table.config.columns.get(name, name) for name in table.names if name != "dataset")
@@ -219,16 +203,14 @@ def _of_json(text: str, kind: str, table: TableContext) -> Shape:
 
 def _count_up(rows: Sequence[tuple[str, str]]) -> bool:
     """Whether the lines of each query are numbered 1, 2, 3, one after the other."""
-    last: Counter[str] = Counter()
+    ranks: dict[str, list[str]] = {}
     for query, rank in rows:
-        last[query] += 1
-        if rank != f"{last[query]}":
-            return False
-    return bool(rows)
+        ranks.setdefault(query, []).append(rank)
+    return bool(rows) and all(given == [f"{at + 1}" for at in range(len(given))] for given in ranks.values())
 
 
 def _is_timed(row: Sequence[str]) -> bool:
-    return row[3].isascii() and row[3].isdecimal() and int(row[3]) >= _SECONDS
+    return row[3].isdecimal() and int(row[3]) >= _SECONDS
 
 
 def _whole_lines(text: str) -> list[str]:

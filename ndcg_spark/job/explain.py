@@ -12,9 +12,9 @@ from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, facts_of
 from ndcg_spark.job.inputs import Sources, counted_refusals, engine_for, read_inputs, runs_table
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.lists import returned_documents
 from ndcg_spark.scoring.ranking import by_window
 
 

@@ -75,7 +75,10 @@ def gate_written(
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
-    of_datasets = {name: {"verdict": each.verdict.as_json(), "accepted": accepted} for name, each in results.items()}
+    of_datasets = {
+        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
+        for name, (each, *_) in results.items()
+    }
     changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
     return [each.verdict for each in results.values()], of_datasets, changed
 
@@ -94,7 +97,7 @@ def judge_written(
     def judged() -> dict[str, Judged]:
         known, scores = log.committed(output), Scores(*tables)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-        nights = known.with_nights(sorted([*others, *written]))
+        nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
         return {night.dataset: judge(gate, night, nights, scores, accepted, most_changed) for night in written}
 
     return log.read_again_if_replaced(judged)
@@ -123,7 +126,7 @@ def gate_published(
 
     of_date, verdicts = log.read_again_if_replaced(judged)
     for night in of_date if accepted is not None else ():
-        log.accept(night, str(accepted))
+        log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
     return verdicts
 

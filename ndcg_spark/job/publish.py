@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import ndcg_spark
 from ndcg_spark import slices
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.read import Source, read_attributes, read_weights, refuse_changed
+from ndcg_spark.inputs.read import Source, read_about_queries, refuse_changed
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -23,12 +23,11 @@ from ndcg_spark.job.inputs import (
     scores_by_part,
     translated_failures,
 )
-from ndcg_spark.nights.expire import remove, waste
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
-from ndcg_spark.scoring.documents import ideal_sizes
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
-from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
@@ -49,10 +48,10 @@ def slice_tables(context: Context) -> SliceTables:
     """The attributes and the weights of queries that the configuration names, and the slices. Runs a job."""
     config, engine = context.config, context.engine
     attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
-    table = read_attributes(engine, attributes.path, attributes) if attributes else None
+    table = read_about_queries(engine, "query_attributes", attributes) if attributes else None
     with translated_failures():
         of_queries = slices.Slices() if table is None else slices.read(table)
-    return SliceTables(table, read_weights(engine, weights.path, weights) if weights else None, of_queries)
+    return SliceTables(table, read_about_queries(engine, "query_weights", weights) if weights else None, of_queries)
 
 
 def publish(
@@ -64,7 +63,7 @@ def publish(
     the night is a baseline of later ones, if it is.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    for sentence in remove(output, waste(output)):
+    for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
     of_datasets: Mapping[str, Mapping[str, Any]] = {}

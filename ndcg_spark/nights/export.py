@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import itertools
 import os
 import re
 import warnings
@@ -14,7 +13,6 @@ import pyarrow as pa
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table
 from ndcg_spark.nights.read import read_batches, read_nights
-from ndcg_spark.nights.select import nights_of_dataset, select_nights
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
@@ -23,8 +21,6 @@ from ndcg_spark.text import masked
 TABLES = {**KEPT, LOG: EVALUATIONS}
 #: How often nights are exported again because they were evaluated again in the meantime.
 _TIMES = 10
-#: Batches, of up to 131,072 rows, in memory at once: pyiceberg cannot write a stream into a partitioned table.
-_BATCHES = 32
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
@@ -38,11 +34,13 @@ def export(
     StorageError if a table cannot be written. Run it again then.
     """
     known = committed(output)
-    wanted = select_nights(known, output, date) if date and not since else nights_of_dataset(known, output, None)
-    dates = sorted({night.evaluated_on for night in wanted if night.evaluated_on >= (since or "")})
     known.refuse_damaged(known.damaged if date is None else [date])
+    dates = sorted({night.evaluated_on for night in known if date in (None, night.evaluated_on)})
+    dates = [day for day in dates if since is None or day >= since]
     if not dates:
-        raise ConfigurationError(f"output: no published night since {since} in {masked(output)}; check --since")
+        raise ConfigurationError(
+            f"output: no published night of these dates in {masked(output)}; ndcg-spark nights lists them"
+        )
     try:
         with _target(to) as target:
             _prepare(target, masked(to))
@@ -67,38 +65,34 @@ def _version(night: Night) -> tuple[Any, ...]:
     return night.dataset, night.evaluated_on, night.evaluation_id, night.row["revision"]
 
 
-def _prepare(target: "_Delta | _Iceberg | _Spark", place: str) -> None:
+def _prepare(target: "_Tables", place: str) -> None:
     """Create what is missing. ConfigurationError, before anything is written, if a table has another shape."""
-    there = {name: target.schema(name) for name in TABLES}
-    for name, schema in there.items():
-        kinds, found = (
-            {field.name: _SPELLING.sub("", str(field.type)) for field in each or ()} for each in (TABLES[name], schema)
-        )
-        wrong = [f"{column} ({kind})" for column, kind in found.items() if kinds.get(column) != kind]
-        wrong += [f"{column} (missing)" for column in ("dataset", "evaluated_on") if found and column not in found]
+    lacking = {}
+    for name, schema in TABLES.items():
+        there = target.schema(name)
+        kinds, known = ({field.name: _SPELLING.sub("", str(field.type)) for field in s} for s in (schema, there or ()))
+        wrong = [f"{column} ({kind})" for column, kind in known.items() if kinds.get(column) != kind]
+        wrong += [f"{column} (missing)" for column in ("dataset", "evaluated_on") if known and column not in known]
         if wrong:
             raise ConfigurationError(
                 f"export: {place}: table {name} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; "
                 "name another place, or drop the table"
             )
-    for name, schema in there.items():
-        if schema is None:
-            target.create(name)
-        elif lacking := [field for field in TABLES[name] if field.name not in schema.names]:
-            target.add(name, pa.schema(lacking))
+        lacking[name] = pa.schema([field for field in schema if field.name not in known])
+    for name, columns in lacking.items():
+        if len(columns):
+            target.add(name, columns)
 
 
-def _rows(name: str, date: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
-    """The rows of nights of one date in a table. Each has that date, so that no other is replaced."""
-    schema = TABLES[name]
+def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
+    """The rows of nights in a table."""
     if name == LOG:
-        return log_table({**night.row, "evaluated_on": date} for night in nights).to_reader()
-    batches = (batch.cast(schema) for batch in read_batches(nights, name, schema.names))
-    return pa.RecordBatchReader.from_batches(schema, batches)
+        return log_table(night.row for night in nights).to_reader()
+    return pa.RecordBatchReader.from_batches(TABLES[name], read_batches(nights, name, TABLES[name].names))
 
 
 @contextlib.contextmanager
-def _target(to: str) -> Iterator["_Delta | _Iceberg | _Spark"]:
+def _target(to: str) -> Iterator["_Tables"]:
     """The tables that a text such as delta:PATH names. ConfigurationError where nobody here can write them."""
     form, _, place = to.partition(":")
     try:
@@ -115,9 +109,8 @@ def _target(to: str) -> Iterator["_Delta | _Iceberg | _Spark"]:
             what = "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
             raise ConfigurationError(f"export: {masked(to)} names no tables; write {what}")
     except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"export: {masked(to)} needs {error.name}; pip install 'ndcg-spark[{form}]'"
-        ) from error
+        advice = f"pip install 'ndcg-spark[{form}]'"
+        raise ConfigurationError(f"export: {masked(to)} needs {error.name}; {advice}") from error
 
 
 class _Delta:
@@ -136,19 +129,17 @@ class _Delta:
         is_there = table.is_deltatable(place, **self._options)
         return pa.schema(table(place, **self._options).schema().to_arrow()) if is_there else None
 
-    def create(self, name: str) -> None:
-        """Left to `replace`, which also adds columns."""
-
-    def add(self, name: str, lacking: pa.Schema) -> None: ...
+    def add(self, name: str, columns: pa.Schema) -> None:
+        """Create a table, or give it these columns. Here `replace` does both."""
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
         place, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.write_deltalake(place, _rows(name, date, nights), partition_by=by, **how, **self._options)
+        self._library.write_deltalake(place, _rows(name, nights), partition_by=by, **how, **self._options)
 
 
 class _Iceberg:
-    """Tables of Iceberg."""
+    """Tables of Iceberg. Each file has rows of one date, so that it is replaced whole without partitions."""
 
     def __init__(self, name: str) -> None:
         from pyiceberg.catalog import load_catalog
@@ -156,31 +147,23 @@ class _Iceberg:
         catalog, _, self._namespace = name.partition(".")
         self._catalog = load_catalog(catalog)
 
-    def _table(self, name: str) -> Any:
-        return self._catalog.load_table(f"{self._namespace}.{name}")
-
     def schema(self, name: str) -> pa.Schema | None:
-        is_there = self._catalog.table_exists(f"{self._namespace}.{name}")
-        return self._table(name).schema().as_arrow() if is_there else None
+        named = f"{self._namespace}.{name}"
+        return self._catalog.load_table(named).schema().as_arrow() if self._catalog.table_exists(named) else None
 
-    def create(self, name: str) -> None:
+    def add(self, name: str, columns: pa.Schema) -> None:
         self._catalog.create_namespace_if_not_exists(self._namespace)
-        making = self._catalog.create_table_transaction(f"{self._namespace}.{name}", TABLES[name])
-        with making, making.update_spec() as partitions:
-            partitions.add_identity("evaluated_on")
-
-    def add(self, name: str, lacking: pa.Schema) -> None:
-        with self._table(name).update_schema() as change:
-            change.union_by_name(lacking)
+        table = self._catalog.create_table_if_not_exists(f"{self._namespace}.{name}", columns)
+        with table.update_schema() as change:
+            change.union_by_name(columns)
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        rows = _rows(name, date, nights)
-        with self._table(name).transaction() as writing, warnings.catch_warnings():
+        table, rows = self._catalog.load_table(f"{self._namespace}.{name}"), _rows(name, nights)
+        with warnings.catch_warnings():
             # A date that is exported for the first time replaces nothing.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
-            writing.delete(f"evaluated_on = '{date}'")
-            while batches := [*itertools.islice(rows, _BATCHES)]:
-                writing.append(pa.Table.from_batches(batches, rows.schema))
+            # It streams into tables without partitions only.
+            table.overwrite(rows if table.spec().is_unpartitioned() else rows.read_all(), f"evaluated_on = '{date}'")
 
 
 class _Spark:
@@ -199,19 +182,22 @@ class _Spark:
         is_there = self._session.catalog.tableExists(self._name(name))
         return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
-    def create(self, name: str) -> None:
-        table = self._session.createDataFrame([], self._types.from_arrow_schema(TABLES[name]))
-        table.writeTo(self._name(name)).partitionedBy(self._functions.col("evaluated_on")).create()
-
-    def add(self, name: str, lacking: pa.Schema) -> None:
-        kinds = self._types.from_arrow_schema(lacking)
-        columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
-        self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({columns})")
+    def add(self, name: str, columns: pa.Schema) -> None:
+        kinds = self._types.from_arrow_schema(columns)
+        if columns == TABLES[name]:
+            table = self._session.createDataFrame([], kinds).writeTo(self._name(name))
+            table.partitionedBy(self._functions.col("evaluated_on")).create()
+        else:
+            added = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
+            self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({added})")
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         if name == LOG:
-            rows = self._session.createDataFrame(_rows(name, date, nights).read_all())
+            rows = self._session.createDataFrame(_rows(name, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
         condition = self._functions.col("evaluated_on") == datetime.date.fromisoformat(date)
         rows.writeTo(self._name(name)).overwrite(condition)
+
+
+_Tables = _Delta | _Iceberg | _Spark

@@ -15,7 +15,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
-from ndcg_spark.schemas import IN_PATHS
+from ndcg_spark.schemas import IN_PATHS, KEPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,12 +29,9 @@ class Publication:
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
-        self._store = Store(output)
-        self._date = evaluated_on
-        self._id = evaluation_id
+        self._store, self._date, self._id = Store(output), evaluated_on, evaluation_id
         #: By table, the rows and bytes of each of its files.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
-        self._written: set[str] = set()
 
     def __enter__(self) -> "Publication":
         return self
@@ -45,15 +42,12 @@ class Publication:
 
     def write(self, name: str, table: "DataFrame") -> None:
         """Add rows to a table. Runs a job of the engine."""
-        self._written.add(name)
         table.drop(*IN_PATHS).write.parquet(self._store.for_engine(self._folder(name)), mode="append")
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add a few rows to a table, without the engine."""
-        self._written.add(name)
-        content = parquet(rows, stored(name))
         with self._store.failures("cannot be written"):
-            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", content)
+            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", parquet(rows, stored(name)))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
         """The rows that were written to a table, in its schema."""
@@ -61,26 +55,25 @@ class Publication:
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
-        night = Night(dataset, self._date, 0, self._id, self._store, {})
-        return night.with_record({**record, "files": self._files})
+        row = row_of({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset)
+        return Night(dataset, self._date, 0, self._id, self._store, row)
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.
 
         On a cluster this also verifies that this process sees the files that the engine wrote.
         """
-        read = {}
+        files = self._files[name] = {}
         with self._store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
                 with self._store.system.open_input_file(f"{self._folder(name)}/{path}") as stream:
-                    read[path] = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
-        count = sum(file["rows"] for file in read.values())
+                    files[path] = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
+        count = sum(file["rows"] for file in files.values())
         if count != rows:
             raise StorageError(
                 f"output: {count} of {rows} rows of {name} were read back from {self._store.place}; nothing was "
                 "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
-        self._files[name] = read
 
     def commit(
         self,
@@ -105,11 +98,11 @@ class Publication:
                     )
             known = committed(self._store, [self._date])
             known.refuse_damaged([self._date])
-            numbers = {**dict.fromkeys(datasets, 0), **{night.dataset: night.number for night in known}}
+            numbers = {night.dataset: night.number + 1 for night in known}
             own: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
             record = {**record, "files": self._files}
             rows = [
-                row_of(record, **(of_datasets or {}).get(name, {}), **own, dataset=name, number=numbers[name] + 1)
+                row_of(record, **(of_datasets or {}).get(name, {}), **own, dataset=name, number=numbers.get(name, 1))
                 for name in sorted(datasets)
             ]
             append(self._store, self._date, rows)
@@ -124,7 +117,7 @@ class Publication:
         with contextlib.suppress(*FAILURES, StorageError):
             known = committed(self._store, [self._date])
             if not known.damaged and self._id not in {row["evaluation_id"] for row in known.rows}:
-                for name in self._written:
+                for name in KEPT:
                     self._store.delete(self._folder(name))
 
     def _sizes(self, name: str) -> dict[str, int]:
@@ -141,6 +134,6 @@ def log_attempt(
 ) -> None:
     """Add a row for an evaluation that published nothing; failures of the storage are ignored."""
     status = "refused" if exit_code == 3 else "failed"
-    row = row_of({}, evaluation_id=evaluation_id, status=status, exit_code=exit_code, committed_at=utc_now(), **more)
+    more |= {"evaluation_id": evaluation_id, "exit_code": exit_code, "reason": str(error), "committed_at": utc_now()}
     with contextlib.suppress(*FAILURES, StorageError):
-        append(Store(output), evaluated_on, [{**row, "reason": str(error)}])
+        append(Store(output), evaluated_on, [row_of({}, status=status, **more)])

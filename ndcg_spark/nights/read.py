@@ -26,19 +26,13 @@ Where = Mapping[str, Sequence[Any]]
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
-    """The rows of these nights, at least one, in a table: in its schema and in no order.
-
-    ReplacedError if a night was evaluated again in the meantime; StorageError if a file is missing or has another size.
-    """
-    # Here, because nights are also read where there is no engine.
-    from pyspark.sql import functions as F
-
+    """The rows of these nights in a table, in its schema and in no order. Raises as `read_rows`."""
     _refuse_lost(nights, table)
     parts = []
     for night, datasets in _evaluations(nights):
         if paths := [*map(night.store.for_engine, night.files(table))]:
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
-            parts.append(rows.where(F.col("dataset").isin(datasets)))
+            parts.append(rows.where(rows["dataset"].isin(datasets)))
     # As a tree, because a long chain of unions overflows an engine's stack.
     while len(parts) > 1:
         parts = [functools.reduce(lambda a, b: a.union(b), parts[at : at + 2]) for at in range(0, len(parts), 2)]
@@ -47,6 +41,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":
     """The rows of an evaluation in these files or folders, in the schema of their table."""
+    # Here, because nights are also read where there is no engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -73,11 +68,16 @@ def read_rows(
 ) -> pa.Table:
     """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
 
-    Raises as `read_nights`, and StorageError if a file cannot be read.
+    ReplacedError if a night was evaluated again in the meantime; StorageError if a file is missing, has another size or
+    cannot be read.
     """
-    schema = KEPT[table] if columns is None else pa.schema([KEPT[table].field(name) for name in columns])
-    batches = (batch.cast(schema) for batch in read_batches(nights, table, schema.names, where))
-    return pa.Table.from_batches(batches, schema)
+    schema = pa.schema([KEPT[table].field(name) for name in columns or KEPT[table].names])
+    return pa.Table.from_batches(read_batches(nights, table, schema.names, where), schema)
+
+
+def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
+    """The rows of one night that satisfy `where`. Raises as `read_rows`."""
+    return list(read_rows([night], table, columns, where).to_pylist())
 
 
 def read_batches(
@@ -89,55 +89,23 @@ def read_batches(
 
     schema, parquet = KEPT[table], ds.ParquetFileFormat()
     for night, datasets in _evaluations(nights):
+        day = pa.scalar(night.evaluated_on).cast(pa.date32())
+        key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
+        fragments = [
+            parquet.make_fragment(path, night.store.system, key, file_size=size)
+            for path, size in night.files(table).items()
+        ]
+        conditions = [
+            pc.field(column).isin(pa.array(values, schema.field(column).type))
+            for column, values in {"dataset": datasets, **(where or {})}.items()
+        ]
         with _lost_files_named([night], table):
-            day = pa.scalar(night.evaluated_on).cast(pa.date32())
-            key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
-            fragments = [
-                parquet.make_fragment(path, night.store.system, key, file_size=size)
-                for path, size in night.files(table).items()
-            ]
-            conditions = [
-                pc.field(column).isin(pa.array(values, schema.field(column).type))
-                for column, values in {"dataset": datasets, **(where or {})}.items()
-            ]
             yield from ds.FileSystemDataset(fragments, schema, parquet, night.store.system).to_batches(
                 columns=list(columns),
                 filter=functools.reduce(operator.and_, conditions),
                 fragment_readahead=night.store.at_once,
                 batch_readahead=4,
             )
-
-
-@contextlib.contextmanager
-def _lost_files_named(nights: Sequence[Night], table: str) -> Iterator[None]:
-    """Run the block; if the storage fails in it, the error names the missing or damaged file."""
-    try:
-        yield
-    except FAILURES as error:
-        _refuse_lost(nights, table)
-        place = nights[0].store.place
-        raise StorageError(
-            f"output: {table} in {place} cannot be read, {first_line(error)}; evaluate the night again"
-        ) from error
-
-
-def _refuse_lost(nights: Sequence[Night], table: str) -> None:
-    """StorageError or ReplacedError unless the files of these nights are there as they were published."""
-    wanted = {path: (night, size) for night in nights for path, size in night.files(table).items()}
-    if not wanted:
-        return
-    store = nights[0].store
-    with store.failures("cannot be read"):
-        infos = store.system.get_file_info([*wanted])
-    wrong = [info for info in infos if info.size != wanted[info.path][1]]
-    if wrong:
-        night = wanted[wrong[0].path][0]
-        refuse_replaced(night)
-        state = "is missing" if wrong[0].size is None else "is damaged"
-        raise StorageError(
-            f"output: {len(wrong)} file(s) in {store.place} are not as they were published, e.g. {wrong[0].path} of "
-            f"{night} {state}; restore it, or evaluate that night again"
-        )
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
@@ -160,6 +128,30 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
         return list(pool.map(rows_of, nights))
 
 
-def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
-    """The rows of one night that satisfy `where`. Raises as `read_rows`."""
-    return list(read_rows([night], table, columns, where).to_pylist())
+@contextlib.contextmanager
+def _lost_files_named(nights: Sequence[Night], table: str) -> Iterator[None]:
+    """Run the block; if the storage fails in it, the error names the missing or damaged file."""
+    try:
+        yield
+    except FAILURES as error:
+        _refuse_lost(nights, table)
+        place, why = nights[0].store.place, first_line(error)
+        raise StorageError(f"output: {table} in {place} cannot be read, {why}; evaluate the night again") from error
+
+
+def _refuse_lost(nights: Sequence[Night], table: str) -> None:
+    """StorageError or ReplacedError unless the files of these nights are there as they were published."""
+    wanted = {path: (night, size) for night in nights for path, size in night.files(table).items()}
+    if not wanted:
+        return
+    store = nights[0].store
+    with store.failures("cannot be read"):
+        infos = store.system.get_file_info([*wanted])
+    wrong = [info for info in infos if info.size != wanted[info.path][1]]
+    for info in wrong[:1]:
+        night = wanted[info.path][0]
+        refuse_replaced(night)
+        raise StorageError(
+            f"output: {len(wrong)} file(s) in {store.place} are not as they were published, e.g. {info.path} of "
+            f"{night} is {'missing' if info.size is None else 'damaged'}; restore it, or evaluate that night again"
+        )

@@ -13,24 +13,15 @@ from ndcg_spark.text import GOOD, masked, unknown_name
 _SHOWN = 10
 
 
-def select_nights(
-    nights: Sequence[Night], output: str, date: str | None = None, dataset: str | None = None
-) -> list[Night]:
+def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:
     """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
-    ConfigurationError if there is no such night, or it is not a date; StorageError if the log of the date, or by
-    default of a date after the newest night, is damaged.
+    ConfigurationError if there is no such night; StorageError if the log of the date, or by default of a date after the
+    newest night, is damaged.
     """
-    try:
-        date = date and datetime.date.fromisoformat(date).isoformat()
-    except ValueError:
-        raise ConfigurationError(f"date: {date!r} is not a date; write YYYY-MM-DD") from None
-    if isinstance(nights, Nights):
-        last = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
-        nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > last))
-    of_dataset = nights_of_dataset(nights, output, dataset)
-    newest = max(night.evaluated_on for night in of_dataset)
-    of_date = [night for night in of_dataset if night.evaluated_on == (date or newest)]
+    newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
+    nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > newest))
+    of_date = [night for night in nights_of_dataset(nights, output, dataset) if night.evaluated_on == (date or newest)]
     if not of_date:
         of = f" of {dataset}" if dataset else ""
         raise ConfigurationError(
@@ -74,12 +65,12 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
         f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
     ]
     for name, of_dataset in itertools.groupby(nights, key=lambda night: night.dataset):
-        pairs = [*itertools.pairwise(night.evaluated_on for night in of_dataset)]
-        steps = [(datetime.date.fromisoformat(b) - datetime.date.fromisoformat(a)).days for a, b in pairs]
+        days = [datetime.date.fromisoformat(night.evaluated_on) for night in of_dataset]
+        steps = [(after - before).days for before, after in itertools.pairwise(days)]
         if steps and dataset in (None, name):
             usual = statistics.mode(steps)
-            gaps = (pair for pair, step in zip(pairs, steps, strict=True) if step > usual)
-            sentences += [f"{name} has no night between {before} and {after}" for before, after in gaps]
+            gaps = (at for at, step in enumerate(steps) if step > usual)
+            sentences += [f"{name} has no night between {days[at]} and {days[at + 1]}" for at in gaps]
     more = len(sentences) - _SHOWN
     return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences
 
@@ -94,12 +85,11 @@ def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Nigh
 
     A good night is an earlier one, so that a night that is evaluated again is not compared with what it replaces.
     """
-    own = [other for other in nights if other.dataset == night.dataset]
     if baseline == GOOD:
-        found = [other for other in own if other.is_good and other.evaluated_on < night.evaluated_on]
+        chosen = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
     else:
-        found = [other for other in own if other.evaluated_on == baseline]
-    if not found:
+        chosen = [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
+    if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
         raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")
-    return found[-1]
+    return chosen[-1]

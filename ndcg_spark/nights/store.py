@@ -26,10 +26,6 @@ FAILURES = (OSError, pa.ArrowException)
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
 AT_ONCE = 64
 _LOCAL_THREADS = 4
-#: How often a listing is repeated while other processes remove folders from it.
-_LISTINGS = 10
-#: Rows of the log contain the configuration, so only the owner and the group may read them.
-_MODE = 0o640
 
 
 class Store:
@@ -66,17 +62,15 @@ class Store:
         """The whole path or URI, as engines expect it."""
         return f"{self._uri}/{path}"
 
-    def files(self, path: str, suffix: str = ".parquet") -> dict[str, fs.FileInfo]:
+    def files(self, path: str, suffix: str = ".parquet", tries: int = 10) -> dict[str, fs.FileInfo]:
         """The files below a folder whose names end in `suffix`, by path, sorted."""
-        below = fs.FileSelector(path, recursive=True, allow_not_found=True)
-        for again in reversed(range(_LISTINGS)):
-            try:
-                infos = self.system.get_file_info(below)
-                break
-            except FileNotFoundError:
-                # Another evaluation has removed a folder before this listing reached it.
-                if not again:
-                    raise
+        try:
+            infos = self.system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+        except FileNotFoundError:
+            # Another evaluation has removed a folder before this listing reached it.
+            if tries == 1:
+                raise
+            return self.files(path, suffix, tries - 1)
         infos = (info for info in infos if info.type == fs.FileType.File and info.path.endswith(suffix))
         return {info.path: info for info in sorted(infos, key=lambda info: info.path)}
 
@@ -91,11 +85,10 @@ class Store:
             # On object stores, a file is there once it is whole.
             self._write(path, content)
             return
-        folder, _, _ = path.rpartition("/")
-        if folder:
-            self.system.create_dir(folder, recursive=True)
+        above, _, name = path.rpartition("/")
+        self.system.create_dir(above)
         # No glob for tables matches this name.
-        part = f"{folder}/.{uuid.uuid4().hex}.part".lstrip("/")
+        part = f"{above}/.{name}.part"
         try:
             self._write(part, content)
             self.system.move(part, path)
@@ -105,25 +98,24 @@ class Store:
             raise
 
     def _write(self, path: str, content: bytes) -> None:
-        if self._kind != "local":
-            with self.system.open_output_stream(path) as stream:
-                stream.write(content)
-            return
-        opened = os.open(f"{self._root}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-        with open(opened, "wb") as file:  # noqa: PTH123
-            file.write(content)
-            file.flush()
-            # A row of the log decides what counts, so it must be on disk before it is visible.
-            os.fsync(file.fileno())
+        if self._kind == "local":
+            # Rows of the log contain the configuration, so only the owner and the group may read them.
+            os.close(os.open(f"{self._root}/{path}", os.O_CREAT | os.O_EXCL, 0o640))
+        with self.system.open_output_stream(path) as stream:
+            stream.write(content)
+        if self._kind == "local":
+            # They decide what counts, so they must be on disk before they are visible.
+            with open(f"{self._root}/{path}", "rb") as file:  # noqa: PTH123
+                os.fsync(file.fileno())
 
     def now(self) -> float:
         """The time by the storage's own clock, which stamps its files, in seconds."""
-        path = f".{uuid.uuid4().hex}.clock"
+        path = f"{LOG}/.{uuid.uuid4().hex}.clock"
         self.add(path, b"")
         try:
             return float(self.system.get_file_info(path).mtime_ns / 1e9)
         finally:
-            self.delete(path)
+            self.system.delete_file(path)
 
     def delete(self, path: str) -> bool:
         """Delete a file, or a folder with all that is in it, and locally its parent if it is empty then.
@@ -149,7 +141,7 @@ def parquet(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> bytes:
     A thousand such files are read at once, in half the time if there is nothing in them but values.
     """
     content = io.BytesIO()
-    table = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+    table = pa.Table.from_pylist([*rows], schema)
     pq.write_table(table, content, compression="none", use_dictionary=False, write_statistics=False, store_schema=False)
     return content.getvalue()
 

@@ -272,7 +272,7 @@ def _origins(data: NightData) -> Table:
         others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
         first = files[0] if files else ""
         values.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
-    values += [("note", note["text"]) for note in data.night.notes]
+    values += [("note", note) for note in data.night.notes]
     return table_of([{"what": what, "value": value} for what, value in values])
 
 

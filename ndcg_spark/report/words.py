@@ -69,7 +69,7 @@ def banner(data: NightData) -> Banner:
         said = [headline] if row is not None else []
         headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
     if verdict and record["accepted"]:
-        reason = message(record["accepted"]["reason"])
+        reason = message(record["accepted"])
         said.append(Markup("Accepted as a baseline of later nights: {}.").format(reason))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 

@@ -1,4 +1,4 @@
-"""NDCG per run, query and cutoff, for the product of the runs and the judged queries.
+"""Scores per run, query and cutoff, for the product of the runs and the judged queries, and their means.
 
 Which queries count is decided here and nowhere else.
 """
@@ -10,10 +10,11 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
-from ndcg_spark.convention.measures import COLUMNS, MeasureSet
+from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, MeasureSet
 from ndcg_spark.scoring import lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal
+from ndcg_spark.slices import Slices
 
 #: Stands for null in the structs of `_at_cutoff`: on the embedded engine, either all or none of their fields may be
 #: nullable. No measure has such a value, and it is short, because plans repeat it for every measure and cutoff.
@@ -31,12 +32,9 @@ def scores_of_pairs(
     cutoffs: Sequence[Cutoff],
     measures: MeasureSet,
 ) -> DataFrame:
-    """One row per run, judged query and cutoff, in no order, whether the run answered the query or not.
+    """The columns of QUERY_SCORES, one row per run, judged query and cutoff, whether the run answered the query or not.
 
-    Columns: the key, cutoff (null: the whole ranking), status, returned, judged, judgments_hash (that of `queries`),
-    ndcg, dcg, ideal_dcg, cg. `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one; null
-    if the convention skips the query. After these come the columns of the measures besides NDCG, null where they are
-    not computed.
+    `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one.
     """
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
@@ -135,3 +133,75 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
         f"coalesce({cg}, 0D) as cg{beside})"
     )
+
+
+def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None) -> DataFrame:
+    """One row per dataset, date, run, cutoff and slice, in no order, with the columns of DATASET_SCORES.
+
+    A slice is an `attribute` and a `value`, null for all queries; it has no row in a dataset without such a query.
+    `queries` counts the queries whose ndcg is not null, and ndcg, dcg and ndcg_pooled are of these. judged_rate is over
+    all queries.
+    """
+    slices = slices or Slices()
+    counted = F.col("ndcg").isNotNull()
+    ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
+    deviation = F.stddev_samp("ndcg")
+    averaged = (
+        slices.cut(query_scores)
+        .groupBy("dataset", "evaluated_on", "run", "cutoff", "slice")
+        .agg(
+            F.count("ndcg").alias("queries"),
+            F.count_if(F.col("status") == "missing").alias("missing_queries"),
+            F.count_if(F.col("status") == "no_relevant").alias("no_relevant_queries"),
+            F.avg("ndcg").alias("ndcg"),
+            _ratio(F.sum(F.when(counted, F.col("dcg"))), ideal).alias("ndcg_pooled"),
+            deviation.alias("ndcg_stddev"),
+            _ratio(deviation, F.sqrt(F.count("ndcg"))).alias("ndcg_stderr"),
+            F.avg(F.when(counted, F.col("dcg"))).alias("dcg"),
+            _ratio(F.sum("judged"), F.sum("returned")).alias("judged_rate"),
+            *_means_of_measures(measures),
+        )
+    )
+    return slices.named(averaged)
+
+
+def _means_of_measures(measures: MeasureSet) -> list[Column]:
+    """The means of the measures besides NDCG, and how many queries they cover."""
+    if not measures.beside_ndcg:
+        nothing = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
+        return [F.lit(None).cast("bigint").alias("relevant_queries"), *nothing]
+    # All computed measures leave out the same queries, so they have one count, the largest.
+    counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
+    most = F.greatest(*counts) if len(counts) > 1 else counts[0]
+    is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
+    return [F.when(is_computed, most).alias("relevant_queries"), *(F.avg(name).alias(name) for name in COLUMNS)]
+
+
+def _is_computed(measures: MeasureSet, at: Column) -> Column:
+    """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
+    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_of(*measures.beside_ndcg)))
+
+
+def with_every_run(
+    scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
+) -> DataFrame:
+    """The scores with a row of all queries for every run of `runs` and every cutoff, and the column unjudged_queries.
+
+    `runs` has the columns dataset, evaluated_on, run and unjudged_queries. If none of a run's queries is judged, its
+    counts are 0 and its scores null. An unjudged query is in no slice, so that their count is null there.
+    """
+    # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
+    expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
+    scored = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")
+    joined = expected.join(scored, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    none = F.lit(0).cast("bigint")
+    counts = {name: F.coalesce(name, none) for name in ("queries", "missing_queries", "no_relevant_queries")}
+    if measures.beside_ndcg:
+        counts["relevant_queries"] = F.when(_is_computed(measures, F.col("at")), F.coalesce("relevant_queries", none))
+    counts["unjudged_queries"] = F.when(F.col("attribute").isNull(), F.col("unjudged_queries"))
+    return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
+
+
+def _ratio(part: Column, whole: Column) -> Column:
+    """The quotient, null if the divisor is 0."""
+    return F.when(whole != 0, part / whole)

@@ -22,7 +22,7 @@ from ndcg_spark.schemas import (
     TO_JUDGE,
     query_key,
 )
-from ndcg_spark.scoring import aggregation, counted_queries, documents, ideal, lists
+from ndcg_spark.scoring import counted_queries, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.refusals import MERGED, refusal
@@ -70,21 +70,20 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
     `results` may include unjudged queries, which cost time and change nothing; see `lists.of_judged_queries`. `runs`
-    has one row per run, with its dataset if the tables name datasets. Every run is scored for every judged query of its
-    dataset, whether it returned anything for it or not.
+    has one row per run, with its dataset if the tables name datasets.
     """
     key = query_key(judgments.columns)
-    convention, cutoffs, depth = evaluation.convention, evaluation.cutoffs, evaluation.depth
-    measures = evaluation.measures
+    convention, measures = evaluation.convention, evaluation.measures
+    cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
-    of_documents = beside_ndcg.of_documents(convention, measures)
-    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, of_documents)
-    of_ranks, of_lists = beside_ndcg.of_ranks(convention, measures), beside_ndcg.of_lists(convention, measures)
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth, of_ranks, of_lists)
-    of_queries = beside_ndcg.of_queries(convention) if measures.beside_ndcg else {}
-    queries = ideal.of_queries(judged, key, None if None in cutoffs else depth, of_queries)
-    kept = [ideal.JUDGMENTS_HASH, *of_queries]
+    document_columns = beside_ndcg.document_columns(convention, measures)
+    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, document_columns)
+    ranks, aggregates = (of(convention, measures) for of in (beside_ndcg.rank_columns, beside_ndcg.list_aggregates))
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, ranks, aggregates)
+    counts = beside_ndcg.query_aggregates(convention, measures)
+    queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
+    kept = [ideal.JUDGMENTS_HASH, *counts]
     if convention.ideal == "judged_capped":
         ranking = ideal.ideal_ranking(queries, key, convention)
         scores = ideal.capped_ideal_scores(scores, ranking, key, cutoffs)
@@ -105,17 +104,17 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
     listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
-    unjudged = documents.unjudged_documents(listed, key, evaluation.convention)
+    unjudged = lists.unjudged_documents(listed, key, evaluation.convention)
     return _with_evaluation(unjudged, key, evaluation).select(*TO_JUDGE.names)
 
 
 def dataset_scores(
-    per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices = aggregation.ALL_QUERIES
+    per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
 ) -> DataFrame:
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run, cutoff and slice, in no order."""
-    aggregated = aggregation.means(per_query, evaluation.measures, slices)
+    aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
-    whole = aggregation.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
+    whole = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
     return whole.withColumns(described).select(*DATASET_SCORES.names)
@@ -131,21 +130,20 @@ def ranked_documents(
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.deepest_finite
     judged = ideal.judged_documents(judgments, key, convention)
-    listed = documents.returned_documents(results, judged, key, convention, depth).where("on_list")
-    listed = listed if convention.duplicates == "best" else documents.refuse_returned_twice(listed, ["run", *key])
-    table = listed.select("run", *key, *documents.PUBLISHED)
+    listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
+    listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])
+    table = listed.select("run", *key, "doc_id", "rank", "tied", "score", "relevance", "gain", "discount")
     if with_ideal and convention.ideal != "retrieved":
-        best = documents.ideal_documents(judged, key, convention, depth)
+        best = ideal.ideal_documents(judged, key, convention, depth)
         nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
         table = table.unionByName(best.withColumns(nothing))
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables as `contract.rows.rejected_rows` returns them, in no order.
+    """The table REJECTED_ROWS from tables as `contract.check.rejected_rows` returns them, in no order.
 
-    `datasets` are those that this evaluation publishes. A row of another dataset, or of none, gets the first of them,
-    so that a rejected row never creates or replaces a night of another dataset.
+    A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
     """
     named = [name for name in datasets if name is not None]
     whole = functools.reduce(DataFrame.unionByName, tables)

@@ -11,7 +11,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import discounts
 from ndcg_spark.scoring.gains import discount, gain
-from ndcg_spark.scoring.ranking import are_distinct, sums_at
+from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
 #: The rank of a document in the ideal ranking, from 1.
@@ -35,10 +35,12 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
         # Rules ensure that each grade has a gain, but the mean of grades may have none.
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
     counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
-    return _merged(judgments, key, convention).select(*key, "relevance", counted.alias("gain"))
+    merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
+    merged = judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments
+    return merged.select(*key, "relevance", counted.alias("gain"))
 
 
-def of_queries(
+def judged_queries(
     judged: DataFrame, query_key: list[str], depth: int | None, aggregates: Mapping[str, Column] = MappingProxyType({})
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
@@ -66,10 +68,9 @@ def of_queries(
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking: the query key, ideal_rank, and discounted, the discounted gain.
+    """One row per query and rank of its ideal ranking, from 1: the query key, ideal_rank, and discounted gain.
 
-    `queries` are those of `of_queries`; their columns `kept` are repeated in every row. Ranks go from 1, the largest
-    gain first. A query without any gain has one row, whose rank and gain are null.
+    The columns `kept` of `judged_queries` are repeated in every row. A query without any gain has one row of nulls.
     """
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
     ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
@@ -88,8 +89,8 @@ def ideal_scores(
     sums = sums_at(cutoffs, "ideal_dcg", F.col("discounted"), IDEAL_RANK)
     if convention.ideal == "k_relevant":
         for k in (k for k in cutoffs if k is not None):
-            total, of_k = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
-            sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(of_k)).otherwise(total)
+            total, best = sums[column_at("ideal_dcg", k)], math.fsum(discounts(k, convention.discount))
+            sums[column_at("ideal_dcg", k)] = F.when(total > 0, F.lit(best)).otherwise(total)
     # These have one value per query. As grouping keys they would be shuffled, and first() is slow on Sail.
     sums |= {name: F.max(name) for name in kept}
     return ideal.groupBy(*query_key).agg(*(column.alias(name) for name, column in sums.items()))
@@ -107,6 +108,18 @@ def capped_ideal_scores(
     return scores.join(capped, on=run_key, how="left")
 
 
-def _merged(judgments: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
-    return judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments
+def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
+    """One row per query and rank of its ideal ranking, from 1 to `depth`, in no order.
+
+    Columns: the query key, doc_id, rank, relevance, gain, discount. Of equal gains the larger document id comes first.
+    """
+    ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
+    within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
+    weight = discount(F.col("rank"), convention).alias("discount")
+    return within.select(*query_key, "doc_id", "rank", "relevance", "gain", weight)
+
+
+def ideal_sizes(judged: DataFrame, query_key: list[str], depth: int | None) -> DataFrame:
+    """One row per judged query, in no order: its key, and ranks, how many rows `ideal_documents` has for it."""
+    ranks = F.count("gain") if depth is None else F.least(F.count("gain"), F.lit(depth))
+    return judged.groupBy(*query_key).agg(ranks.alias("ranks"))

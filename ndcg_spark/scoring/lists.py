@@ -1,10 +1,10 @@
-"""The list of each run and query: ranked, joined with the judgments, and summed to DCG at every cutoff."""
+"""The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as documents."""
 
 import functools
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
@@ -19,6 +19,7 @@ from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
+_NONE: Mapping[str, Column] = MappingProxyType({})
 
 
 def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -34,17 +35,17 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    of_documents: Mapping[str, Column] = MappingProxyType({}),
+    document_columns: Mapping[str, Column] = _NONE,
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
     One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
-    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `rank` is the fastest
-    way to rank lists on the engine; all ways give the same ranks. `of_documents` are further columns of double,
-    computed from those of a document and its judgment, and averaged over ties like `gain`.
+    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `document_columns` are
+    further doubles, computed from those of a document and its judgment, and averaged over ties like `gain`.
     """
     run_key = ["run", *query_key]
-    if _joins_first(convention):
+    # Judgments that decide which documents stay on the list are joined before it is ranked.
+    if "drop" in (convention.unjudged, convention.negative):
         table = with_listed(_with_judgments(results, judged, query_key), run_key, convention)
         table = rank(table, run_key, convention, depth)
     else:
@@ -52,67 +53,8 @@ def listed_gains(
         table = _with_judgments(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    table = table.withColumns(dict(of_documents)) if of_documents else table
-    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *of_documents])
-
-
-def run_scores(
-    documents: DataFrame,
-    query_key: list[str],
-    convention: Convention,
-    cutoffs: Sequence[Cutoff],
-    depth: int | None,
-    of_ranks: Mapping[str, Column] = MappingProxyType({}),
-    of_lists: Mapping[str, Column] = MappingProxyType({}),
-) -> DataFrame:
-    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
-
-    `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `of_ranks` are columns to add to the documents, and `of_lists` are aggregates of these. DISTINCT is false for a list
-    in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
-    """
-    run_key = ["run", *query_key]
-    listed = ranking.is_listed(convention)
-    discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **of_ranks})
-    sums = {"returned": F.count(F.when(listed, 1))}
-    for k in cutoffs:
-        counts = listed if k == depth else listed & within(RANK, k)
-        sums[column_at("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
-        sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
-        sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
-    if convention.ideal == "retrieved":
-        table = ranking.rank_by_gain(
-            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
-        )
-        ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
-        sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
-    scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in {**sums, **of_lists}.items()),
-        F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
-    )
-    return scores.select(*run_key, *sums, *of_lists, are_distinct("documents").alias(DISTINCT))
-
-
-def refuse_returned_twice(
-    table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
-) -> DataFrame:
-    """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
-
-    Every sum is guarded, because engines compute only the columns that are used.
-    """
-    scores = ["dcg", "cg", "judged", *(["ideal_dcg"] if convention.ideal == "retrieved" else [])]
-    sums = ["returned", *(column_at(score, k) for score in scores for k in cutoffs)]
-    # Null stands for a query that the run did not answer.
-    once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
-    return table.withColumns(
-        {name: F.when(once, F.col(name)).otherwise(refused.cast(_kind(name))) for name in sums}
-    ).drop(DISTINCT)
-
-
-def _joins_first(convention: Convention) -> bool:
-    """Whether judgments decide which documents stay on the list, so that they are joined before it is ranked."""
-    return convention.unjudged == "drop" or convention.negative == "drop"
+    table = table.withColumns(dict(document_columns)) if document_columns else table
+    return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
 def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
@@ -136,5 +78,101 @@ def with_listed(table: DataFrame, run_key: list[str], convention: Convention) ->
     return table.withColumn(LISTED, functools.reduce(Column.__and__, rules)) if rules else table
 
 
-def _kind(name: str) -> str:
-    return "bigint" if name.startswith(("returned", "judged")) else "double"
+def run_scores(
+    documents: DataFrame,
+    query_key: list[str],
+    convention: Convention,
+    cutoffs: Sequence[Cutoff],
+    depth: int | None,
+    rank_columns: Mapping[str, Column] = _NONE,
+    list_aggregates: Mapping[str, Column] = _NONE,
+) -> DataFrame:
+    """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
+
+    `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
+    `rank_columns` are added to the documents, and `list_aggregates` are of these. DISTINCT is false for a list in which
+    a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
+    """
+    run_key = ["run", *query_key]
+    listed = ranking.is_listed(convention)
+    discounted = F.col("gain") * discount(F.col(RANK), convention)
+    table = documents.withColumns({"discounted": discounted, **rank_columns})
+    sums = {"returned": F.count(F.when(listed, 1))}
+    for k in cutoffs:
+        counts = listed if k == depth else listed & within(RANK, k)
+        sums[column_at("dcg", k)] = F.sum(F.when(counts, F.col("discounted")))
+        sums[column_at("cg", k)] = F.sum(F.when(counts, F.col("gain")))
+        sums[column_at("judged", k)] = F.count(F.when(counts & F.col("judged"), 1))
+    if convention.ideal == "retrieved":
+        table = ranking.rank_by_gain(
+            table.withColumn("ideal_gain", F.when(listed, F.col("own_gain"))), run_key, "ideal_gain", IDEAL_RANK
+        )
+        ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
+        sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
+    scores = table.groupBy(*run_key).agg(
+        *(column.alias(name) for name, column in {**sums, **list_aggregates}.items()),
+        F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
+    )
+    return scores.select(*run_key, *sums, *list_aggregates, are_distinct("documents").alias(DISTINCT))
+
+
+def refuse_returned_twice(
+    table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
+) -> DataFrame:
+    """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
+
+    Every sum is guarded, because engines compute only the columns that are used.
+    """
+    kinds = {"dcg": "double", "cg": "double", "judged": "bigint"}
+    kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
+    sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}
+    # Null stands for a query that the run did not answer.
+    once, refused = F.coalesce(DISTINCT, F.lit(True)), refusal(RETURNED_TWICE, key)
+    guarded = {name: F.when(once, F.col(name)).otherwise(refused.cast(kind)) for name, kind in sums.items()}
+    return table.withColumns(guarded).drop(DISTINCT)
+
+
+def returned_documents(
+    results: DataFrame, judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None = None
+) -> DataFrame:
+    """One row per run, query and returned document down to `depth`, in no order.
+
+    Columns: run, the query key, doc_id, rank, on_list, place, tie_group, tied, score, relevance, gain, own_gain,
+    discount. `rank` is the rank in the list that is scored, where `on_list` is true; `gain` times `discount` is what
+    counts there. `relevance` is null for an unjudged document, and `score` if the results have ranks only.
+    """
+    run_key = ["run", *query_key]
+    score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
+    # The last document may tie with the next one.
+    deeper = None if depth is None else depth + 1
+    table = listed_gains(results.withColumn("score", score), judged, query_key, convention, deeper)
+    table = ranking.with_places(table, run_key, convention)
+    table = table if depth is None else table.where(F.col(RANK) <= depth)
+    return table.select(
+        *run_key,
+        "doc_id",
+        F.col(RANK).alias("rank"),
+        ranking.is_listed(convention).alias("on_list"),
+        *(ranking.PLACE, ranking.TIE_GROUP, ranking.TIED, "score", "relevance", "gain", "own_gain"),
+        discount(F.col(RANK), convention).alias("discount"),
+    )
+
+
+def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame:
+    """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a document twice."""
+    copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
+    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"]).cast("int")
+    return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
+
+
+def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    """One row per query and unjudged document of `listed_gains`, down to the deepest cutoff, in no order.
+
+    Columns: the query key, doc_id, `runs` that return it, its `best_rank` in any of them, and `weight`, the sum of the
+    discounts of its ranks over these runs.
+    """
+    unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
+    unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
+    return unjudged.groupBy(*key, "doc_id").agg(
+        F.count(F.lit(1)).alias("runs"), F.min(RANK).alias("best_rank"), F.sum("weight").alias("weight")
+    )

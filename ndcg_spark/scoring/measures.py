@@ -1,7 +1,7 @@
 """The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each.
 
-Documents have columns, lists have sums of these down to every cutoff and other aggregates, and queries have counts of
-judged documents. The measures are computed from these.
+They are computed from columns of documents, their sums down to every cutoff, other aggregates of lists, and counts of
+the judged documents of queries.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,26 +38,26 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
 def with_highest_grade(
     documents: DataFrame, judgments: DataFrame, key: list[str], convention: Convention, measures: MeasureSet
 ) -> DataFrame:
-    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it.
-
-    The highest grade of all is that of the `judgments` before duplicates are merged, as in the check.
-    """
+    """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it."""
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
     highest = F.max(counted(F.col("relevance"), convention)).alias(HIGHEST)
     if convention.max_grade == "highest_of_query":
         return documents.join(documents.groupBy(*key).agg(highest), on=key, how="inner")
+    # That of all judgments is the highest before duplicates are merged, as in the check.
     return documents.crossJoin(F.broadcast(judgments.agg(highest)))
 
 
-def of_queries(convention: Convention) -> dict[str, Column]:
+def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """Aggregates over the judged documents of a query: how many of them are RELEVANT, and how many are OTHERS."""
+    if not measures.beside_ndcg:
+        return {}
     judged = F.col("gain").isNotNull()
     relevant = _is_relevant(judged, convention)
     return {RELEVANT: F.count_if(relevant), OTHERS: F.count_if(judged & ~relevant)}
 
 
-def of_documents(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """Columns of ranked documents and their judgments, all double, which are averaged over ties.
 
     `relevant`, `known` (judged) and `unjudged` are 1 or 0, `worth` is the share of the highest grade, from 0 to 1, and
@@ -75,17 +75,17 @@ def of_documents(convention: Convention, measures: MeasureSet) -> dict[str, Colu
         "worth": F.when(graded, grade / highest).otherwise(0.0),
         "stop": F.when(graded, stop).otherwise(0.0),
     }
-    needed = {column for each in measures.beside_ndcg.values() for column in each.documents}
+    needed = {column for measure in measures.beside_ndcg.values() for column in measure.documents}
     return {name: column for name, column in columns.items() if name in needed}
 
 
-def of_ranks(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """The columns of ranked documents that are summed down to every cutoff."""
-    sums = {name: value for each in measures.beside_ndcg.values() for name, value in each.sums.items()}
+    sums = {name: value for measure in measures.beside_ndcg.values() for name, value in measure.sums.items()}
     return {name: _sql(value, convention) for name, value in sums.items() if name != value}
 
 
-def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
+def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     """Aggregates over the documents of a list, by name: sums at every cutoff, and aggregates of the whole list."""
     listed = ranking.is_listed(convention)
     aggregates: dict[str, Column] = {}
@@ -99,8 +99,7 @@ def of_lists(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
 def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
     """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
 
-    The values are doubles from 0 to 1, computed from `returned` and the columns of `of_lists` and `of_queries`. They
-    are null or 0 if those columns are null because the run did not answer the query.
+    The values are doubles from 0 to 1, null or 0 where the run did not answer the query.
     """
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():

@@ -28,14 +28,10 @@ class Refusal:
 
 
 JUDGED_TWICE = Refusal(
-    "judged_twice",
-    "judgments: a document judged twice",
-    "keep one row each, or set judgment_duplicates=max",
+    "judged_twice", "judgments: a document judged twice", "keep one row each, or set judgment_duplicates=max"
 )
 RETURNED_TWICE = Refusal(
-    "returned_twice",
-    "results: a document returned, or judged, twice",
-    "keep one row each, or set duplicates=best",
+    "returned_twice", "results: a document returned, or judged, twice", "keep one row each, or set duplicates=best"
 )
 RANK_TWICE = Refusal("rank_twice", "results: a rank with two documents", "number each list from 1, or set order=score")
 MERGED = Refusal(
@@ -94,8 +90,8 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
     For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
-    it breaks; a rule for the whole row counts for each that has one. A filter would be shorter, but the embedded
-    engine evaluates all branches of a condition in a filter, and would fail at good rows.
+    it breaks. A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and
+    would fail at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}

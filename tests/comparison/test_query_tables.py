@@ -13,7 +13,7 @@ from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.config import AttributesConfig, WeightsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.inputs.read import read_attributes
+from ndcg_spark.inputs.read import read_about_queries
 from ndcg_spark.slices import long
 
 pytestmark = pytest.mark.embedded
@@ -35,6 +35,10 @@ def read(*paths, config=AttributesConfig, **more):
     return read_query_table(config(path=[str(path) for path in paths], **more), "query_attributes")
 
 
+def by_engine(engine, path):
+    return read_about_queries(engine, "query_attributes", AttributesConfig(path=[path]))
+
+
 def rows(table):
     return {(row["query_id"], row["attribute"], row["value"]) for row in table}
 
@@ -44,15 +48,15 @@ def test_a_wide_table_of_any_format_is_read_with_all_of_its_columns(engine, tmp_
     WRITE[name](tmp_path / name)
     for given in (tmp_path / name, tmp_path, tmp_path / "a.*"):
         assert rows(Attributes(read(given)).table.to_pylist()) == EXPECTED
-    assert rows(long(read_attributes(engine, [str(tmp_path / name)])).collect()) == EXPECTED
+    assert rows(long(by_engine(engine, str(tmp_path / name))).collect()) == EXPECTED
 
 
 def test_a_table_of_the_catalog_is_read_by_the_engine_and_one_that_is_not_there_is_refused(engine):
     engine.session.createDataFrame(pa.table(FRAME)).createOrReplaceTempView("attributes_of_queries")
     assert read("table:attributes_of_queries") is None
-    assert rows(long(read_attributes(engine, ["table:attributes_of_queries"])).collect()) == EXPECTED
+    assert rows(long(by_engine(engine, "table:attributes_of_queries")).collect()) == EXPECTED
     with pytest.raises(InputError, match=r"^query_attributes: no catalog table nowhere"):
-        read_attributes(engine, ["table:nowhere"])
+        by_engine(engine, "table:nowhere")
 
 
 def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):

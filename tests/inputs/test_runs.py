@@ -21,19 +21,19 @@ from ndcg_spark.inputs.runs import named_by_file
     ],
 )
 def test_a_run_is_called_what_its_file_is_without_what_tells_the_format(path, name):
-    (named,) = named_by_file([File(path, 1)], "run", "results")
+    (named,) = named_by_file([File(path, 1)], "run")
     assert named.partition == (("run", name),)
 
 
 def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
     parts = [File(f"/r/dense/day={at}/part-0000{at}-{at}.csv", 1) for at in range(2)]
-    assert [file.partition for file in named_by_file(parts, "run", "results")] == [(("run", "dense"),)] * 2
+    assert [file.partition for file in named_by_file(parts, "run")] == [(("run", "dense"),)] * 2
     others = [File(f"/r/{name}_{at}.csv", 1) for name in ("data", "crossencoderbase") for at in range(2)]
-    assert len({file.partition for file in named_by_file(others, "run", "results")}) == 4
+    assert len({file.partition for file in named_by_file(others, "run")}) == 4
     with pytest.raises(InputError, match=r"two files give the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"):
-        named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run", "results")
+        named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run")
 
 
 def test_a_file_s_name_counts_before_that_of_its_folder():
-    (named,) = named_by_file([File("/r/run=x/day=1/bm25.csv", 1, (("run", "x"), ("day", "1")))], "run", "results")
+    (named,) = named_by_file([File("/r/run=x/day=1/bm25.csv", 1, (("run", "x"), ("day", "1")))], "run")
     assert named.partition == (("day", "1"), ("run", "bm25"))

@@ -26,7 +26,7 @@ QUERIES, DEEP = 12, 30
 
 
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_ROWS", 100)
+    monkeypatch.setattr(runs, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
     assert batches_of(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
@@ -82,13 +82,13 @@ def settings_of(folder, **settings):
 
 def within(most_rows, function, *arguments):
     """What a function returns, and how often query scores were written, with batches of so many rows."""
-    staged, before = [], (runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write)
-    runs.MOST_ROWS, skipping.MIN_ROWS = most_rows, 0
+    staged, before = [], (runs.MAX_ROWS, skipping.MIN_ROWS, Publication.write)
+    runs.MAX_ROWS, skipping.MIN_ROWS = most_rows, 0
     Publication.write = lambda self, name, table: staged.append(name) or before[2](self, name, table)
     try:
         return function(*arguments), staged.count("query_scores")
     finally:
-        runs.MOST_ROWS, skipping.MIN_ROWS, Publication.write = before
+        runs.MAX_ROWS, skipping.MIN_ROWS, Publication.write = before
 
 
 def in_batches(function, *arguments):

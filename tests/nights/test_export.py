@@ -1,6 +1,5 @@
 """Copies of nights in tables of Delta, Iceberg and Spark."""
 
-import datetime
 import os
 import random
 from unittest import mock
@@ -12,9 +11,9 @@ from programs import PROCESSES
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights import export as module
-from ndcg_spark.nights.expire import old_nights, remove
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.export import TABLES, export
-from ndcg_spark.nights.log import add_note, committed
+from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.store import LOG
 
 FIRST, SECOND = "2026-11-15", "2026-11-16"
@@ -62,7 +61,7 @@ def make(to, name, columns):
         deltalake.DeltaTable.create(f"{to.partition(':')[2]}/{name}", schema, partition_by=["evaluated_on"])
         return
     with module._target(to) as target, mock.patch.dict(TABLES, {name: schema}):
-        target.create(name)
+        target.add(name, schema)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_tables_equal_the_nights_however_often_they_are_exported(output, to):
         assert [row["number"] for row in rows(to, LOG)] == [1, 1, 1]
     publish(output, "c", 0.3, date=SECOND)
     (web,) = (night for night in committed(output, [FIRST]))
-    add_note(web, "x")
+    revise(web, note="x")
     told = []
     export(output, to, date=SECOND, report=told.append)
     assert exported(to) == seen(output)
@@ -103,7 +102,7 @@ def test_a_night_that_has_fewer_rows_than_before_loses_the_others(output, to):
     export(output, to)
     assert rows(to, "comparisons") == []
     # What expired is no longer a night, but its rows stay in the tables until somebody removes them.
-    remove(output, old_nights(output, 0, datetime.date(2026, 11, 16), baselines=True)[0])
+    remove(output, removable(output, SECOND, baselines=True)[0])
     export(output, to)
     assert {day for _, day in exported(to)} == {FIRST, SECOND}
 

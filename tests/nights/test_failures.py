@@ -1,6 +1,5 @@
 """Full disks, read-only folders, damaged files and wrong clocks."""
 
-import datetime
 import errno
 import os
 import time
@@ -10,13 +9,15 @@ import pytest
 from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.expire import old_nights, remove, waste
-from ndcg_spark.nights.log import accept, add_note, committed
+from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG, Store
 
 DAY = 24 * 3600
+#: A date after all nights.
+LATER = "2026-12-16"
 
 
 def aged(output, seconds, part=""):
@@ -24,10 +25,6 @@ def aged(output, seconds, part=""):
     for path in Path(output).rglob("*.parquet*"):
         if part in str(path):
             os.utime(path, (time.time() - seconds,) * 2)
-
-
-def today(days):
-    return datetime.date.fromisoformat(DATE) + datetime.timedelta(days=days)
 
 
 def ids(output, table="query_scores"):
@@ -64,7 +61,7 @@ def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
         night.abandon()
         assert {*tmp_path.rglob("*.*")} == before
         with pytest.raises(StorageError, match="No space left"):
-            add_note(committed(output)[0], "lost")
+            revise(committed(output)[0], note="lost")
     assert seen(output) == {WEB: whole(0.1, "a")}
 
 
@@ -76,7 +73,7 @@ def test_a_folder_that_is_read_only_stays_readable(tmp_path):
     try:
         assert seen(str(tmp_path)) == {WEB: whole(0.1, "a")}
         with pytest.raises(StorageError):
-            accept(committed(str(tmp_path))[0], "why")
+            revise(committed(str(tmp_path))[0], accepted="why")
     finally:
         for path in [tmp_path, *tmp_path.rglob("*")]:
             path.chmod(0o755)
@@ -100,7 +97,7 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
                 select_nights(known, output, date)
         with pytest.raises(StorageError):
             written(output, "c", 0.3).commit(record(), ["web"])
-        assert old_nights(output, 0, today(30), baselines=True)[0][-1].what == "the nights of 2026-11-15"
+        assert removable(output, LATER, baselines=True)[0][-1].what == "the nights of 2026-11-15"
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
     for other in (path.parent / "notes.txt", tmp_path / LOG / "x.parquet", tmp_path / LOG / "evaluated_on=now" / "x"):
@@ -115,23 +112,23 @@ def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp
     publish(output, "b", 0.2)
     aged(output, 2 * DAY, "query_scores")
     # It counts for the other dataset.
-    assert waste(output) == []
+    assert removable(output)[0] == []
     publish(output, "c", 0.3, datasets=["shop"])
     log = {*(tmp_path / LOG).rglob("*.parquet")}
     # Its rows are old, but only now are they superseded.
     aged(output, DAY, "=a/")
-    assert waste(output) == []
+    assert removable(output)[0] == []
     aged(output, 3601, LOG)
-    assert [path for each in waste(output) for path in each.paths if "query_scores" in path] == [
+    assert [path for each in removable(output)[0] for path in each.paths if "query_scores" in path] == [
         f"query_scores/evaluated_on={DATE}/evaluation_id=a"
     ]
     written(output, "d", 0.4)
     aged(output, DAY - 60, "=d/")
-    remove(output, waste(output))
+    remove(output, removable(output)[0])
     assert ids(output) == ["b", "c", "d"]
     aged(output, DAY + 1, "=d/")
-    assert len(remove(output, waste(output))) == 1
-    assert remove(output, waste(output)) == []
+    assert len(remove(output, removable(output)[0])) == 1
+    assert remove(output, removable(output)[0]) == []
     assert ids(output) == ["b", "c"]
     assert {*(tmp_path / LOG).rglob("*.parquet")} == log
     assert seen(output) == {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
@@ -145,7 +142,7 @@ def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(
     writing = written(output, "c", 0.3)
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 25 * 3600)
-    assert waste(output) == []
+    assert removable(output)[0] == []
     publish(output, "0-of-another-clock", 0.4)
     monkeypatch.undo()
     assert [night.evaluation_id for night in reading] == ["b"]
@@ -161,12 +158,12 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "c", 0.3, date="2026-11-11", datasets=["web"], verdict="fail")
     log_attempt(output, "2026-11-12", "x", StorageError("why"), 3)
     publish(output, "d", 0.4, date="2026-11-12", datasets=["web"])
-    old, kept = old_nights(output, 2, today(0))
+    old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
     assert (old[0].what, len(old), len(kept)) == ("the nights of 2026-11-12", 1, 2)
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
-    remove(output, old_nights(output, 2, today(0), baselines=True)[0])
+    remove(output, removable(output, "2026-11-14", baselines=True)[0])
     assert (committed(output), Store(output).files("")) == ([], {})
 
 
@@ -175,10 +172,10 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     publish(output, "a", 0.1, datasets=["web"])
     publish(output, "b", 0.2, datasets=["web", "shop"])
     publish(output, "c", 0.3, datasets=["shop"])
-    add_note(committed(output)[0], "of shop")
+    revise(committed(output)[0], note="of shop")
     both = {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
     left = [both]
-    (removal,), _ = old_nights(output, 2, today(30), baselines=True)
+    (removal,), _ = removable(output, LATER, baselines=True)
     for path in removal.paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
@@ -198,7 +195,7 @@ def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, 
     for day in range(1, 7):
         verdict = "fail" if day == 6 else "pass"
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
-    old, sentences = old_nights(str(tmp_path), 0, today(0))
+    old, sentences = removable(str(tmp_path), DATE)
     assert {each.what for each in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
     assert len(sentences) == len(kept)
 
@@ -207,7 +204,7 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
     output = str(tmp_path)
     publish(output, "a", 0.1)
     writing = written(output, "b", 0.2)
-    removals, _ = old_nights(output, 0, today(30), baselines=True)
+    removals, _ = removable(output, LATER, baselines=True)
     writing.commit(record(), ["web"])
     remove(output, removals)
     assert seen(output) == {WEB: whole(0.2, "b")}

@@ -1,7 +1,6 @@
 """Evaluations that are killed or run side by side, and readers beside them."""
 
 import contextlib
-import datetime
 import itertools
 import json
 import os
@@ -12,11 +11,11 @@ from unittest import mock
 
 import duckdb
 import pytest
-from kept_nights import DATE, FIRST, SHOP, WEB, date, publish, record, seen, whole, written
+from kept_nights import DATE, SHOP, WEB, date, publish, record, seen, whole, written
 from programs import PROCESSES
 
 from ndcg_spark.nights import expire
-from ndcg_spark.nights.log import ReplacedError, accept, add_note, committed, read_again_if_replaced
+from ndcg_spark.nights.log import ReplacedError, committed, read_again_if_replaced, revise
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.nights.store import LOG, Store
 
@@ -67,12 +66,12 @@ def work(output, told, seed, environment, waste_after, begun):
             file.write(json.dumps([name, "published"]) + "\n")
             if number % 4 == 3:
                 publish(output, f"{name}-old", ndcg_of(name), datasets=datasets, date=date(0))
-                expire.remove(output, expire.old_nights(output, 9, FIRST + datetime.timedelta(40), baselines=True)[0])
-            for change in (add_note, accept):
+                expire.remove(output, expire.removable(output, date(9), baselines=True)[0])
+            for column in ("note", "accepted"):
                 with contextlib.suppress(ReplacedError):
                     night = rng.choice(committed(output, [DATE]))
-                    change(night, f"{change.__name__} {name}")
-                    file.write(json.dumps([night.evaluation_id, f"{change.__name__} {name}"]) + "\n")
+                    revise(night, **{column: f"{column} {name}"})
+                    file.write(json.dumps([night.evaluation_id, f"{column} {name}"]) + "\n")
 
 
 def started(function, *arguments):
@@ -128,7 +127,7 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     assert acknowledged(told)
     counting = {night.evaluation_id for night in committed(output)}
     with mock.patch.multiple(expire, SECONDS_SUPERSEDED=-9.0, SECONDS_WITHOUT_ROW=-9.0):
-        expire.remove(output, expire.waste(output))
+        expire.remove(output, expire.removable(output)[0])
     assert {path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")} == counting
     assert {is_whole(seen(output)), is_whole(seen(output, "dataset_scores"))} == {True}
 
@@ -180,7 +179,7 @@ def test_a_file_that_is_half_written_is_met_by_no_glob(tmp_path, broken):
     output = str(tmp_path)
     publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
     publish(output, "e-2", ndcg_of("e-2"), datasets=["web"])
-    accept(committed(output)[0], "why")
+    revise(committed(output)[0], accepted="why")
     (folder, *_) = (path.parent for path in sorted((tmp_path / broken).rglob("*.parquet")))
     for name in ("x.parquet#1", ".x.part", "_temporary/0/x.parquet"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
-from ndcg_spark.nights.log import ReplacedError, accept, add_note, append, committed, row_of
+from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, revise, row_of
 from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
 from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
@@ -67,22 +67,22 @@ def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_coun
     publish(output, "a", 0.1, verdict="fail")
     (night,) = committed(output)
     assert not night.is_good
-    for minute, change in enumerate((add_note, accept, add_note)):
+    for minute, change in enumerate(("note", "accepted", "note")):
         monkeypatch.setattr("ndcg_spark.nights.log.utc_now", lambda minute=minute: f"2026-11-17T00:0{minute}:00+00:00")
-        change(night, f"{minute}")
+        revise(night, **{change: f"{minute}"})
     (found,) = committed(output)
-    assert [(note["text"], note["at"][15]) for note in found.notes] == [("0", "0"), ("2", "2")]
+    assert found.notes == ["0", "2"]
     assert found.is_good
-    assert (found.record["accepted"]["reason"], found.number, found.evaluation_id) == ("1", 1, "a")
-    add_note(found, "z")
+    assert (found.record["accepted"], found.number, found.evaluation_id) == ("1", 1, "a")
+    revise(found, note="z")
     (noted,) = committed(output)
-    assert (noted.is_good, noted.record["accepted"]) == (True, {"reason": "1", "at": "2026-11-17T00:01:00+00:00"})
+    assert (noted.is_good, noted.record["accepted"]) == (True, "1")
     publish(output, "b", 0.2)
     (later,) = committed(output)
-    assert [note["text"] for note in later.notes][-1] == "z"
+    assert later.notes[-1] == "z"
     assert not later.is_good
     with pytest.raises(ReplacedError):
-        accept(night, "too late")
+        revise(night, accepted="too late")
     assert not committed(output)[0].is_good
 
 
@@ -168,10 +168,10 @@ def test_a_session_reads_exactly_the_files_that_count(session, tmp_path):
 
 def test_the_newest_date_is_taken_and_datasets_that_lack_it_are_named():
     dates = {"shop": (18, 19, 20), "web": (18, 19), "new": (20,), **{f"d{number}": (1,) for number in range(11)}}
-    nights = [committed_night(name, f"2026-11-{day:02}", {}) for name, days in dates.items() for day in days]
+    nights = Nights(committed_night(name, f"2026-11-{day:02}", {}) for name, days in dates.items() for day in days)
     assert [night.dataset for night in select_nights(nights, "out")] == ["shop", "new"]
     assert [night.evaluated_on for night in select_nights(nights, "out", dataset="web")] == ["2026-11-19"]
-    assert len(select_nights(nights, "out", "20261118")) == 2
+    assert len(select_nights(nights, "out", "2026-11-18")) == 2
     said = missing_datasets(nights, "2026-11-20")
     assert said.startswith("12 dataset(s)")
     assert said.endswith("d8 (its last is of 2026-11-01) and 2 more; name one with --dataset")

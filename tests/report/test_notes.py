@@ -26,11 +26,7 @@ def run(capsys, *arguments):
 
 
 def notes(output):
-    return {
-        (each.dataset, each.evaluated_on): [note["text"] for note in each.record.get("notes", [])]
-        for each in committed(str(output))
-        if each.record.get("notes")
-    }
+    return {(each.dataset, each.evaluated_on): each.notes for each in committed(str(output)) if each.notes}
 
 
 def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one(capsys, output):

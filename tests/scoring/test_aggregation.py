@@ -7,7 +7,7 @@ import statistics
 import pytest
 from tables import assert_rows
 
-from ndcg_spark.scoring.aggregation import means, with_every_run
+from ndcg_spark.scoring.counted_queries import means, with_every_run
 
 NIGHT = datetime.date(2026, 1, 31)
 KEY = "dataset string, evaluated_on date, run string, cutoff int"

@@ -47,7 +47,7 @@ def test_a_mean_grade_that_the_table_lacks_fails_the_plan_and_is_named(session):
 def test_a_document_judged_twice_fails_the_ideal_even_if_one_grade_is_beyond_the_cutoff(session):
     judged = judgments(session, [judgment("a", 3.0), judgment("b", 2.0), judgment("a", 0.0)])
     worth = ideal.judged_documents(judged, KEY, Convention())
-    ranked = ideal.ideal_ranking(ideal.of_queries(worth, KEY, None), KEY, Convention())
+    ranked = ideal.ideal_ranking(ideal.judged_queries(worth, KEY, None), KEY, Convention())
     with pytest.raises(PySparkException, match=r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max"):
         ideal.ideal_scores(ranked, KEY, [1], Convention()).collect()
 

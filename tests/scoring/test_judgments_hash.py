@@ -16,7 +16,7 @@ def hashes(session, *lists):
     rows = [judgment(doc, grade, f"q{at}") for at, judged in enumerate(lists) for doc, grade in judged]
     stored = judgments(session, rows[::-1]).selectExpr("relevance", "doc_id", "query_id")
     typed = conform(stored, JUDGMENTS, "judgments")
-    queries = ideal.of_queries(ideal.judged_documents(typed, ["query_id"], Convention()), ["query_id"], 1)
+    queries = ideal.judged_queries(ideal.judged_documents(typed, ["query_id"], Convention()), ["query_id"], 1)
     found = {row["query_id"]: row["judgments_hash"] for row in queries.collect()}
     return [found[f"q{at}"] for at in range(len(lists))]
 

@@ -9,8 +9,8 @@ from tables import judgment, judgments, result, results
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.explanation.facts import Facts, facts_of
-from ndcg_spark.scoring.documents import returned_documents
 from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.lists import returned_documents
 
 CUTOFFS = [1, 5, None]
 #: What no preset has.

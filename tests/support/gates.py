@@ -99,7 +99,10 @@ def evaluate(
         if rows:
             publication.write_rows("comparisons", rows)
             publication.verify("comparisons", len(rows))
-    found = {name: {"verdict": each.as_json(), "accepted": accepted} for name, each in verdicts.items()}
+    found = {
+        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
+        for name, each in verdicts.items()
+    }
     publication.commit(kept, list(of_datasets), found)
     return verdicts
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.expire import remove, waste
-from ndcg_spark.nights.log import Night, committed, is_baseline
+from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.log import Night, committed, row_of
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows
 
@@ -47,10 +47,14 @@ def publish(
     configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Publish nights as a job does; returns what its commit says of others."""
-    remove(output, waste(output))
+    remove(output, removable(output)[0])
     publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
-    verdicts = {name: {"verdict": {"verdict": verdict, "reason": "r"}} for name in datasets if verdict}
+    verdicts = dict.fromkeys(datasets, _judged(verdict))
     return publication.commit(record(formula=f"{ndcg}", configuration=configuration or {}), datasets, verdicts)
+
+
+def _judged(verdict: str | None) -> dict[str, Any]:
+    return {"verdict": {"verdict": verdict, "reason": "r"}, "is_baseline": verdict == "pass"} if verdict else {}
 
 
 def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
@@ -96,8 +100,7 @@ def night(
         inputs={"judgments": {"fingerprint": judgments}},
         configuration=configuration or {},
     )
-    found = {dataset: {"verdict": {"verdict": verdict, "reason": "r"}}} if verdict else {}
-    publication.commit(own, [dataset], found)
+    publication.commit(own, [dataset], {dataset: _judged(verdict)})
 
 
 def only_night(output: object) -> Night:
@@ -114,6 +117,4 @@ def damage(output: Path, date: str) -> None:
 
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
-    known = {"verdict": None, "accepted": None, **record}
-    known["is_baseline"] = is_baseline(known["verdict"] or {}, known["accepted"])
-    return Night(dataset, date, 1, "e", None, {}).with_record(known)
+    return Night(dataset, date, 1, "e", None, row_of(record, record.get("verdict"), dataset=dataset, evaluated_on=date))

@@ -127,7 +127,8 @@ def night(
         configuration={"documents": "all" if documents else None, **(configuration or {})},
         inputs={"judgments": {"fingerprint": judgments}, "results": {"fingerprint": f"r{number}"}},
     )
-    found = {"verdict": verdict, "accepted": accepted} if verdict else {}
+    good = bool(accepted) or bool(verdict and verdict["verdict"] == "pass")
+    found = {"verdict": verdict, "accepted": accepted, "is_baseline": good} if verdict else {}
     publication.commit(own, [dataset], {dataset: found} if found else {})
 
 
