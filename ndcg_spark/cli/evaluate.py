@@ -17,7 +17,6 @@ from ndcg_spark.report.console import echo, print_view
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ndcg_spark.job.evaluate import EvaluationOutcome
     from ndcg_spark.report.progress import Progress
     from ndcg_spark.tables.sorting import Order
 
@@ -56,6 +55,7 @@ def evaluate(
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.progress import Progress, shown_steps
+    from ndcg_spark.report.scores import print_outcome
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
@@ -95,7 +95,7 @@ def evaluate(
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
         if not per_query:
-            outputs.callback(_print, outcome, style, order)
+            outputs.callback(print_outcome, outcome, style, order)
         if report is not None:
             outputs.callback(write_report)
         if junit is not None:
@@ -111,18 +111,6 @@ def _print_queries(
 
     progress.clear()
     print_query_scores(query_scores_in_order(scores, order), style, measures)
-
-
-def _print(outcome: "EvaluationOutcome", style: str, order: "Order | None") -> None:
-    if outcome.comparison:
-        # Imported here, because an evaluation without a baseline need not wait for statistics.
-        from ndcg_spark.report.comparisons import print_with_comparison
-
-        print_with_comparison(outcome, outcome.comparison, style, order)
-    else:
-        from ndcg_spark.report.scores import print_outcome
-
-        print_outcome(outcome, style, order)
 
 
 @click.command(cls=Command, epilog=EXIT_CODES)
