@@ -1,6 +1,7 @@
 """Charts in SVG: where their lines and bars are, in percent; plots of scores in memory, and the table of a paper."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,23 +65,15 @@ def trend(line: TrendLine) -> dict[str, Any]:
     def place(at: int, value: float) -> str:
         return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
 
-    parts: list[list[str]] = []
-    ranges: list[list[tuple[str, str]]] = []
-    for at, point in points:
-        if point.breaks or not parts:
-            parts.append([])
-            ranges.append([])
-        parts[-1].append(place(at, point.value or 0.0))
-        if point.low is not None and point.high is not None:
-            ranges[-1].append((place(at, point.high), place(at, point.low)))
-    areas = [" ".join([*(one for one, _ in area), *(other for _, other in reversed(area))]) for area in ranges if area]
-    return {
-        "lines": [" ".join(part) for part in parts],
-        "areas": areas,
-        "last": parts[-1][-1],
-        "low": low,
-        "high": high,
-    }
+    parts, areas = [], []
+    for _, group in itertools.groupby(points, lambda pair: pair[1].stretch):
+        stretch = list(group)
+        parts.append([place(at, point.value or 0.0) for at, point in stretch])
+        ends = [(at, point.low, point.high) for at, point in stretch if point.low is not None]
+        areas.append(
+            [*(place(at, end or 0.0) for at, _, end in ends), *(place(at, end) for at, end, _ in reversed(ends))]
+        )
+    return {"lines": parts, "areas": [area for area in areas if area], "last": parts[-1][-1], "low": low, "high": high}
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
