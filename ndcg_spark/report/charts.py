@@ -105,21 +105,9 @@ class Plot:
 def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:
     """The difference of every query, from the largest loss to the largest gain, and both scores of each.
 
-    Of very many queries some at equal distances are drawn.
-
-    Parameters
-    ----------
-    scores : Scores or SparkScores
-        What `evaluate` returned.
-    run, baseline : str
-        The run, and the one that it is compared with.
-    measure : str, optional
-        Such as ``ndcg@10`` or ``AP``; by default the first.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run or measure, or no query that both runs have a score for.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Of very many
+    queries some at equal distances are drawn. Raises ConfigurationError if there is no such run or measure, or no query
+    that both runs have a score for.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     table = scores.per_query(measure)
@@ -152,19 +140,8 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
 def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
     """The mean of every run, the best first; with a baseline the difference from it, with its interval.
 
-    Parameters
-    ----------
-    scores : Scores or SparkScores
-        What `evaluate` returned.
-    baseline : str, optional
-        The run that the others are compared with.
-    measure : str, optional
-        Such as ``ndcg@10`` or ``AP``; by default the first.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run or measure.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Raises
+    ConfigurationError if there is no such run or measure.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     measure = measure or str(scores.table().columns[0])
@@ -187,12 +164,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
 def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as with ``--format latex``.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run.
+    With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
+    if there is no such run.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]

@@ -78,9 +78,14 @@ def comparison_tables(
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
     measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
     slices = any(row["attribute"] is not None for row in rows)
+    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
+
+    def who(row: Row) -> dict[str, Any]:
+        return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
+
     lines = [
         {
-            **_runs(row, rows),
+            **who(row),
             "measure": _measure(row) if measures else None,
             "slice": f"{row['attribute']}={row['value']}" if row["attribute"] is not None else "" if slices else None,
             **compared_cells(row),
@@ -91,13 +96,15 @@ def comparison_tables(
     left_out = ["baseline"] * (measures or slices) + ["won/tied/lost"] * (measures and slices)
     names = [name for name in (lines[0] if lines else ()) if name not in left_out]
     table = table_of(lines, names, notes, title=counts(rows), sentences=compared.warnings)
-    scores = {"baseline": "baseline_score", "score": "score", "difference": "difference"}
-    queries = [
-        {**_runs(row, compared.queries), "measure": _measure(row), "query": row["query_id"]}
-        | {heading: row[name] for heading, name in scores.items()}
+    names = ["dataset", "run", "against", "measure", "query", "before", "now", "change"]
+    more = (
+        {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
         for row in compared.queries
+    )
+    queries = [
+        row | who(row) | {"measure": _measure(row)} | extra for row, extra in zip(compared.queries, more, strict=True)
     ]
-    return [table, *([table_of(queries)] if queries else [])]
+    return [table, *([table_of(queries, names)] if queries else [])]
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -113,12 +120,6 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": in_words(row),
     }
-
-
-def _runs(row: Row, rows: Rows) -> dict[str, Any]:
-    """The dataset and the run, and where one is compared with several, the baseline."""
-    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
-    return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
 
 
 def _measure(row: Row) -> str:
