@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import json
 import os
 import shlex
@@ -40,11 +41,10 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
     except SystemExit as end:
         exit_code = int(end.code or 0)
         raise
-    except NdcgSparkError as error:
-        exit_code, failure = error.exit_code, str(error)
-        raise
     except Exception as error:
         exit_code, failure = BUG, f"{type(error).__name__}: {first_line(error)}"
+        if isinstance(error, NdcgSparkError):
+            exit_code, failure = error.exit_code, str(error)
         raise
     finally:
         notify(config, exit_code, failure, outcomes[-1] if outcomes else None)
@@ -83,12 +83,11 @@ def finish(config: EvaluationConfig, exit_code: int) -> None:
 
     Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names. Raises as `export`.
     """
-    tables = os.environ.get("NDCG_SPARK_EXPORT")
     if exit_code > _SIGNAL:
         notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")
-    elif tables and config.output:
-        date = config.date.isoformat()
-        export(config.dated(config.output), tables, date, report=lambda sentence: report_step("export", sentence))
+    elif config.output and (tables := os.environ.get("NDCG_SPARK_EXPORT")):
+        report = functools.partial(report_step, "export")
+        export(config.dated(config.output), tables, config.date.isoformat(), report=report)
 
 
 @contextlib.contextmanager
@@ -106,32 +105,27 @@ def _content(
     date, output = config.date.isoformat(), config.output and config.dated(config.output)
     datasets = outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
-    before = [night for night in nights if night.evaluated_on < date and (not datasets or night.dataset in datasets)]
-    lines = [
-        f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts
-    ]
+    lines = [f"{each['dataset']} of {date}: {verdict_in_words(each)}. {each['sentence']}" for each in verdicts]
     if datasets and not verdicts:
-        lines.append(f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}")
+        lines = [f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}"]
     if failure or not lines:
-        what = "refused" if exit_code == 3 else "failed"
-        lines.append(f"evaluation of {date}: {what}, exit code {exit_code}. {failure or ''}".rstrip())
+        lines.append(f"evaluation of {date}: exit code {exit_code}. {failure or ''}".rstrip())
     if output:
-        place = shlex.quote(masked(output))
-        lines.append(
-            f"ndcg-spark {f'report {place} --date {date} --html {date}.html' if datasets else f'nights {place}'}"
-        )
+        command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
+        lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")
     return {
         "evaluation_id": outcome.evaluation_id if outcome else None,
         "datasets": datasets,
         "evaluated_on": date,
         "output": output,
         "exit_code": exit_code,
-        "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
+        "reason": failure or "; ".join(each["sentence"] for each in verdicts) or None,
         "verdicts": verdicts,
         # Nights are sorted by date, so that the last one of a dataset stays.
         "previous": {
             night.dataset: {name: night.row[name] for name in ("evaluated_on", "verdict", "reason", "accepted")}
-            for night in before
+            for night in nights
+            if night.evaluated_on < date and (not datasets or night.dataset in datasets)
         },
         "text": "\n".join(lines),
     }
@@ -140,13 +134,11 @@ def _content(
 def metrics(outcome: EvaluationOutcome) -> str:
     """The metrics of an evaluation in Prometheus' text format; scores that are null have no line."""
     samples: list[tuple[str, dict[str, str], float | None]] = []
-    for dataset, date in {row["dataset"]: row["evaluated_on"] for row in outcome.dataset_scores}.items():
-        midnight = datetime.datetime.combine(datetime.date.fromisoformat(str(date)), datetime.time(), datetime.UTC)
-        samples += [
-            ("last_success_timestamp_seconds", {"dataset": dataset}, time.time()),
-            ("evaluated_on_timestamp_seconds", {"dataset": dataset}, midnight.timestamp()),
-            ("duration_seconds", {"dataset": dataset}, outcome.seconds["total"]),
-        ]
+    begin = datetime.datetime.fromisoformat(f"{outcome.dataset_scores[0]['evaluated_on']}T00:00Z").timestamp()
+    times = {"last_success": time.time(), "evaluated_on": begin}
+    for dataset in outcome.datasets:
+        samples += [(f"{name}_timestamp_seconds", {"dataset": dataset}, value) for name, value in times.items()]
+        samples.append(("duration_seconds", {"dataset": dataset}, outcome.seconds["total"]))
     for row in outcome.dataset_scores:
         labels = {"dataset": row["dataset"], "run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
         samples += [(name, labels, row[name]) for name in ("queries", "judged_rate")]

@@ -1,16 +1,17 @@
-"""NDCG in plain Python, for explanations, and as the reference of the tests."""
+"""NDCG in plain Python, with what users write, for explanations and as the reference of the tests."""
 
 import dataclasses
+import importlib
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
-from ndcg_spark.errors import InputError
-from ndcg_spark.user_functions import computed
+from ndcg_spark.errors import ConventionError, InputError
 
 _MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": statistics.fmean}
 
@@ -44,6 +45,39 @@ def gain(grade: float, convention: Convention) -> float | None:
     if isinstance(rule, Mapping):
         return rule.get(counted)
     return named_gain(rule, counted) if rule in GAINS else computed(rule, [counted])[0]
+
+
+def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
+    """The function that ``python:package.module.function`` names. ConventionError if it cannot be imported."""
+    module, _, function = name.removeprefix("python:").rpartition(".")
+    try:
+        loaded = getattr(importlib.import_module(module), function)
+    except Exception as error:  # whatever a user's module raises while it is imported
+        raise ConventionError(
+            f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
+            "put its folder on PYTHONPATH, on a cluster in --py-files"
+        ) from error
+    if not callable(loaded):
+        raise ConventionError(f"convention: {name} is not a function; it takes and returns a pandas Series")
+    return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
+
+
+def computed(name: str, values: Sequence[float]) -> list[float]:
+    """A user's function of the values. ConventionError unless it returns one finite number for each."""
+    function = load_function(name)
+    shown = f"the value {values[0]:g}" if len(values) == 1 else f"the values {values[0]:g} to {values[-1]:g}"
+    try:
+        results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
+    except Exception as error:  # whatever a user's function raises
+        raise ConventionError(
+            f"convention: {name} fails for {shown}, {type(error).__name__}: {error}; "
+            "it takes a pandas Series and returns one of the same length"
+        ) from error
+    if len(results) != len(values) or not all(map(math.isfinite, results)):
+        raise ConventionError(
+            f"convention: {name} returns {results[:5]} for {shown}; it must return a finite number for each"
+        )
+    return results
 
 
 def unjudged_gain(convention: Convention) -> float:

@@ -10,30 +10,38 @@ import pyarrow as pa
 
 from ndcg_spark.convention.measures import COLUMNS
 
+_KINDS = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "date": pa.date32(),
+    "boolean": pa.bool_(),
+    "array<string>": pa.list_(pa.field("element", pa.string())),
+}
 
-def _table(*columns: tuple[str, pa.DataType]) -> pa.Schema:
-    return pa.schema(columns)
 
+def _table(columns: str) -> pa.Schema:
+    """A schema from `name name type, name type`; types are named as in SQL, after the columns that have them."""
+    groups = (group.split() for group in columns.split(","))
+    return pa.schema([(name, _KINDS[kind]) for *names, kind in groups for name in names])
 
-_TEXT, _NUMBER, _WHOLE, _COUNT, _DATE = pa.string(), pa.float64(), pa.int32(), pa.int64(), pa.date32()
 
 #: One row per judged document of a query; key (dataset, query_id, doc_id). `dataset` is optional.
-JUDGMENTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("relevance", _NUMBER))
+JUDGMENTS = _table("dataset query_id doc_id string, relevance double")
 
 #: One row per document that a run returned for a query; key (dataset, run, query_id, doc_id).
 #: `dataset` is optional, and one of `score` and `rank` (from 1).
-RESULTS = _table(
-    ("dataset", _TEXT), ("run", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT), ("score", _NUMBER), ("rank", _WHOLE)
-)
+RESULTS = _table("dataset run query_id doc_id string, score double, rank int")
 
 #: One row per document that is removed from the lists of a query before they are ranked; no key.
-EXCLUDE = _table(("dataset", _TEXT), ("query_id", _TEXT), ("doc_id", _TEXT))
+EXCLUDE = _table("dataset query_id doc_id string")
 
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
-QUERY_ATTRIBUTES = _table(("dataset", _TEXT), ("query_id", _TEXT), ("attribute", _TEXT), ("value", _TEXT))
+QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
 #: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is from 1e-100 to 1e100.
-QUERY_WEIGHTS = _table(("dataset", _TEXT), ("query_id", _TEXT), ("weight", _NUMBER))
+QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 
 #: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
@@ -55,7 +63,7 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 #: The columns of every published table that stand in the paths of its files only.
 IN_PATHS = ("evaluated_on", "evaluation_id")
 
-_MEASURES = tuple((name, _NUMBER) for name in COLUMNS)
+_MEASURES = f"{' '.join(COLUMNS)} double"
 
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff). `cutoff` is null for
 #: the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the convention leaves the query
@@ -63,21 +71,9 @@ _MEASURES = tuple((name, _NUMBER) for name in COLUMNS)
 #: they are computed at the cutoff, and where the convention leaves the query out. `judgments_hash` changes if and only
 #: if the judgments of the query change.
 QUERY_SCORES = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("run", _TEXT),
-    ("query_id", _TEXT),
-    ("cutoff", _WHOLE),
-    ("status", _TEXT),
-    ("returned", _COUNT),
-    ("judged", _COUNT),
-    ("judgments_hash", _COUNT),
-    ("evaluation_id", _TEXT),
-    ("ndcg", _NUMBER),
-    ("dcg", _NUMBER),
-    ("ideal_dcg", _NUMBER),
-    ("cg", _NUMBER),
-    *_MEASURES,
+    "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
+    "returned judged judgments_hash bigint, evaluation_id string, "
+    f"ndcg dcg ideal_dcg cg double, {_MEASURES}"
 )
 
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value), the last two null for
@@ -87,68 +83,30 @@ QUERY_SCORES = _table(
 #: `unjudged_queries` are in no slice, so that it is null there.
 #: The measures besides NDCG are means over `relevant_queries` queries; all of these are null unless computed.
 DATASET_SCORES = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("run", _TEXT),
-    ("cutoff", _WHOLE),
-    ("attribute", _TEXT),
-    ("value", _TEXT),
-    ("queries", _COUNT),
-    ("missing_queries", _COUNT),
-    ("no_relevant_queries", _COUNT),
-    ("unjudged_queries", _COUNT),
-    ("relevant_queries", _COUNT),
-    ("convention", _TEXT),
-    ("formula", _TEXT),
-    ("evaluation_id", _TEXT),
-    ("ndcg", _NUMBER),
-    ("ndcg_pooled", _NUMBER),
-    ("ndcg_stddev", _NUMBER),
-    ("ndcg_stderr", _NUMBER),
-    ("dcg", _NUMBER),
-    ("judged_rate", _NUMBER),
-    *_MEASURES,
+    "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
+    "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
+    "convention formula evaluation_id string, "
+    f"ndcg ndcg_pooled ndcg_stddev ndcg_stderr dcg judged_rate double, {_MEASURES}"
 )
 
 #: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is
 #: the sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
-TO_JUDGE = _table(
-    ("dataset", _TEXT),
-    ("query_id", _TEXT),
-    ("doc_id", _TEXT),
-    ("runs", _COUNT),
-    ("best_rank", _WHOLE),
-    ("weight", _NUMBER),
-)
+TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
 #: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the
 #: next two those that one of them judges. Null where not defined; from `runs` on, only with results: how many runs and
 #: `queries` that both judge the two rankings are of.
 AGREEMENTS = _table(
-    ("dataset", _TEXT),
-    *((name, _COUNT) for name in ("pairs", "only_a", "only_b")),
-    *((name, _NUMBER) for name in ("kappa", "kappa_quadratic", "alpha")),
-    *((name, _COUNT) for name in ("runs", "queries")),
-    *((name, _NUMBER) for name in ("tau_b", "tau_ap")),
+    "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, runs queries bigint, "
+    "tau_b tau_ap double"
 )
 
 #: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
 #: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
 #: `line` the text of a line that is not a row, or that has a number which is none.
 REJECTED_ROWS = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("table", _TEXT),
-    ("reason", _TEXT),
-    ("dataset_read", _TEXT),
-    ("run", _TEXT),
-    ("query_id", _TEXT),
-    ("doc_id", _TEXT),
-    ("relevance", _TEXT),
-    ("score", _TEXT),
-    ("rank", _TEXT),
-    ("line", _TEXT),
-    ("evaluation_id", _TEXT),
+    "dataset string, evaluated_on date, "
+    "table reason dataset_read run query_id doc_id relevance score rank line evaluation_id string"
 )
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
@@ -158,28 +116,12 @@ REJECTED_ROWS = _table(
 #: with weights those that have one. `p_value` and the interval are those of the paired t test, `p_randomization` that
 #: of random signs, `p_decides` the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("run", _TEXT),
-    ("baseline", _TEXT),
-    ("baseline_night", _DATE),
-    ("baseline_nights", _COUNT),
-    ("measure", _TEXT),
-    ("cutoff", _WHOLE),
-    ("attribute", _TEXT),
-    ("value", _TEXT),
-    *((name, _COUNT) for name in ("queries", "unpaired_queries", "changed_queries")),
-    *((name, _COUNT) for name in ("wins", "ties", "losses")),
-    *((name, _NUMBER) for name in ("mean", "baseline_mean", "difference", "relative_difference")),
-    *((name, _NUMBER) for name in ("interval_low", "interval_high")),
-    *((name, _NUMBER) for name in ("p_value", "p_adjusted", "p_randomization", "p_decides")),
-    ("family_size", _COUNT),
-    ("conclusion", _TEXT),
-    ("flags", pa.list_(pa.field("element", _TEXT))),
-    ("effect_size", _NUMBER),
-    ("minimum_detectable", _NUMBER),
-    ("weight_effective_n", _NUMBER),
-    ("evaluation_id", _TEXT),
+    "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
+    "measure string, cutoff int, attribute value string, "
+    "queries unpaired_queries changed_queries wins ties losses bigint, "
+    "mean baseline_mean difference relative_difference interval_low interval_high double, "
+    "p_value p_adjusted p_randomization p_decides double, family_size bigint, conclusion string, "
+    "flags array<string>, effect_size minimum_detectable weight_effective_n double, evaluation_id string"
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
@@ -187,18 +129,8 @@ COMPARISONS = _table(
 #: for an unjudged document, `score` where the results have none; `tied` with another document of the list.
 #: `gain` times `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
 RANKED_DOCUMENTS = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("run", _TEXT),
-    ("query_id", _TEXT),
-    ("rank", _WHOLE),
-    ("doc_id", _TEXT),
-    ("tied", pa.bool_()),
-    ("evaluation_id", _TEXT),
-    ("score", _NUMBER),
-    ("relevance", _NUMBER),
-    ("gain", _NUMBER),
-    ("discount", _NUMBER),
+    "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
+    "evaluation_id string, score relevance gain discount double"
 )
 
 #: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff).
@@ -206,11 +138,9 @@ RANKED_DOCUMENTS = _table(
 #: `left` are the others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1
 #: (COMPARING.md).
 LIST_CHANGES = _table(
-    *((name, _TEXT) for name in ("dataset", "run", "baseline", "query_id")),
-    ("cutoff", _WHOLE),
-    *((name, _COUNT) for name in ("returned", "baseline_returned", "common", "entered", "left")),
-    *((name, pa.bool_()) for name in ("top_changed", "same_order")),
-    *((name, _NUMBER) for name in ("overlap", "jaccard", "average_overlap", "rbo", "moved_discount")),
+    "dataset run baseline query_id string, cutoff int, "
+    "returned baseline_returned common entered left bigint, top_changed same_order boolean, "
+    "overlap jaccard average_overlap rbo moved_discount double"
 )
 
 #: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key
@@ -220,54 +150,15 @@ LIST_CHANGES = _table(
 #: baseline all the same, `is_baseline` whether later nights may be compared with it. Times are in UTC, as ISO 8601;
 #: `seconds` is how long it took. From `options` on, columns are JSON; `files` has the rows and bytes of each file.
 EVALUATIONS = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("evaluation_id", _TEXT),
-    ("status", _TEXT),
-    ("number", _COUNT),
-    ("revision", _COUNT),
-    ("committed_at", _TEXT),
-    ("revised_at", _TEXT),
-    ("exit_code", _COUNT),
-    ("verdict", _TEXT),
-    ("reason", _TEXT),
-    ("run", _TEXT),
-    ("accepted", _TEXT),
-    ("is_baseline", pa.bool_()),
-    ("note", _TEXT),
-    ("convention", _TEXT),
-    ("formula", _TEXT),
-    ("engine", _TEXT),
-    ("judgments_fingerprint", _TEXT),
-    ("results_fingerprint", _TEXT),
-    ("seconds", _NUMBER),
-    *(
-        (name, _TEXT)
-        for name in (
-            "options",
-            "configuration",
-            "inputs",
-            "datasets",
-            "datasets_without_results",
-            "versions",
-            "counts",
-            "rejected",
-            "steps",
-        )
-    ),
-    ("findings", _TEXT),
-    ("files", _TEXT),
+    "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
+    "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
+    "note convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
+    "options configuration inputs datasets datasets_without_results versions counts rejected steps string, "
+    "findings files string"
 )
 
 #: One row per judged query, attribute and value of a night that was evaluated with slices; key all columns.
-KEPT_ATTRIBUTES = _table(
-    ("dataset", _TEXT),
-    ("evaluated_on", _DATE),
-    ("query_id", _TEXT),
-    ("attribute", _TEXT),
-    ("value", _TEXT),
-    ("evaluation_id", _TEXT),
-)
+KEPT_ATTRIBUTES = _table("dataset string, evaluated_on date, query_id attribute value evaluation_id string")
 
 #: The published tables of an evaluation, by the name of their folders.
 KEPT = {

@@ -5,13 +5,13 @@ import logging
 import time
 from collections.abc import Iterator
 
-#: Steps that are done are records of level INFO with a `step`, what is being done is one of level DEBUG.
+#: Steps that are done are records with a `step`, what is being done is one of level DEBUG.
 LOGGER = logging.getLogger("ndcg_spark.steps")
 
 
 def report_step(step: str, sentence: str) -> None:
-    """Log that a step is done."""
-    LOGGER.info("%s", sentence, extra={"step": step})
+    """Log that a step is done, or a `warning`."""
+    LOGGER.log(logging.WARNING if step == "warning" else logging.INFO, "%s", sentence, extra={"step": step})
 
 
 @contextlib.contextmanager

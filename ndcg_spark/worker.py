@@ -5,7 +5,6 @@ import importlib.util
 import logging
 import os
 import pickle
-import sys
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -69,9 +68,10 @@ TASKS: dict[str, Callable[..., Any]] = {"evaluate": evaluate, "explain": explain
 
 def serve() -> None:
     """Do tasks until the standard input ends, on one engine: the embedded one if it is installed, else local Spark."""
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # What engines and users' functions print must not meet the replies.
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What engines and users' functions print must not meet the replies, nor the path /dev/stdin the requests.
     os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     name = "embedded" if importlib.util.find_spec("pysail") else "spark"
     engine: Engine | None = None
     background.is_here = True

@@ -8,7 +8,6 @@ import pyspark
 import pytest
 import sessions
 from pyspark.sql import SparkSession
-from slow import SlowTests
 
 import ndcg_spark
 from ndcg_spark.engine import Engine
@@ -63,7 +62,6 @@ def pytest_configure(config: pytest.Config) -> None:
     found = Path(ndcg_spark.__file__).resolve().parents[1]
     if found != ROOT:
         raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
-    config.pluginmanager.register(SlowTests(config))
     sessions.choice = config.getoption("--engine")
     if pyspark.__version__ < "4.2":
         # It leaves the sockets of collect to the garbage collector.
@@ -86,10 +84,22 @@ def pytest_unconfigure() -> None:
     sessions.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, and leave out what is about the other engine."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes long, and leave out what is about the other engine, and slow tests but where asked for."""
     items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.path == ROOT / "tests" / name), 99))
     items[:] = [item for item in items if _is_on_this_engine(item)]
+    all_of_them = config.getoption("--slow") or "slow" in config.getoption("-m")
+    paths = (argument.partition("::")[0] for argument in config.args)
+    named = {(config.invocation_params.dir / path).resolve() for path in paths if path.endswith(".py")}
+    # What needs Java is left out by -m "not spark".
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("slow") and not item.get_closest_marker("spark") and item.path not in named
+    ]
+    if left_out and not all_of_them:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def _is_on_this_engine(item: pytest.Item) -> bool:

@@ -178,7 +178,8 @@ def test_nights_are_listed_and_expired(folder):
         return command_line(*arguments, cwd=folder, HERE=str(folder / "there"), COLUMNS="100")
 
     arguments = ("qrels.txt", "run.txt", "--dataset", "tiny", "--date", "2020-01-01", "--engine", "embedded")
-    run("evaluate", *arguments, "--output", "$HERE/out")
+    evaluated = run("evaluate", *arguments, "--output", "$HERE/out")
+    assert evaluated.returncode == 0, evaluated.stderr
     listed = run("nights", "$HERE/out").stdout.splitlines()
     assert listed[0].split()[:3] == ["dataset", "date", "verdict"]
     for cell in ("tiny", "2020-01-01", "-", "bm25", "ndcg@10", "1.0000", "standard"):
@@ -266,7 +267,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
         check=False,
     )
     assert done.returncode == 3
-    assert "no such path, no.txt" in done.stdout
+    assert "no files at no.txt" in done.stdout
 
 
 @pytest.mark.slow

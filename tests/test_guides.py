@@ -27,10 +27,13 @@ GUIDES = {
         "ndcg_spark/guides/COMPARING.md",
         "ndcg_spark/guides/CHANGELOG.md",
         "ndcg_spark/guides/RECIPES.md",
+        "ndcg_spark/guides/TROUBLESHOOTING.md",
+        "ndcg_spark/guides/GLOSSARY.md",
         "conf/README.md",
         "scripts/benchmark/README.md",
         "tests/README.md",
         ".github/CONTRIBUTING.md",
+        ".github/RELEASING.md",
     )
 }
 

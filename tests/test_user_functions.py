@@ -6,8 +6,8 @@ import sessions
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.reference import computed, load_function
 from ndcg_spark.scoring.gains import user_function
-from ndcg_spark.user_functions import computed, load
 
 MODULE = """
 import numpy as np
@@ -72,8 +72,8 @@ def test_a_users_function_may_be_applied_to_whole_numbers(session):
 
 
 def test_a_function_is_found_by_its_dotted_name():
-    assert load("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
-    assert load("python:os.path.basename")("folder/file") == "file"
+    assert load_function("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
+    assert load_function("python:os.path.basename")("folder/file") == "file"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_function_is_found_by_its_dotted_name():
 )
 def test_a_function_that_cannot_be_had_is_a_convention_error(name, reason):
     with pytest.raises(ConventionError, match=reason):
-        load(name)
+        load_function(name)
 
 
 def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read():

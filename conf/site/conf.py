@@ -4,10 +4,13 @@
 GitHub.
 """
 
+import contextlib
+import io
 from pathlib import Path
 from typing import Any
 
 import ndcg_spark
+from ndcg_spark.cli.app import app as program
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,9 +19,9 @@ GUIDES = "ndcg_spark/guides"
 CONTENTS = {
     "First steps": ["conf/site/researcher", "conf/site/recommender", f"{GUIDES}/COMING_FROM"],
     "Guides": ["conf/README", f"{GUIDES}/RECIPES", f"{GUIDES}/COMPARING"],
-    "Reference": [f"{GUIDES}/REFERENCE", f"{GUIDES}/MEASURES", "conf/site/api"],
+    "Reference": [f"{GUIDES}/REFERENCE", f"{GUIDES}/MEASURES", "conf/site/commands", "conf/site/api"],
     "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
-    "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING"],
+    "For builders": ["ndcg_spark/README", "tests/README", ".github/CONTRIBUTING", ".github/RELEASING"],
 }
 _NAMED = {page for pages in CONTENTS.values() for page in pages}
 CONTENTS["Guides"] += sorted({f"{GUIDES}/{path.stem}" for path in ROOT.glob(f"{GUIDES}/*.md")} - _NAMED)
@@ -67,13 +70,25 @@ templates_path = ["templates"]
 html_additional_pages = {"index": "index.html"}
 
 
-def add_contents(_: Any, page: str, source: list[str]) -> None:
-    """Put the table of contents below the README, which must not show it on GitHub."""
+def add_to_page(_: Any, page: str, source: list[str]) -> None:
+    """Add what a page must not show on GitHub: the table of contents, the help of every command."""
     if page == root_doc:
         for caption, pages in CONTENTS.items():
             source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
+    if page == "conf/site/commands":
+        for name in sorted(program.commands):
+            source[0] += f"\n## {name}\n\n```text\n{_help_of(name)}\n```\n"
+    if page == f"{GUIDES}/CHANGELOG":
+        # Its words would come before those of the guides.
+        source[0] = f"---\nnosearch: true\n---\n{source[0]}"
+
+
+def _help_of(command: str) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        program.main([command, "--help"], prog_name="ndcg-spark", max_content_width=100, terminal_width=100)
+    return shown.getvalue().rstrip()
 
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    app.connect("source-read", add_contents)
+    app.connect("source-read", add_to_page)

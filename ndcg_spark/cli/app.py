@@ -6,7 +6,6 @@ Slow modules are imported inside the commands, so that help is instant.
 import logging
 import sys
 import warnings
-from typing import ClassVar
 
 import click
 
@@ -15,7 +14,7 @@ from ndcg_spark.cli.evaluate import check, compare_lists, conventions, convert, 
 from ndcg_spark.cli.nights import compare, expire, export, gate, nights, note, report, trend
 from ndcg_spark.cli.options import Command
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import prepare_streams, print_error, reported_errors
+from ndcg_spark.report.console import Messages, prepare_streams, reported_errors
 
 
 class Commands(Command, click.Group):
@@ -39,33 +38,16 @@ app = Commands(
 click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
-class _Warnings(logging.Handler):
-    """Prints what the program itself warns of, once, however often it is read."""
-
-    told: ClassVar[set[str]] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        sentence = record.getMessage()
-        if sentence not in self.told:
-            self.told.add(sentence)
-            print_error(f"warning: {sentence}")
-
-
-_WARNINGS = _Warnings(logging.WARNING)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; a failure with a known cause prints one message."""
     prepare_streams()
     # Libraries log failures that our own message already reports.
     logging.getLogger().addHandler(logging.NullHandler())
-    logging.getLogger("ndcg_spark").addHandler(_WARNINGS)
-    _WARNINGS.told.clear()
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     words = sys.argv[1:] if arguments is None else arguments
-    with reported_errors(words):
+    with Messages(words).printed() as messages, reported_errors(messages):
         for word in words:
             # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
             if any("\ud800" <= character <= "\udfff" for character in word):
                 raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
-        raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)
+        raise SystemExit(app(args=words, prog_name="ndcg-spark", obj=messages, standalone_mode=False) or 0)

@@ -2,41 +2,48 @@
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, load_arguments, option
+from ndcg_spark.cli.options import (
+    EXIT_CODES,
+    FORMATS,
+    GATE_CODES,
+    argument,
+    choice,
+    command,
+    date,
+    load_arguments,
+    option,
+    output_format,
+)
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from ndcg_spark.report.progress import Progress
-    from ndcg_spark.tables.sorting import Order
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
 
 
-@click.command(cls=Command, epilog=GATE_CODES)
-@options.of_evaluations()
-@options.output_format(*FORMATS)
-@option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True)
-@option("--sort", "COLUMN[@CUTOFF][:asc|:desc]", "Order of the printed rows.")
-@option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE)
-@options.accept_baseline
-@options.junit
-@option("--baseline", "RUN", "Compare every other run with this one.")
-@options.slices
-@option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom.")
-@option("--on-end", "COMMAND", "Run this at the end, however it ends, with JSON on its stdin.")
-@click.option("--after", type=int, hidden=True)  # for nightly.sh: what remains to be done after this exit code
+@command(
+    options.evaluation(),
+    output_format(*FORMATS),
+    option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
+    option("--sort", "COLUMN[@CUTOFF][:asc|:desc]", "Order of the printed rows."),
+    option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
+    options.accept_baseline,
+    options.junit,
+    option("--baseline", "RUN", "Compare every other run with this one."),
+    options.slices,
+    option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom."),
+    option("--on-end", "COMMAND", "Run this at the end, however it ends, with JSON on its stdin."),
+    option("--after", None, "", type=int, hidden=True),  # for nightly.sh: what remains to be done after this exit code
+    codes=GATE_CODES,
+)
 def evaluate(
     style: str,
     per_query: bool,
@@ -54,44 +61,35 @@ def evaluate(
     """
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
-    from ndcg_spark.report.progress import Progress, shown_steps
-    from ndcg_spark.report.scores import print_outcome
+    from ndcg_spark.report.scores import print_outcome, print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
     config = load_arguments(arguments)
     if after is not None:
-        with shown_steps(style):
-            finish(config, after)
+        finish(config, after)
         return
-    with (
-        Progress(style).listening() as progress,
-        notifying(config) as outcomes,
-        contextlib.ExitStack() as outputs,
-    ):
+    with notifying(config) as outcomes, contextlib.ExitStack() as outputs:
         columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
         order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
-        if per_query and style not in _QUERY_FORMATS:
-            raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, not {style}")
-        if per_query and baseline:
-            raise ConfigurationError("arguments: --per-query prints queries and --baseline compares runs; omit one")
+        if per_query and (baseline or style not in _QUERY_FORMATS):
+            raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
         if junit is not None:
             if config.gate is None:
                 raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
             refuse_unwritable(junit)
-        print_queries = functools.partial(_print_queries, progress, style, config.measure_set.columns, order)
-        write_queries = print_queries if per_query else None
-        evaluated = functools.partial(
-            job.evaluate, accepted=accept_baseline, baseline=baseline, write_queries=write_queries
-        )
+        evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
+        if per_query:
+            measures = config.measure_set.columns
+            evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
+                job.query_scores_in_order(scores, order), style, measures
+            )
         if report is None:
             outcome = evaluated(config)
         else:
             from ndcg_spark.report.page import evaluated_with_report
 
-            writing = evaluated_with_report(config, report, evaluated, baseline)
-            outcome, write_report = outputs.enter_context(writing)
-        progress.clear()
+            outcome, write_report = outputs.enter_context(evaluated_with_report(config, report, evaluated, baseline))
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
         if not per_query:
@@ -100,22 +98,14 @@ def evaluate(
             outputs.callback(write_report)
         if junit is not None:
             outputs.callback(write_junit, junit, outcome.verdicts)
-    raise SystemExit(outcomes[-1].exit_code)
+    raise SystemExit(outcome.exit_code)
 
 
-def _print_queries(
-    progress: "Progress", style: str, measures: Sequence[str], order: "Order | None", scores: "DataFrame"
-) -> None:
-    from ndcg_spark.job.evaluate import query_scores_in_order
-    from ndcg_spark.report.scores import print_query_scores
-
-    progress.clear()
-    print_query_scores(query_scores_in_order(scores, order), style, measures)
-
-
-@click.command(cls=Command, epilog=EXIT_CODES)
-@options.of_evaluations("output", "documents", "cutoffs", "measures", "dataset")
-@options.output_format("table", "json")
+@command(
+    options.evaluation(without="output documents cutoffs measures dataset"),
+    output_format("table", "json"),
+    codes=EXIT_CODES,
+)
 def check(style: str, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
@@ -123,26 +113,17 @@ def check(style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.job.check import check_inputs
     from ndcg_spark.report.printed import print_check
-    from ndcg_spark.report.progress import shown_steps
 
-    config = load_arguments(arguments)
-    with shown_steps(style):
-        counts = check_inputs(config)
-    print_check(counts, style)
+    print_check(check_inputs(load_arguments(arguments)), style)
 
 
-@click.command(cls=Command, epilog=EXIT_CODES)
-@click.argument("paths", metavar="IN...", nargs=-1, required=True, help="Files, folders or globs of one table.")
-@click.argument("folder", metavar="OUT", help="New folder, on any storage.")
-@click.option(
-    "--input",
-    "table",
-    type=click.Choice(["judgments", "results"]),
-    default="results",
-    help="What it is.",
-    show_default=True,
+@command(
+    argument("paths", "Files, folders or globs of one table.", metavar="IN...", nargs=-1, required=True),
+    argument("folder", "New folder, on any storage.", metavar="OUT"),
+    choice("--input table", "What it is.", "judgments", "results", default="results"),
+    options.evaluation(only="run run_from column as_of relevance input_format"),
+    codes=EXIT_CODES,
 )
-@options.of_one_table
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
 
@@ -150,20 +131,23 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     """
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.check import convert as job
-    from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, table: paths}, NightConfig)
-    with shown_steps():
-        rows = job(config, options.output_path(folder))
-    echo([f"{rows:,} rows"])
+    echo([f"{job(config, options.output_path(folder)):,} rows"])
 
 
-@click.command("judge-next", cls=Command, epilog=EXIT_CODES)
-@options.of_evaluations("output", "documents", "measures")
-@option(
-    "--documents", "N", "Number of documents, those that matter most first.", type=click.IntRange(min=1), default=100
+@command(
+    options.evaluation(without="output documents measures"),
+    option(
+        "--documents",
+        "N",
+        "Number of documents, those that matter most first.",
+        type=click.IntRange(min=1),
+        default=100,
+    ),
+    output_format(*FORMATS),
+    codes=EXIT_CODES,
 )
-@options.output_format(*FORMATS)
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
@@ -172,7 +156,6 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     Judging tools can load the output of --format csv.
     """
     from ndcg_spark.report.printed import print_documents
-    from ndcg_spark.report.progress import shown_steps
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
@@ -182,19 +165,17 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     else:
         from ndcg_spark.job.check import documents_to_judge
 
-        config = load_arguments(arguments)
-        with shown_steps(style):
-            rows = documents_to_judge(config, documents)
+        rows = documents_to_judge(load_arguments(arguments), documents)
     print_documents(rows, style)
 
 
-@click.command(cls=Command, epilog=EXIT_CODES)
-@click.argument("a", metavar="A", help="Judgments (qrels), in any format.")
-@click.argument("b", metavar="B", help="Other judgments, in the same way.")
-@options.of_evaluations(
-    *("paths", "judgments", "exclude", "output", "documents", "measures", "relevance", "min_judged_rate")
+@command(
+    argument("a", "Judgments (qrels), in any format."),
+    argument("b", "Other judgments, in the same way."),
+    options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
+    output_format(*FORMATS),
+    codes=EXIT_CODES,
 )
-@options.output_format(*FORMATS)
 def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
@@ -204,25 +185,24 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     from ndcg_spark.config import AgreementConfig
     from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.report.printed import print_judgments
-    from ndcg_spark.report.progress import shown_steps
 
     config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
-    with shown_steps(style):
-        compared = compare_judgments(config, b)
-    print_judgments(compared, style)
+    print_judgments(compare_judgments(config, b), style)
 
 
-@click.command("compare-lists", cls=Command, epilog=EXIT_CODES)
-@click.argument("old", metavar="OLD", help="Results: a file, folder, glob or table:catalog.db.name.")
-@click.argument("new", metavar="[NEW]", required=False, help="Other results, in the same way.")
-@option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]")
-@option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9)
-@option("--queries", "N", "List the N queries of each run that changed most.", type=click.IntRange(min=0), default=10)
-@options.of_evaluations(
-    *("paths", "judgments", "results", "output", "documents", "measures", "relevance"),
-    *("max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"),
+@command(
+    argument("old", "Results: a file, folder, glob or table:catalog.db.name."),
+    argument("new", "Other results, in the same way.", metavar="[NEW]", required=False),
+    option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]"),
+    option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9),
+    option("--queries", "N", "List the N queries of each run that changed most.", type=click.IntRange(0), default=10),
+    options.evaluation(
+        without="paths judgments results output documents measures relevance max_missing_fraction "
+        "max_unjudged_fraction min_judged_rate"
+    ),
+    output_format(*FORMATS),
+    codes=EXIT_CODES,
 )
-@options.output_format(*FORMATS)
 def compare_lists(
     old: str, new: str | None, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
 ) -> None:
@@ -231,27 +211,26 @@ def compare_lists(
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """
     from ndcg_spark.config import ListsConfig
-    from ndcg_spark.job import compare_inputs
+    from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.report.printed import print_lists
-    from ndcg_spark.report.progress import shown_steps
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
     sides = [load_arguments({**arguments, "results": (path,)}, ListsConfig) for path in (old, new) if path is not None]
-    with shown_steps(style):
-        compared = compare_inputs.compare_lists(sides[0], sides[1] if new else None, baseline, persistence, queries)
-    print_lists(compared, style)
+    print_lists(job(sides[0], sides[1] if new else None, baseline, persistence, queries), style)
 
 
-@click.command(cls=Command, epilog=EXIT_CODES)
-@options.of_evaluations("output", "documents", "cutoffs", "dataset", "run")
-@option("--query", "ID", "Query to explain.", required=True)
-@option("--run", "RUN", "Run to explain. [default: every run]")
-@option("--baseline", "RUN", "Also show what changed since this run.")
-@date("--baseline-date", "Also show what changed since this night.")
-@option("--dataset", "NAME", "Dataset of the query, if there are several.")
-@option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]")
-@options.output_format("table", "json", "markdown")
+@command(
+    options.evaluation(without="output documents cutoffs dataset run"),
+    option("--query", "ID", "Query to explain.", required=True),
+    option("--run", "RUN", "Run to explain. [default: every run]"),
+    option("--baseline", "RUN", "Also show what changed since this run."),
+    date("--baseline-date", "Also show what changed since this night."),
+    option("--dataset", "NAME", "Dataset of the query, if there are several."),
+    option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]"),
+    output_format("table", "json", "markdown"),
+    codes=EXIT_CODES,
+)
 def explain(style: str, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 
@@ -261,7 +240,6 @@ def explain(style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.explanation.facts import ExplainRequest
     from ndcg_spark.report.explanations import explanation_view
-    from ndcg_spark.report.progress import shown_steps
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
@@ -274,8 +252,7 @@ def explain(style: str, **arguments: Any) -> None:
     else:
         from ndcg_spark.job.explain import explain_query
 
-        with shown_steps(style):
-            explained = explain_query(load_arguments(arguments), request)
+        explained = explain_query(load_arguments(arguments), request)
     print_view(explanation_view(explained), style)
 
 
@@ -296,14 +273,15 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     return options.output_path(arguments["paths"][0])
 
 
-@click.command(cls=Command)
-@click.argument("name", required=False, metavar="[NAME]", help="A preset, to show its options and formula.")
-@option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2)
-@option("--cutoffs", "RANK[,...]", "Ranks of the comparison, and 'all'. [default: 10]")
-@option("--measures", "MEASURE[,...]", "Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]")
-@options.input_format
-@options.output_format(*FORMATS)
-@options.engine
+@command(
+    argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
+    option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
+    option("--cutoffs", "RANK[,...]", "Ranks of the comparison, and 'all'. [default: 10]"),
+    option("--measures", "MEASURE[,...]", "Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]"),
+    choice("--input-format", "Input format. [default: recognised]", *options.INPUT_FORMATS),
+    output_format(*FORMATS),
+    options.engine[0],
+)
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
     """List the presets, explain one, or compare all on your data."""
     settings = {option: value for option, value in arguments.items() if value is not None}
@@ -318,11 +296,8 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     if name is not None:
         raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     from ndcg_spark.job.compare_inputs import compare_presets
-    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.report.scores import print_presets
 
     default = {} if "measures" in settings else {"cutoffs": "10"}
     config = load_arguments({**default, **settings, "paths": compare})
-    with shown_steps(style):
-        scores = compare_presets(config)
-    print_presets(scores, style, config.measure_set)
+    print_presets(compare_presets(config), style, config.measure_set)

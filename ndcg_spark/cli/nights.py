@@ -8,53 +8,61 @@ from typing import Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import EXIT_CODES, FORMATS, GATE_CODES, Command, date, option
+from ndcg_spark.cli.options import (
+    EXIT_CODES,
+    FORMATS,
+    GATE_CODES,
+    argument,
+    choice,
+    command,
+    date,
+    many,
+    option,
+    output_format,
+)
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
 
+_OTHER_NIGHT = "YYYY-MM-DD|good"
+_MEASURES = "MEASURE[@CUTOFF],..."
 
-@click.command(cls=Command, epilog=EXIT_CODES)
-@options.output
-@options.night
-@options.dataset
-@click.option(
-    "--baseline", "baselines", multiple=True, metavar="RUN", help="Run to compare the others with. May be repeated."
+
+@command(
+    options.output,
+    options.night,
+    options.dataset,
+    many("--baseline baselines", "RUN", "Run to compare the others with. May be repeated."),
+    option("--baseline-date", _OTHER_NIGHT, "Night to compare this one with, run by run."),
+    many("--run runs", "RUN", "Only this run. May be repeated. [default: all]"),
+    option("--measures", _MEASURES, "Measures to compare. [default: the headline]"),
+    options.slices,
+    option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too."),
+    choice("--correction", "How p values are adjusted.", "holm", "bonferroni", "bh", "none", default="holm"),
+    option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
+    option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
+    option("--unchanged-queries", None, "Only queries whose judgments did not change since.", is_flag=True),
+    option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]"),
+    option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1)),
+    option(
+        "--queries",
+        "N",
+        "List the N queries of each run that lost and won most.",
+        type=click.IntRange(min=0),
+        default=0,
+    ),
+    output_format(*FORMATS),
+    options.engine,
+    codes=EXIT_CODES,
 )
-@option("--baseline-date", "YYYY-MM-DD|good", "Night to compare this one with, run by run.")
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run. May be repeated. [default: all]")
-@option("--measures", "MEASURE[@CUTOFF],...", "Measures to compare. [default: the headline]")
-@options.slices
-@option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too.")
-@option(
-    "--correction",
-    None,
-    "Adjustment of p values for the number of comparisons.",
-    type=click.Choice(["holm", "bonferroni", "bh", "none"]),
-    default="holm",
-)
-@option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05)
-@option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01)
-@option("--unchanged-queries", None, "Leave out queries whose judgments changed since the baseline.", is_flag=True)
-@option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]")
-@option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1))
-@option(
-    "--queries", "N", "List the N queries of each run that lost and won most.", type=click.IntRange(min=0), default=0
-)
-@options.output_format(*FORMATS)
-@options.engine
-@options.remote
 def compare(
     output: str,
     style: str,
     date: str | None,
     dataset: str | None,
-    baselines: tuple[str, ...],
     baseline_date: str | None,
-    runs: tuple[str, ...],
     measures: str | None,
     sort: str | None,
     top: int | None,
-    queries: int,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -67,32 +75,31 @@ def compare(
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights, read_tables_of_queries
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
-    from ndcg_spark.report.progress import shown_steps
     from ndcg_spark.tables.sorting import order_of
 
     names = ("alpha", "correction", "margin", "unchanged_queries")
-    chosen = ComparisonOptions(
-        measures_of(measures) if measures else {}, **{name: arguments.pop(name) for name in names}
-    )
+    settings = {name: arguments.pop(name) for name in names}
+    chosen = ComparisonOptions(measures_of(measures) if measures else {}, **settings)
+    baselines, runs, queries = (arguments.pop(name) for name in ("baselines", "runs", "queries"))
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
-    config = options.load_arguments(arguments, NightConfig)
-    with shown_steps(style):
-        how = Compared(chosen, baselines, list(runs) or None, *read_tables_of_queries(config), queries)
-        compared = compare_nights(output, how, date, dataset, baseline_date)
-    print_compared(compared, style, chosen, order, top)
+    tables = read_tables_of_queries(options.load_arguments(arguments, NightConfig))
+    compared = Compared(chosen, baselines, runs or None, *tables, queries)
+    print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, chosen, order, top)
 
 
-@click.command(cls=Command, epilog=GATE_CODES)
-@options.output
-@option("--config", "FILE", "TOML file with the [gate].", type=options.FILE, required=True)
-@options.night
-@options.dataset
-@options.accept_baseline
-@option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True)
-@options.junit
-@options.output_format(*FORMATS)
-@options.engine
-@options.remote
+@command(
+    options.output,
+    option("--config", "FILE", "TOML file with the [gate].", type=options.FILE, required=True),
+    options.night,
+    options.dataset,
+    options.accept_baseline,
+    option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True),
+    options.junit,
+    output_format(*FORMATS),
+    options.engine,
+    options.messages,
+    codes=GATE_CODES,
+)
 def gate(
     output: str,
     config: Path,
@@ -110,27 +117,21 @@ def gate(
     """
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import exit_code_of
-    from ndcg_spark.job.gate import gate_published, newest_date
-    from ndcg_spark.report.progress import shown_steps
+    from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
     from ndcg_spark.report.verdicts import print_rehearsal, refuse_unwritable, verdict_view, write_junit
 
     asked = {"output": output, **engine}
     if rehearse:
-        from ndcg_spark.job.gate import rehearse_published
-
         if date or accept_baseline is not None or junit:
             raise ConfigurationError(
                 "arguments: --rehearse is for all nights; leave out --date and options that change a night"
             )
-        with shown_steps(style):
-            verdicts = rehearse_published(load(config, asked, NightConfig), output, dataset)
-        print_rehearsal(verdicts, style)
+        print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
         return
     settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
     if junit is not None:
         refuse_unwritable(junit)
-    with shown_steps(style):
-        verdicts = gate_published(settings, output, dataset, accept_baseline)
+    verdicts = gate_published(settings, output, dataset, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last one is written first, and each one is written even if the other fails.
         outputs.callback(print_view, verdict_view(verdicts), style)
@@ -139,9 +140,7 @@ def gate(
     raise SystemExit(exit_code_of(verdicts))
 
 
-@click.command(cls=Command)
-@options.output
-@options.output_format(*FORMATS)
+@command(options.output, output_format(*FORMATS))
 def nights(output: str, style: str) -> None:
     """List the published nights with their scores.
 
@@ -158,47 +157,45 @@ def nights(output: str, style: str) -> None:
     print_nights(published, scores, style)
 
 
-@click.command(cls=Command)
-@options.output
-@options.dataset
-@option("--run", "RUN", "Only this run.")
-@option("--measures", "MEASURE[@CUTOFF],...", "Measures to follow. [default: the headline]")
-@option("--last", "N", "Number of nights to show; statistics use all nights.", type=click.IntRange(min=1), default=60)
-@option(
-    "--floor",
-    "DIFFERENCE",
-    "Smallest distance from the median of earlier nights that is reported.",
-    type=click.FloatRange(min=0),
-    default=0.005,
+@command(
+    options.output,
+    options.dataset,
+    option("--run", "RUN", "Only this run."),
+    option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
+    option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
+    option(
+        "--floor",
+        "DIFFERENCE",
+        "Smallest distance from the median of earlier nights that is reported.",
+        type=click.FloatRange(min=0),
+        default=0.005,
+    ),
+    output_format("table", "json", "csv"),
 )
-@options.output_format("table", "json", "csv")
 def trend(output: str, style: str, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.
     """
-    from ndcg_spark.comparison.trend import TrendRequest, lines
+    from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.nights import trend_view
 
-    print_view(trend_view(*lines(output, TrendRequest(**request))), style)
+    print_view(trend_view(*lines(output, **request)), style)
 
 
-@click.command(cls=Command)
-@options.output
-@option("--html", "FILE", "HTML file to write.", type=options.FILE)
-@option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE)
-@options.night
-@options.dataset
-@option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]")
-@option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]")
-@option("--baseline", "RUN", "Run to compare with.")
-@option(
-    "--baseline-date",
-    "YYYY-MM-DD|good",
-    "Night to compare with. [default: as the gate did, else the newest with the same judgments]",
+@command(
+    options.output,
+    option("--html", "FILE", "HTML file to write.", type=options.FILE),
+    option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE),
+    options.night,
+    options.dataset,
+    option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]"),
+    option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]"),
+    option("--baseline", "RUN", "Run to compare with."),
+    option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
+    option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
+    option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=options.FILE),
 )
-@option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night.")
-@option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text and link.", type=options.FILE)
 def report(
     output: str,
     html: Path | None,
@@ -218,28 +215,27 @@ def report(
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
-    from ndcg_spark.report.progress import shown_steps
 
     if (html is None) == (site is None) or (site is not None and date is not None):
         raise ConfigurationError(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
-    with shown_steps():
-        attributes, _ = read_tables_of_queries(options.load_arguments({"slices": slices}, NightConfig))
-        request = Request(**arguments, attributes=attributes)
-        names = read_labels(labels) if labels else Labels()
-        if html is not None:
-            write_report(output, html, date, request, names)
-        elif site is not None:
-            write_site(output, site, request, names)
+    attributes, _ = read_tables_of_queries(options.load_arguments({"slices": slices}, NightConfig))
+    request = Request(**arguments, attributes=attributes)
+    names = read_labels(labels) if labels else Labels()
+    if html is not None:
+        write_report(output, html, date, request, names)
+    elif site is not None:
+        write_site(output, site, request, names)
     echo([str(html or site)])
 
 
-@click.command(cls=Command)
-@options.output
-@option("--to", "TABLES", "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.", required=True)
-@date("--date", "Only the nights of this date.")
-@date("--since", "Only the nights of this date and later.")
+@command(
+    options.output,
+    option("--to", "TABLES", "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA.", required=True),
+    date("--date", "Only the nights of this date."),
+    date("--since", "Only the nights of this date and later."),
+)
 def export(output: str, to: str, date: str | None, since: str | None) -> None:
     """Copy nights to tables of Delta, Iceberg or a catalog.
 
@@ -250,11 +246,12 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
     export_nights(output, to, date, since, lambda sentence: echo([sentence]))
 
 
-@click.command(cls=Command)
-@options.output
-@click.argument("date", metavar="DATE", help="Date of the night, YYYY-MM-DD.")
-@click.argument("text", metavar="TEXT", help='What to remember about it, such as "new ranker".')
-@options.dataset
+@command(
+    options.output,
+    argument("date", "Date of the night, YYYY-MM-DD."),
+    argument("text", 'What to remember about it, such as "new ranker".'),
+    options.dataset,
+)
 def note(output: str, date: str, text: str, dataset: str | None) -> None:
     """Add a note to a night for trend and report to show.
 
@@ -265,19 +262,17 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
-    nights = select_nights(committed(output), output, date, dataset)
-    for night in nights:
+    for night in select_nights(committed(output), output, date, dataset):
         revise(night, note=text.strip())
-    echo(f"noted for {night}" for night in nights)
+        echo([f"noted for {night}"])
 
 
-@click.command(cls=Command)
-@options.output
-@option(
-    "--keep-days", "DAYS", "Remove nights that are older than this.", type=click.IntRange(0, 700_000), required=True
+@command(
+    options.output,
+    option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000), required=True),
+    option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
+    option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )
-@option("--baselines", None, "Also remove baselines of the gate.", is_flag=True)
-@option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True)
 def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
     """Remove old nights and leftovers of killed evaluations.
 
@@ -287,5 +282,5 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
     removals, kept = removable(output, before.isoformat(), baselines)
-    removed = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
-    echo([*removed, *kept] or ["nothing to remove"])
+    gone = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
+    echo([*gone, *kept] or ["nothing to remove"])

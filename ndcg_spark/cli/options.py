@@ -1,10 +1,11 @@
 """The options that several commands share, and the configuration that they describe."""
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,10 +23,7 @@ GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
 FORMATS = ("table", "json", "csv", "markdown", "latex")
-_INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_Option = Callable[[Any], Any]
+INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
 class Command(click.Command):
@@ -37,12 +35,38 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
 
 
-def option(name: str, metavar: str | None, words: str, **more: Any) -> _Option:
-    """An option; its help shows its default."""
-    return click.option(name, metavar=metavar, help=words, show_default="default" in more, **more)
+def command(
+    *parameters: click.Parameter | Sequence[click.Parameter], codes: str | None = None
+) -> Callable[[Callable[..., Any]], Command]:
+    """A decorator that makes a function a command with these parameters, in the order of its help."""
+    params = [each for some in parameters for each in ([some] if isinstance(some, click.Parameter) else some)]
+    return click.command(cls=Command, params=params, epilog=codes)
 
 
-def date(name: str, words: str) -> _Option:
+def argument(name: str, words: str, **more: Any) -> click.Argument:
+    """A positional argument; its help shows its name in capitals."""
+    return click.Argument([name], **{"metavar": name.upper(), "help": words, **more})
+
+
+def option(names: str, metavar: str | None, words: str, **more: Any) -> click.Option:
+    """An option, named `--like-this`, perhaps with another name in Python; its help shows its default."""
+    return click.Option(names.split(), metavar=metavar, help=words, show_default="default" in more, **more)
+
+
+many = functools.partial(option, multiple=True)
+
+
+def fraction(name: str, words: str) -> click.Option:
+    """An option that takes a number from 0 to 1, which the configuration verifies."""
+    return option(name, "FRACTION", words, type=float)
+
+
+def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
+    """An option that takes one of these values."""
+    return option(name, None, words, type=click.Choice(values), **more)
+
+
+def date(name: str, words: str) -> click.Option:
     """An option that takes a date, passed on as text."""
 
     def text(_context: click.Context, _option: click.Parameter, value: Any) -> str | None:
@@ -51,10 +75,9 @@ def date(name: str, words: str) -> _Option:
     return option(name, "YYYY-MM-DD", words, type=click.DateTime(["%Y-%m-%d"]), callback=text)
 
 
-def output_format(*formats: str) -> _Option:
+def output_format(*formats: str) -> click.Option:
     """The option --format, passed on as `style`; the first of these formats is the default."""
-    kind = click.Choice(formats)
-    return click.option("--format", "style", type=kind, default=formats[0], show_default=True, help="Output format.")
+    return choice("--format style", "Output format.", *formats, default=formats[0])
 
 
 def output_path(path: str) -> str:
@@ -65,16 +88,19 @@ def output_path(path: str) -> str:
         raise ConfigurationError(f"output: {path}, {error}") from error
 
 
-output = click.argument(
-    "output",
-    metavar="OUTPUT",
-    callback=lambda _context, _argument, path: output_path(path),
-    help="Folder with the published scores.",
+def _of_messages(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    setattr(context.obj, str(parameter.name), value)
+
+
+output = argument(
+    "output", "Folder with the published scores.", callback=lambda _context, _argument, path: output_path(path)
 )
 night = date("--date", "Date of the night. [default: the newest]")
 dataset = option("--dataset", "NAME", "Only this dataset.")
-engine = option("--engine", None, "Engine. [default: auto]", type=click.Choice(["auto", "embedded", "spark"]))
-remote = option("--remote", "URL", "Spark Connect server, sc://host:port.")
+engine = [
+    choice("--engine", "Engine. [default: auto]", "auto", "embedded", "spark"),
+    option("--remote", "URL", "Spark Connect server, sc://host:port."),
+]
 accept_baseline = option(
     "--accept-baseline", "REASON", "Accept this night as a baseline of later nights, for this reason."
 )
@@ -82,152 +108,114 @@ slices = option(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-input_format = option("--input-format", None, "Input format. [default: recognised]", type=click.Choice(_INPUT_FORMATS))
-
-
-def _settings(*rows: tuple[str, str, str], **more: Any) -> dict[str, _Option]:
-    """Options of a configuration by their names in Python; each row is a name, a metavar and a help text."""
-    return {row[0].removeprefix("--").replace("-", "_"): option(*row, **more) for row in rows}
-
+_hidden: dict[str, Any] = {"callback": _of_messages, "expose_value": False}
+#: How the program says on stderr what it does.
+messages = [
+    choice("--log-format", "Print messages with their time and level.", "text", "json", **_hidden),
+    option("--quiet", None, "Print only the verdict, warnings and errors.", is_flag=True, **_hidden),
+]
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
 #: and the configuration file or its default decides.
-_OF_EVALUATIONS: dict[str, _Option] = {
-    "paths": click.argument(
+_EVALUATION = [
+    argument(
         "paths",
+        "Judgments, then all results, instead of --judgments and --results.",
         nargs=-1,
         metavar="[JUDGMENTS RESULTS...]",
-        help="Judgments, then all results, instead of --judgments and --results.",
     ),
-    **_settings(
-        ("--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
-        ("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
-        ("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
-        multiple=True,
+    many("--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
+    many("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
+    many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
+    option("--output", "FOLDER", "Folder to publish the scores in."),
+    option(
+        "--documents", "all|N", "Keep the ranked documents too: of all judged queries, or of the N that changed most."
     ),
-    **_settings(
-        ("--output", "FOLDER", "Folder to publish the scores in."),
-        (
-            "--documents",
-            "all|N",
-            "Also keep the ranked documents: of all judged queries, or of the N that changed most.",
-        ),
-        ("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
-        (
-            "--measures",
-            "MEASURE[,...]",
-            "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or "
-            "as papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
-        ),
-        ("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
+    option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
+    option(
+        "--measures",
+        "MEASURE[,...]",
+        "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
+        "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
-    **_settings(("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."), multiple=True),
-    **_settings(("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]")),
-    "date": date("--date", "Date of the scores. [default: today, UTC]"),
-    **_settings(("--run", "NAME", "Name of the run; overrides what the results say.")),
-    "run_from": option(
-        "--run-from",
-        None,
-        "Where the names of runs come from. [default: column, if there is one]",
-        type=click.Choice(["file", "column"]),
-    ),
-    **_settings(
-        (
-            "--column",
-            "[TABLE.]OURS=YOURS",
-            "Name of a column in your files: results.doc_id=docno. May be repeated.",
-        ),
-        (
-            "--as-of",
-            "TABLE=VERSION|TIME",
-            "Version of a Delta or Iceberg table: results=12. [default: the latest]",
-        ),
-        multiple=True,
-    ),
-    **_settings(("--relevance", "GRADE", "Grade of every judgment; overrides what the files say."), type=float),
-    "input_format": input_format,
-    **_settings(
-        ("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
-        ("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
-        ("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),
-        ("--min-judged-rate", "FRACTION", "Fraction of the returned documents that must be judged. [default: 0]"),
-        type=float,
-    ),
-    "config": option("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
-    "engine": engine,
-    "remote": remote,
+    option("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
+    many("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
+    option("--dataset", "NAME", "Name of the dataset, if no column contains it. [default: default]"),
+    date("--date", "Date of the scores. [default: today, UTC]"),
+    option("--run", "NAME", "Name of the run; overrides what the results say."),
+    choice("--run-from", "Where the names of runs come from. [default: column, if there is one]", "file", "column"),
+    many("--column", "[TABLE.]OURS=YOURS", "A column's name in your files: results.doc_id=docno. May be repeated."),
+    many("--as-of", "TABLE=VERSION|TIME", "Version of a Delta or Iceberg table: results=12. [default: the latest]"),
+    option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
+    choice("--input-format", "Input format. [default: recognised]", *INPUT_FORMATS),
+    fraction("--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"),
+    fraction("--max-missing-fraction", "Fraction of the judged queries that a run may lack. [default: 1]"),
+    fraction("--max-unjudged-fraction", "Fraction of a run's queries that may be unjudged. [default: 1]"),
+    fraction("--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"),
+    option("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
+    *engine,
+]
+#: Where in a configuration a value stands; the others stand at the top, under their own names.
+_PLACES = {
+    "convention": ("convention", "preset"),
+    "exclude": ("exclude", "path"),
+    "judgments": ("judgments", "path"),
+    "relevance": ("judgments", "relevance"),
+    "results": ("results", "path"),
+    "run": ("results", "run"),
+    "run_from": ("results", "run_from"),
+    "slices": ("query_attributes", "path"),
+    "weights": ("query_weights", "path"),
 }
 
 
-def of_evaluations(*without: str) -> Callable[[_Command], _Command]:
-    """A decorator that adds all options of a configuration, except these; `load_arguments` takes their values."""
-
-    def with_options(command: _Command) -> _Command:
-        for name in reversed(_OF_EVALUATIONS):
-            if name not in without:
-                command = _OF_EVALUATIONS[name](command)
-        return command
-
-    return with_options
-
-
-def of_one_table(command: _Command) -> _Command:
-    """A decorator that adds the options of a configuration that say how a table is read."""
-    for name in ("input_format", "relevance", "as_of", "column", "run_from", "run"):
-        command = _OF_EVALUATIONS[name](command)
-    return command
+def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
+    """All options of a configuration, except these, or only these; `load_arguments` takes their values."""
+    names = only.split() or [str(each.name) for each in _EVALUATION if each.name not in without.split()]
+    shown = [each for each in _EVALUATION if each.name in names]
+    return [*shown, *messages]
 
 
 def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] | None" = None) -> "EvaluationConfig":
-    """The configuration that the options of `of_evaluations` describe, over that of --config."""
+    """The configuration that the options of `evaluation` describe, over that of --config."""
     from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, ResultsConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
-    judgments, results = _input_paths(*(given.pop(name, ()) for name in ("paths", "judgments", "results")))
+    if paths := given.pop("paths", ()):
+        given |= _input_paths(paths, given)
     kind = given.pop("input_format", None)
-    tables: dict[str, dict[str, Any]] = {
-        "judgments": {"path": judgments, "format": kind, "relevance": given.pop("relevance", None)},
-        "results": {"path": results, "format": kind, "run": given.pop("run", None)},
-        "exclude": {"path": given.pop("exclude", None)},
-    }
-    tables["results"]["run_from"] = given.pop("run_from", None)
-    known = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names}
+    tables = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
+    asked: dict[str, Any] = {"judgments": {"format": kind}, "results": {"format": kind}, "exclude": {}}
+    asked["convention"] = dict(parse_option(text) for text in given.pop("set", ()))
     for text in given.pop("as_of", ()):
         table, version = _pair("as-of", text, "results=12", tables)
-        tables[table]["as_of"] = version
+        asked[table]["as_of"] = version
     for text in given.pop("column", ()):
         ours, yours = _pair("column", text, "results.doc_id=docno")
         table, _, name = ours.rpartition(".")
-        owners = [table] if table in tables else [owner for owner in known if not table and name in known[owner]]
+        owners = [table] if table in tables else [owner for owner in tables if not table and name in tables[owner]]
         if not owners:
             raise ConfigurationError(f"arguments: --column {text}: no table has {ours}; write results.doc_id=docno")
         for owner in owners:
-            tables[owner].setdefault("columns", {})[name] = yours
-    convention = dict(parse_option(text) for text in given.pop("set", ()))
-    asked = {
-        **tables,
-        "convention": {**convention, "preset": given.pop("convention", None)},
-        "query_attributes": {"path": given.pop("slices", None)},
-        "query_weights": {"path": given.pop("weights", None)},
-    }
-    return load(given.pop("config", None), {**given, **asked}, model or EvaluationConfig)
+            asked[owner].setdefault("columns", {})[name] = yours
+    file = given.pop("config", None)
+    for name, value in given.items():
+        where, key = _PLACES.get(name, ("", name))
+        (asked.setdefault(where, {}) if where else asked)[key] = value
+    return load(file, asked, model or EvaluationConfig)
 
 
-def _input_paths(
-    paths: Sequence[str], judgments: Sequence[str], results: Sequence[str]
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """The paths of the judgments and of the results, from positional arguments or options; None if missing."""
-    if not paths:
-        return judgments or None, results or None
-    if judgments or results:
-        name = "--judgments" if judgments else "--results"
+def _input_paths(paths: Sequence[str], given: Collection[str]) -> dict[str, Sequence[str]]:
+    """The paths of the judgments and of the results in positional arguments."""
+    name = next((name for name in ("judgments", "results") if name in given), None)
+    if name:
         raise ConfigurationError(
-            f"arguments: {paths[0]} and {name} are both given; repeat the option before every path (--results A "
+            f"arguments: {paths[0]} and --{name} are both given; repeat the option before every path (--results A "
             "--results B), or give the judgments, then all results, without options"
         )
     if len(paths) < 2:
         raise ConfigurationError(f"arguments: only {paths[0]} is given; give the judgments, then the results")
-    return paths[:1], paths[1:]
+    return {"judgments": paths[:1], "results": paths[1:]}
 
 
 def _pair(name: str, text: str, example: str, tables: Collection[str] | None = None) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
-import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,26 +8,23 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import Compared, Source
 from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
-from ndcg_spark.comparison.slices import Attributes, Weights, ids, numbers
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.comparison.slices import Attributes, Weights, column
 from ndcg_spark.convention.measures import SCORES
-from ndcg_spark.errors import ConfigurationError, InputError, first_line
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import is_known, of_attributes
 from ndcg_spark.inputs.memory import table_of
 from ndcg_spark.pandas_tables import to_pandas
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The name of the dataset of tables that name none.
-DATASET = "default"
 #: The columns of QUERY_SCORES that are used besides the measures.
-KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
-#: What is shown, the first four and the last where they tell rows apart.
-SHOWN = (
+_KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
+#: What is shown; some columns only where they tell rows apart.
+_SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
     *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "weight_effective_n"),
 )
@@ -57,21 +53,20 @@ def compare(
     ----------
     query_scores : table
         What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
-        run, query_id and the measure, and optionally dataset, evaluated_on, cutoff, evaluation_id and judgments_hash.
-        Each query occurs once per run, cutoff and night.
+        run, query_id and the measure, and optionally others of QUERY_SCORES. A query occurs once per run, cutoff and
+        night.
     baseline : str, several of them, or table
-        The name of the run that every other run is compared with; a list of several such runs, each of which all others
-        are compared with; or such a table of another night, whose runs are paired by name.
+        The run, or each of the runs, that all others are compared with; or such a table of another night, whose runs
+        are paired by name.
     measures : str or several of them
-        Measures as on the command line, optionally with a cutoff: `ndcg@10,dcg`, `P@5 AP`; those of ir_measures; or a
-        column of numbers. Without a cutoff, a measure is compared at all at which it has values.
+        As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
+        cutoff, a measure is compared at all at which it has values.
     runs : several str, optional
         The runs to compare; by default all.
     alpha : float
         The significance level; intervals cover 1 - alpha.
     correction : str
-        How p values are adjusted for the number of runs and slices: `holm`, `bonferroni`, `bh` (Benjamini-Hochberg),
-        `none`.
+        How p values are adjusted for the number of runs and slices: `holm`, `bonferroni`, `bh`, `none`.
     attributes : table, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
     weights : table, optional
@@ -104,27 +99,30 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
-    written = " ".join(map(str, listed))
+    several = isinstance(measures, Iterable) and not isinstance(measures, str)
+    text = " ".join(map(str, measures if several else [measures]))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*KEY, written, *_places(written), *SCORES]))
-    scores = _arrow(query_scores, wanted, "query_scores")
-    places = {written: None} if written in scores.column_names else _places(written)
-    compared = Compared(
-        ComparisonOptions(places, alpha, correction, margin=margin, unchanged_queries=unchanged_queries),
-        names,
-        None if runs is None else list(runs),
-        None if attributes is None else Attributes(_arrow(attributes, None, "query_attributes")),
-        None if weights is None else Weights(_arrow(weights, ["dataset", "query_id", "weight"], "query_weights")),
-    )
+    wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
+    scores = table_of(_fetched(query_scores, wanted), wanted, "query_scores")
+    places = {text: None} if text in scores.column_names else measures_of(text)
+    options = ComparisonOptions(places, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
     others: dict[str, Source] | None = None
     if not names:
-        nights = sources(_arrow(baseline, wanted, "baseline"), list(places), "baseline")
+        nights = sources(table_of(_fetched(baseline, wanted), wanted, "baseline"), list(places), "baseline")
         others = {source.dataset: source for source in nights}
         if len(others) < len(nights):
             dates = sorted(source.evaluated_on for source in nights if source.evaluated_on)
             raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
+    sliced = weighed = None
+    if attributes is not None:
+        table = table_of(_fetched(attributes), None, "query_attributes")
+        theirs = of_attributes({}, table.column_names, "query_attributes")
+        sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
+    if weights is not None:
+        columns = ["dataset", "query_id", "weight"]
+        weighed = Weights(table_of(_fetched(weights, columns), columns, "query_weights"))
+    compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
     rows = compared.with_sources(sources(scores, list(places), "query_scores"), others).rows
     if not rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
@@ -133,10 +131,9 @@ def compare(
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The columns that people read, the best difference first."""
-    tells = {name for name in ("dataset", "baseline") if table[name].nunique() > 1}
-    tells |= {name for name in ("attribute", "value", "weight_effective_n") if table[name].notna().any()}
-    optional = {"dataset", "attribute", "value", "baseline", "weight_effective_n"} - tells
+    """The columns that people read, the best difference first; some only where they tell rows apart."""
+    hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
+    hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     place = table.groupby(["dataset", "evaluated_on", "measure", "cutoff"], dropna=False, sort=False).ngroup()
     ordered = table.assign(place=place, weighted=table["weight_effective_n"].notna()).sort_values(
         ["place", "attribute", "value", "weighted", "difference"],
@@ -144,32 +141,13 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
         na_position="first",
         ignore_index=True,
     )
-    return ordered[[name for name in SHOWN if name not in optional]]
+    return ordered[[name for name in _SHOWN if name not in hidden]]
 
 
-def _places(measures: str) -> dict[str, list[Cutoff] | None]:
-    """The columns of measures, each with its cutoffs; an unknown name may be a user's own column."""
-    try:
-        return measures_of(measures)
-    except ConfigurationError:
-        if measures.isidentifier():
-            return {measures: None}
-        raise
-
-
-def _arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
-    """The table with those `wanted` columns that it has under any name, or with all. Runs a job for one of Spark."""
+def _fetched(table: Any, wanted: Sequence[str] | None = None) -> Any:
+    """A table of Spark in this process, of which only these columns are wanted; anything else as it is."""
     if isinstance(table, Mapping):
-        table = {name: _fetched(one, wanted) for name, one in table.items()}
-    rows = table_of(_fetched(table, wanted), wanted, where)
-    if wanted is not None:
-        return rows.select([name for name in wanted if name in rows.column_names])
-    names = {theirs: ours for ours, theirs in of_attributes({}, rows.column_names, where).items()}
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
-
-
-def _fetched(table: Any, wanted: Sequence[str] | None) -> Any:
-    """A table of Spark in this process; anything else as it is."""
+        return {name: _fetched(one, wanted) for name, one in table.items()}
     table = table.query_scores if isinstance(table, Scores | SparkScores) else table
     if not type(table).__module__.startswith("pyspark."):
         return table
@@ -178,31 +156,25 @@ def _fetched(table: Any, wanted: Sequence[str] | None) -> Any:
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:
-    """The scores of every dataset and night of a table with some columns of KEY and these measures.
+    """The scores of every dataset and night of a table with some columns of QUERY_SCORES and these measures.
 
     ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
     """
-    has = table.column_names
-    absent = [name for name in ("run", "query_id") if name not in has]
-    if absent:
-        raise InputError(f"{where}: no column {absent[0]}; it has {', '.join(has)}; give a table of query scores")
-    known = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    has = {field.name: field.type for field in table.schema}
+    for name in ("run", "query_id"):
+        if name not in has:
+            raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; give a table of query scores")
+    known = [name for name, kind in has.items() if pa.types.is_floating(kind)]
     for name in measures:
-        if name not in known and not (name in has and pa.types.is_integer(table[name].type)):
+        if name not in known and not (name in has and pa.types.is_integer(has[name])):
             near = did_you_mean(name, known)
             raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
-    columns = {name: ids(table, name, where) for name in ("run", "query_id")}
-    columns |= {name: numbers(table, name, where) for name in measures}
-    kinds = {"cutoff": pa.int32(), "judgments_hash": pa.int64(), "evaluated_on": pa.date32()}
-    for name, kind in (kinds | {"dataset": pa.string(), "evaluation_id": pa.string()}).items():
-        try:
-            # Of a time, as pandas has for a date, the day counts.
-            is_time = name in has and pa.types.is_timestamp(table[name].type)
-            columns[name] = table[name].cast(kind, safe=not is_time) if name in has else pa.nulls(len(table), kind)
-        except pa.ArrowException as error:
-            raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}") from None
-    columns["dataset"] = pc.fill_null(columns["dataset"], DATASET)
-    rows = pa.table(columns)
+    kinds = {name: QUERY_SCORES.field(name).type for name in _KEY} | dict.fromkeys(measures, pa.float64())
+    columns = {
+        name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)
+        for name, kind in kinds.items()
+    }
+    rows = pa.table(columns | {"dataset": pc.fill_null(columns["dataset"], "default")})
     nights = rows.group_by(["dataset", "evaluated_on"], use_threads=False).aggregate([("evaluation_id", "max")])
     return [_source(rows, night, len(nights) > 1, measures, where) for night in nights.to_pylist()]
 
@@ -210,18 +182,13 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source
 def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str) -> Source:
     dataset, date = night["dataset"], night["evaluated_on"]
     if is_part:
-        dates = rows["evaluated_on"]
-        same = pc.is_null(dates) if date is None else pc.fill_null(pc.equal(dates, date), False)
-        rows = rows.filter(pc.and_(pc.equal(rows["dataset"], dataset), same))
+        of_date = pc.field("evaluated_on").is_null() if date is None else pc.field("evaluated_on") == pa.scalar(date)
+        rows = rows.filter((pc.field("dataset") == dataset) & of_date)
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
-    there = [(name, row["cutoff"]) for row in counts for name in measures if row[f"{name}_count"]]
-    # A measure without any value is compared wherever there are rows, and says so.
-    empty = {*measures}.difference(name for name, _ in there)
-    there += [(name, row["cutoff"]) for row in counts for name in empty]
+    places = []
+    for measure in measures:
+        valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
+        # A measure without any value is compared wherever there are rows, and says so.
+        places += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
     runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-    batches, size = functools.partial(_batches, rows), len(rows) // len(counts)
-    return Source(dataset, date, night["evaluation_id_max"], runs, there, size, batches, where)
-
-
-def _batches(rows: pa.Table, names: Sequence[str], *_: object) -> Iterator[pa.RecordBatch]:
-    yield from rows.select(list(names)).to_batches()
+    return Source(dataset, date, night["evaluation_id_max"], runs, places, len(rows) // len(counts), rows, where)

@@ -3,25 +3,22 @@
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ndcg_spark.comparison.statistics import UNITS, Numbers
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 
-Numbers = NDArray[np.float64]
-_Array = TypeVar("_Array", bound=NDArray[Any])
 #: A column of scores and its cutoff.
 Place = tuple[str, Cutoff]
 
 #: So many rows are encoded at a time: looking up a query costs a pass over all that were seen before.
 _ROWS_AT_ONCE = 1 << 20
-#: The number of buckets of queries.
-BUCKETS = 4_096
 
 
 class Queries:
@@ -29,7 +26,7 @@ class Queries:
 
     def __init__(self) -> None:
         self.ids: pa.Array = pa.array([], pa.string())
-        #: For each query a number below BUCKETS, by its id alone.
+        #: For each query its bucket, by its id alone.
         self.buckets = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -46,7 +43,7 @@ class Queries:
         numbers[numbers < 0] = len(self.ids) + np.arange(len(new))
         self.ids = pa.concat_arrays([self.ids, new])
         crcs = map(zlib.crc32, new.cast(pa.binary()).to_pylist())
-        self.buckets = np.append(self.buckets, np.fromiter(crcs, np.int64, len(new)) % BUCKETS)
+        self.buckets = np.append(self.buckets, np.fromiter(crcs, np.int64, len(new)) % UNITS)
         return numbers
 
 
@@ -66,18 +63,19 @@ class ScoreMatrix:
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
         own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
-        return self._padded(own, np.nan)
+        return _padded(own, self.queries, np.nan)
 
     def hashes(self) -> NDArray[np.int64]:
         """The hash of the judgments of every query."""
-        return self._padded(self.judgments_hash, 0)
+        return _padded(self.judgments_hash, self.queries)
 
     def there(self) -> NDArray[np.bool_]:
         """Whether it has a row of every query."""
-        return self._padded(self.rows, False)
+        return _padded(self.rows, self.queries)
 
-    def _padded(self, values: _Array, empty: float) -> _Array:
-        return cast("_Array", np.pad(values, (0, len(self.queries) - len(values)), constant_values=empty))
+
+def _padded(values: NDArray[Any], queries: Queries, empty: float = 0) -> NDArray[Any]:
+    return np.pad(values, (0, len(queries) - len(values)), constant_values=empty)
 
 
 class MatrixReader:
@@ -183,16 +181,15 @@ def mean_of(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatri
     sums: dict[str, Numbers] = {}
     counts: dict[str, NDArray[np.int16]] = {}
     for matrix in matrices:
-        known = np.pad(hashes, (0, len(queries) - len(hashes)))
+        # Every night may have queries that those before it have not.
+        known, same = _padded(hashes, queries), matrix.hashes() == tonight.hashes()
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
-        there = np.pad(there, (0, len(queries) - len(there))) | matrix.there()
-        same = matrix.hashes() == tonight.hashes()
+        there = _padded(there, queries) | matrix.there()
         for run in matrix.runs:
             scores = matrix.scores(run)
             counted = same & ~np.isnan(scores)
-            total, count = sums.get(run, np.zeros(0)), counts.get(run, np.zeros(0, np.int16))
-            sums[run] = np.pad(total, (0, len(scores) - len(total))) + np.where(counted, scores, 0.0)
-            counts[run] = np.pad(count, (0, len(scores) - len(count))) + counted
+            sums[run] = _padded(sums.get(run, np.zeros(0)), queries) + np.where(counted, scores, 0.0)
+            counts[run] = _padded(counts.get(run, np.zeros(0, np.int16)), queries) + counted
     values = np.full((len(sums), len(queries)), np.nan)
     for mean, total, count in zip(values, sums.values(), counts.values(), strict=True):
         np.divide(total, count, out=mean[: len(total)], where=count > 0)

@@ -1,13 +1,14 @@
 """What is known about queries, as masks and vectors over them: slices by attribute, and weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_spark.comparison.matrix import Numbers, Queries
+from ndcg_spark.comparison.matrix import Queries
+from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.errors import InputError, first_line
 
 #: The value of a query that has none.
@@ -21,87 +22,68 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
 
 
-def ids(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
-    """A column of ids as text. InputError unless it has text or whole numbers."""
-    kind = table[name].type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise InputError(f"{where}: {name} is {kind}; ids are text or whole numbers")
-    return table[name].cast(pa.string())
-
-
-def numbers(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
-    """A column of numbers. InputError where a value is none."""
+def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
+    """A column of ids as text, or one of another kind. InputError where that cannot be."""
+    own = table[name].type
+    may_be_id = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_null)
+    if pa.types.is_string(kind) and not any(is_kind(own) for is_kind in may_be_id):
+        raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
     try:
-        return table[name].cast(pa.float64())
+        # Of a time, as pandas has for a date, the day counts.
+        return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
-        raise InputError(f"{where}: {name} has values that are not numbers, {first_line(error)}") from None
+        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}") from None
 
 
 class _QueryTable:
-    """A table about queries, in which `dataset` is optional."""
+    """A table about queries, in which `dataset` is optional. InputError for an empty cell or a repeated key."""
 
-    def __init__(self, table: pa.Table, where: str) -> None:
-        self.table, self.where = table, where
-        self.key = [name for name in ("dataset", "query_id") if name in table.column_names]
-        #: Whether any of its queries has scores.
-        self._is_known = False
+    def __init__(self, table: pa.Table, key: Sequence[str], where: str) -> None:
+        self.table = table
         for name in table.column_names:
             empty = pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py()
-            if empty and name != "weight":
+            if empty:
                 raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
+        keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
+        rows = keys.aggregate([([], "count_all")])
+        if len(rows) < len(table):
+            twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"][0]
+            again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
+            raise InputError(f"{where}: {again}, e.g. of query_id={twice}; remove them")
 
     def _rows_of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of the dataset's queries, each with the number of its query."""
-        is_own = np.ones(self.table.num_rows, np.bool_)
-        if "dataset" in self.key:
-            is_own = np.asarray(pc.equal(self.table["dataset"], dataset))
         query = queries.find(self.table["query_id"].combine_chunks())
-        known = is_own & (query >= 0)
-        known[known] = there[query[known]]
-        self._is_known |= bool(known.any())
+        known = np.append(there, False)[query]
+        if "dataset" in self.table.column_names:
+            known &= np.asarray(pc.equal(self.table["dataset"], dataset))
         return self.table.filter(pa.array(known)), query[known]
-
-    def warnings(self) -> list[str]:
-        """A sentence if none of its queries has scores in a dataset that was asked for."""
-        example = self.table["query_id"][0] if len(self.table) else None
-        sentence = f"{self.where}: none of its queries has scores here, e.g. {example}; check its ids"
-        return [] if self._is_known else [sentence]
 
 
 class Attributes(_QueryTable):
     """The slices of QUERY_ATTRIBUTES, or of a table with a column for each attribute, in which a null has no row.
 
-    A query may have several values of an attribute. InputError for a missing column, an empty id or value, a row that
-    comes twice, or more than MAX_SLICES values.
+    A query may have several values of an attribute. InputError too if there are more than MAX_SLICES values.
     """
 
     def __init__(self, table: pa.Table) -> None:
         where, has = "query_attributes", table.column_names
-        key = [name for name in ("dataset", "query_id") if name in has]
-        names = [name for name in has if name not in (*key, "evaluated_on", "evaluation_id")]
-        if "query_id" not in key or not names or len({"attribute", "value"}.intersection(names)) == 1:
+        names = [name for name in has if name not in ("dataset", "query_id")]
+        pair = [name for name in ("attribute", "value") if name in names]
+        if "query_id" not in has or not names or len(pair) == 1:
             raise InputError(
                 f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
                 "for each attribute, named after it"
             )
-        columns = {name: ids(table, name, where) for name in key}
-        if "attribute" in names:
-            super().__init__(
-                pa.table(columns | {name: table[name].cast(pa.string()) for name in ("attribute", "value")}), where
-            )
-        else:
-            parts = []
-            for name in names:
-                of_name, values = pa.array([name] * len(table), pa.string()), table[name].cast(pa.string())
-                part = pa.table({**columns, "attribute": of_name, "value": values})
-                parts.append(part.filter(pc.is_valid(values)))
-            super().__init__(pa.concat_tables(parts), where)
-        rows = self.table.group_by(self.table.column_names).aggregate([([], "count_all")])
-        if len(rows) < len(self.table):
-            twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"][0]
-            again = len(self.table) - len(rows)
-            raise InputError(f"{where}: {again:,} row(s) are repeated, e.g. of query_id={twice}; remove them")
-        slices = self.table.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
+        keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
+        values = {name: table[name].cast(pa.string()) for name in names}
+        long = pa.table(keys | {name: values[name] for name in pair})
+        if not pair:
+            cells = [(pa.array([name] * len(table), pa.string()), values[name]) for name in names]
+            parts = [pa.table({**keys, "attribute": one, "value": other}) for one, other in cells]
+            long = pa.concat_tables(parts).filter(pc.field("value").is_valid())
+        super().__init__(long, ["query_id", "attribute", "value"], where)
+        slices = long.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
         if len(slices) > MAX_SLICES:
             example = f"{slices['attribute'][0]}={slices['value'][0]}"
             raise InputError(f"{where}: {len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
@@ -127,28 +109,21 @@ class Attributes(_QueryTable):
 
 
 class Weights(_QueryTable):
-    """The weights of QUERY_WEIGHTS.
-
-    InputError for a missing column, an empty id, a query with two weights, or a weight outside its range.
-    """
+    """The weights of QUERY_WEIGHTS. InputError too for a weight outside its range."""
 
     def __init__(self, table: pa.Table) -> None:
         where, has = "query_weights", table.column_names
         if not {"query_id", "weight"} <= {*has}:
             raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight")
-        key = {name: ids(table, name, where) for name in ("dataset", "query_id") if name in has}
-        super().__init__(pa.table(key | {"weight": numbers(table, "weight", where)}), where)
-        weight = np.asarray(pc.fill_null(self.table["weight"], np.nan))
-        bad = ~((weight >= LEAST_WEIGHT) & (weight <= MOST_WEIGHT))
+        keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
+        weights = column(table, "weight", pa.float64(), where)
+        super().__init__(pa.table(keys | {"weight": weights}), ["query_id"], where)
+        bad = ~((np.asarray(weights) >= LEAST_WEIGHT) & (np.asarray(weights) <= MOST_WEIGHT))
         if bad.any():
             raise InputError(
                 f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {LEAST_WEIGHT:g} to "
                 f"{MOST_WEIGHT:g}, e.g. of query_id={self.table['query_id'][int(np.argmax(bad))]}; correct them"
             )
-        rows = self.table.group_by(self.key).aggregate([([], "count_all")])
-        twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"]
-        if len(twice):
-            raise InputError(f"{where}: {len(twice):,} queries have more than one weight, e.g. query_id={twice[0]}")
 
     def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
         """The weight of every query of a dataset, NaN where it has none."""

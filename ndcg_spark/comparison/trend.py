@@ -5,8 +5,9 @@ CUSUM (Page 1954) detects a change of the level that no single night shows, and 
 """
 
 import dataclasses
+import itertools
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
@@ -31,13 +32,9 @@ FLOOR = 0.005
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
-#: A night, and a row of its dataset scores; and all of its rows.
-_Scored = tuple[Night, Mapping[str, Any]]
+#: A night with its rows of DATASET_SCORES; and with one of them, its convention and its judgments.
 _Night = tuple[Night, Sequence[Mapping[str, Any]]]
-
-
-#: The date of a night, its score, its convention, and its judgments; None if no query is left for a mean.
-NightScore = tuple[str, float | None, str, str]
+_Scored = tuple[Night, Mapping[str, Any], tuple[str, str]]
 
 
 @dataclasses.dataclass
@@ -45,13 +42,11 @@ class Point:
     """A night of a trend."""
 
     date: str
+    #: None if no query is left for a mean.
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; the line is interrupted here.
     breaks: tuple[str, ...] = ()
-    #: Nights of one stretch follow each other without a break.
-    stretch: int = 0
-    #: How many comparable nights before it the band is of; without a band if there are too few.
-    comparable: int = 0
+    #: The band of comparable nights before it; none if there are too few.
     median: float | None = None
     low: float | None = None
     high: float | None = None
@@ -68,103 +63,6 @@ class Point:
     notes: Sequence[str] = ()
 
 
-def last_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights since the last break, which alone can be compared with the last of them."""
-    return [point for point in points if point.stretch == points[-1].stretch]
-
-
-def trend(nights: Sequence[NightScore], floor: float = FLOOR) -> list[Point]:
-    """The nights, which come by date, with their breaks, the band that each is compared with, and its flags.
-
-    Nights with the same convention and judgments are comparable, even if others lie between them. `floor` is the
-    smallest distance from the median that is flagged: three standard deviations at least.
-    """
-    points: list[Point] = []
-    known: dict[tuple[str, str], _Cusum] = {}
-    for at, (date, value, *kind) in enumerate(nights):
-        pairs = zip(("convention", "judgments"), kind, nights[max(at - 1, 0)][2:], strict=True)
-        breaks = tuple(name for name, one, other in pairs if one != other)
-        cusum = known.setdefault((kind[0], kind[1]), _Cusum(floor / _DEVIATIONS))
-        point = Point(date, value, breaks, (points[-1].stretch if points else 0) + bool(breaks))
-        _add_band(point, cusum.nights[-WINDOW:], floor)
-        if value is not None:
-            point.flags += cusum.flags(date, value)
-        point.level_since, point.level_change = cusum.since, cusum.change
-        points.append(point)
-    return points
-
-
-@dataclasses.dataclass
-class _Cusum:
-    """The sums of deviations from a level, downwards and upwards, of one set of comparable nights."""
-
-    least_deviation: float
-    nights: list[float] = dataclasses.field(default_factory=list)
-    #: The first nights of the level.
-    reference: list[float] = dataclasses.field(default_factory=list)
-    #: By the sign of the deviation: the sum, and the nights since it was last 0.
-    sums: dict[int, float] = dataclasses.field(default_factory=lambda: {-1: 0.0, 1: 0.0})
-    runs: dict[int, list[tuple[str, float]]] = dataclasses.field(default_factory=lambda: {-1: [], 1: []})
-    #: The first night of the last change of the level; the mean of the nights since then, minus the level before.
-    since: str | None = None
-    change: float | None = None
-    #: The level before the last change, and the nights since.
-    before: float = 0.0
-    after: list[float] = dataclasses.field(default_factory=list)
-
-    def flags(self, date: str, value: float) -> tuple[tuple[str, str], ...]:
-        """Add the next night. Returns a flag if it shows that the level has changed; then a new reference begins."""
-        self.nights.append(value)
-        if self.since is not None:
-            self.after.append(value)
-            self.change = statistics.fmean(self.after) - self.before
-        if len(self.reference) < REFERENCE:
-            self.reference.append(value)
-            return ()
-        center = statistics.fmean(self.reference)
-        deviation = max(statistics.stdev(self.reference), self.least_deviation)
-        distance = max(-_DEVIATIONS, min((value - center) / deviation, _DEVIATIONS)) if deviation else 0.0
-        for sign in (-1, 1):
-            self.sums[sign] = max(0.0, self.sums[sign] + sign * distance - SLACK)
-            self.runs[sign] = [*self.runs[sign], (date, value)] if self.sums[sign] else []
-            if self.sums[sign] > LIMIT:
-                self.since, self.after = self.runs[sign][0][0], [value for _, value in self.runs[sign]]
-                self.before, self.change = center, statistics.fmean(self.after) - center
-                self.reference, self.sums, self.runs = [], {-1: 0.0, 1: 0.0}, {-1: [], 1: []}
-                words = f"level since {self.since}: {self.change:+.4f}, from {center:.4f} in the nights before"
-                return (("level_fell" if sign < 0 else "level_rose", words),)
-        return ()
-
-
-def _add_band(point: Point, values: Sequence[float], floor: float) -> None:
-    """Give a night the band of the comparable nights before it, and a flag if it lies outside."""
-    if len(values) < LEAST:
-        return
-    point.comparable, point.median = len(values), statistics.median(values)
-    mad = statistics.median(abs(value - point.median) for value in values)
-    width = max(_DEVIATIONS * _OF_MAD * mad, floor)
-    point.low, point.high = point.median - width, point.median + width
-    if point.value is not None and not point.low <= point.value <= point.high:
-        code, side = ("low", "below") if point.value < point.low else ("high", "above")
-        usual = f"{point.median:.4f} +- {width:.4f}, the band around the median of {len(values)} comparable nights"
-        point.flags = ((code, f"{point.value:.4f} is {side} {usual}"),)
-
-
-@dataclasses.dataclass(frozen=True)
-class TrendRequest:
-    """Which trends are requested."""
-
-    dataset: str | None = None
-    run: str | None = None
-    #: A text like `ndcg@10,judged_rate`; None for the headline of the newest night. The headline's cutoff is also used
-    #: for a measure without one, if the night has a value there.
-    measures: str | None = None
-    #: How many of the newest nights are shown; the statistics use all nights.
-    last: int = 60
-    #: The smallest distance from the median that is flagged.
-    floor: float = FLOOR
-
-
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
     """The trend of one run and measure at one cutoff."""
@@ -176,77 +74,154 @@ class TrendLine:
     points: Sequence[Point]
 
 
-def lines(output: str, request: TrendRequest) -> tuple[list[TrendLine], list[str]]:
-    """The requested trends, by dataset, run, and measure in the order of the request; only of nights with the run.
+def last_stretch(points: Sequence[Point]) -> list[Point]:
+    """The nights since the last break, which alone can be compared with the last of them."""
+    return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
 
-    And a sentence for each night that is missing.
 
-    ConfigurationError if there is no night, or no such dataset, run, measure or cutoff; StorageError.
+def trend(nights: Sequence[tuple[str, float | None, str, str]], floor: float = FLOOR) -> list[Point]:
+    """The nights with their breaks, the band that each is compared with, and its flags.
+
+    They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
+    are comparable, even if others lie between them. `floor` is the smallest distance from the median that is flagged:
+    three standard deviations at least.
     """
-    nights, missing = read_again_if_replaced(lambda: _read(output, request.dataset))
-    # Once for all runs: there may be thousands, each a few rows of every night.
-    series: dict[str, dict[tuple[str, Cutoff], list[_Scored]]] = {}
-    for night, rows in nights:
-        of_dataset = series.setdefault(night.dataset, {})
-        for row in rows:
-            of_dataset.setdefault((row["run"], row["cutoff"]), []).append((night, row))
-    runs = {run for of_dataset in series.values() for run, _ in of_dataset}
-    if request.run is not None and request.run not in runs:
-        raise unknown_name("run", "run", request.run, runs)
+    points: list[Point] = []
+    comparable: dict[tuple[str, ...], list[Point]] = {}
+    for at, (date, value, *kind) in enumerate(nights):
+        pairs = zip(("convention", "judgments"), kind, nights[max(at - 1, 0)][2:], strict=True)
+        breaks = tuple(name for name, one, other in pairs if one != other)
+        points.append(Point(date, value, breaks))
+        comparable.setdefault(tuple(kind), []).append(points[-1])
+    for own in comparable.values():
+        _add_bands(own, floor)
+        _add_levels(own, floor / _DEVIATIONS)
+    return points
+
+
+def _add_bands(points: Sequence[Point], floor: float) -> None:
+    """Give comparable nights the band of those before them, and a flag where they lie outside."""
+    values: list[float] = []
+    for point in points:
+        before = values[-WINDOW:]
+        if len(before) >= LEAST:
+            median = statistics.median(before)
+            mad = statistics.median(abs(value - median) for value in before)
+            width = max(_DEVIATIONS * _OF_MAD * mad, floor)
+            point.median, point.low, point.high = median, median - width, median + width
+            if point.value is not None and not point.low <= point.value <= point.high:
+                code, side = ("low", "below") if point.value < median else ("high", "above")
+                usual = f"{median:.4f} +- {width:.4f}, the band around the median of {len(before)} comparable nights"
+                point.flags = ((code, f"{point.value:.4f} is {side} {usual}"),)
+        if point.value is not None:
+            values.append(point.value)
+
+
+def _add_levels(points: Sequence[Point], least_deviation: float) -> None:
+    """Tell comparable nights since when the level is another, and flag those that show it: there a new one begins."""
+    dates: list[str] = []
+    values: list[float] = []
+    # The first nights of the level and of its last change, and the level before that.
+    start, since, before = 0, -1, 0.0
+    center = deviation = 0.0
+    # By the sign of the deviation: the sum, and the first night since it was 0.
+    sums: dict[int, tuple[float, int]] = {}
+    for point in points:
+        changed, at = 0, len(values)
+        if point.value is not None:
+            dates.append(point.date)
+            values.append(point.value)
+            if at == start + REFERENCE:
+                center = statistics.fmean(values[start:at])
+                deviation, sums = (
+                    max(statistics.stdev(values[start:at]), least_deviation),
+                    {-1: (0.0, at), 1: (0.0, at)},
+                )
+            if at >= start + REFERENCE and deviation:
+                distance = max(-_DEVIATIONS, min((point.value - center) / deviation, _DEVIATIONS))
+                for sign, (total, first) in sums.items():
+                    larger = max(0.0, total + sign * distance - SLACK)
+                    sums[sign] = larger, first if larger else at + 1
+                changed = next((sign for sign, (total, _) in sums.items() if total > LIMIT), 0)
+        if changed:
+            start, since, before = at + 1, sums[changed][1], center
+        if since >= 0:
+            point.level_since, point.level_change = dates[since], statistics.fmean(values[since:]) - before
+        if changed:
+            words = f"level since {dates[since]}: {point.level_change:+.4f}, from {before:.4f} in the nights before"
+            point.flags += (("level_fell" if changed < 0 else "level_rose", words),)
+
+
+def lines(
+    output: str,
+    dataset: str | None = None,
+    run: str | None = None,
+    measures: str | None = None,
+    last: int = 60,
+    floor: float = FLOOR,
+) -> tuple[list[TrendLine], list[str]]:
+    """The trends of an output, by dataset, run and measure, only of nights with the run; a sentence per missing night.
+
+    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the `last` nights are
+    returned; statistics use all. ConfigurationError if there is no night, or no such dataset, run, measure or cutoff;
+    StorageError.
+    """
+    nights, missing = read_again_if_replaced(lambda: _read(output, dataset))
+    runs = {row["run"] for _, rows in nights for row in rows}
+    if run is not None and run not in runs:
+        raise unknown_name("run", "run", run, runs)
     trends = []
-    for dataset, of_dataset in series.items():
-        measures = _measures(request.measures, [(night, rows) for night, rows in nights if night.dataset == dataset])
-        names = {run for run, _ in of_dataset if request.run in (None, run)}
+    for name, own in itertools.groupby(nights, lambda scored: scored[0].dataset):
+        of_dataset = list(own)
+        # Once for all runs: there may be thousands, each a few rows of every night.
+        series: dict[tuple[str, Cutoff], list[_Scored]] = {}
+        for night, rows in of_dataset:
+            kind = convention_key(night.record), str(fingerprint(night.record, "judgments", name))
+            for row in rows:
+                series.setdefault((row["run"], row["cutoff"]), []).append((night, row, kind))
+        places = _places(measures, of_dataset)
         trends += [
-            _line(of_dataset[run, cutoff], run, measure, cutoff, request)
-            for run in sorted(names)
-            for measure, cutoff in measures
-            if (run, cutoff) in of_dataset
+            TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure, floor)[-last:])
+            for one in sorted({one for one, _ in series if run in (None, one)})
+            for measure, cutoff in places
+            if (one, cutoff) in series
         ]
-    return [line for line in trends if line.points], missing
+    return trends, missing
 
 
 def _read(output: str, dataset: str | None) -> tuple[list[_Night], list[str]]:
-    """The nights of a dataset, or of all, each with its rows of DATASET_SCORES; and which are missing."""
+    """The nights, sorted by dataset and date, and sentences about those that are missing."""
     known = committed(output)
     nights = nights_of_dataset(known, output, dataset)
     return list(zip(nights, read_dataset_scores(nights), strict=True)), unpublished(known, dataset)
 
 
-def _line(scored: Sequence[_Scored], run: str, measure: str, cutoff: Cutoff, request: TrendRequest) -> TrendLine:
-    scores = []
-    for night, row in scored:
-        judgments = str(fingerprint(night.record, "judgments", night.dataset))
-        scores.append((night.evaluated_on, row[measure], convention_key(night.record), judgments))
-    points = trend(scores, request.floor)[-request.last :]
-    for point, (night, row) in zip(points, scored[-request.last :], strict=True):
+def _points(scored: Sequence[_Scored], measure: str, floor: float) -> list[Point]:
+    points = trend([(night.evaluated_on, row[measure], *kind) for night, row, kind in scored], floor)
+    for point, (night, row, _) in zip(points, scored, strict=True):
         point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
         point.notes = night.notes
-    return TrendLine(scored[0][0].dataset, run, measure, cutoff, points)
+    return points
 
 
-def _measures(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs from a text like `ndcg@10,judged_rate@all`, or the headline of the newest night."""
+def _places(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
+    """The measures and cutoffs of a text, or the headline of the newest night.
+
+    A measure without a cutoff has that of the headline, if the newest night has a value there.
+    """
     known = {format_cutoff(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
     night, newest = nights[-1]
     asked = measure_set_in(night.record.get("configuration") or {})
-    headline = written(*asked.headline([row["cutoff"] for row in newest]))
     places = []
-    for measure, cutoff in columns_of(text or headline, MEASURES):
-        if cutoff != "each" and cutoff not in known:
+    for measure, cutoff in columns_of(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
+        valued = [row["cutoff"] for row in newest if row.get(measure) is not None]
+        chosen = asked.main_cutoff(measure, valued) if cutoff == "each" else known.get(cutoff, 0)
+        there = (row for _, rows in nights for row in rows if row["cutoff"] == chosen)
+        if chosen == 0 or (measure != "ndcg" and all(row.get(measure) is None for row in there)):
+            at = cutoff if chosen == 0 else format_cutoff(chosen)
             raise ConfigurationError(
-                f"measures: {measure}@{cutoff} was not evaluated; the cutoffs are {', '.join(known)}"
-            )
-        chosen = asked.main_cutoff(measure, _cutoffs(newest, measure)) if cutoff == "each" else known[cutoff]
-        if measure != "ndcg" and not any(chosen in _cutoffs(rows, measure) for _, rows in nights):
-            raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; ndcg-spark nights "
-                "OUTPUT --format csv shows what was"
+                f"measures: {measure}@{at} was not evaluated in these nights; the cutoffs are {', '.join(known)}, and "
+                "ndcg-spark nights OUTPUT --format csv shows all scores"
             )
         places.append((measure, chosen))
     return list(dict.fromkeys(places))
-
-
-def _cutoffs(rows: Iterable[Mapping[str, Any]], measure: str) -> list[Cutoff]:
-    """The cutoffs at which a measure has a value."""
-    return [row["cutoff"] for row in rows if row.get(measure) is not None]

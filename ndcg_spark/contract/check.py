@@ -12,7 +12,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import limits, scan, warnings
+from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.scan import EXCLUDED, Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
@@ -164,8 +164,8 @@ def _check_results(
     counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
     counts = dataclasses.replace(counts, runs=_every_run(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
-    warnings.refuse_merged_runs(results, counts, config)
-    warnings.refuse_opposite_ranks(counts, config)
+    limits.refuse_merged_runs(results, counts, config)
+    limits.refuse_opposite_ranks(counts, config)
     return good, counts, rejected, cut
 
 

@@ -1,13 +1,19 @@
-"""Limits: how many bad rows, duplicates, missing queries and unjudged queries or documents are accepted."""
+"""What the counts decide: what is refused, and which sentences warn of a probable mistake, such as the wrong file.
 
-from collections.abc import Iterable, Mapping, Sequence
+Warnings change neither a score nor an exit code.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, example_of
+from ndcg_spark.casting import as_type
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts, example_of
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
@@ -16,8 +22,6 @@ from ndcg_spark.rules import RULES
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
-
-_ONE_ROW = "keep one row each, or --set"
 
 
 def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> None:
@@ -54,34 +58,24 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
-    """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged.
-
-    Both limits are fractions from 0 to 1: of the judged queries of its dataset, and of the queries of the run.
-    """
-    missing, unjudged = [], []
-    for run in sorted(returned.runs, key=lambda run: (run.dataset or "", run.run)):
+    """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged."""
+    lacking, unknown = f"than max_missing_fraction={max_missing:g}", f"than max_unjudged_fraction={max_unjudged:g}"
+    reasons: dict[str, list[str]] = {}
+    for run in _sorted(returned.runs):
         expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
-        if _is_more(expected - run.judged_queries, max_missing, expected):
-            missing.append(f"run={run.run} lacks {expected - run.judged_queries} of {expected}")
+        if _is_more(missing := expected - run.judged_queries, max_missing, expected):
+            example = f"run={run.run} lacks {missing} of {expected}"
+            reasons.setdefault(f"lack more of the judged queries {lacking}", []).append(example)
         if _is_more(run.unjudged_queries, max_unjudged, answered):
-            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
-    reasons = [
-        f"{len(runs)} run(s) {what}={limit:g}, e.g. {runs[0]}"
-        for runs, what, limit in (
-            (missing, "lack more of the judged queries than max_missing_fraction", max_missing),
-            (unjudged, "have more unjudged queries than max_unjudged_fraction", max_unjudged),
-        )
-        if runs
-    ]
+            example = f"run={run.run} has {run.unjudged_queries} of {answered}"
+            reasons.setdefault(f"have more unjudged queries {unknown}", []).append(example)
     if reasons:
-        raise InputError(f"results: {'; '.join(reasons)}; complete the tables, or allow more")
+        told = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items())
+        raise InputError(f"results: {told}; complete the tables, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
-    """InputError if a run lacks more queries in its scores, rows of DATASET_SCORES, than when its results were counted.
-
-    Counting and scoring each read the files, which may have changed in between.
-    """
+    """InputError if a run lacks more queries in its scores than when its results were counted, as files changed."""
     has_datasets = any(run.dataset is not None for run in returned.runs)
     answered = {(run.dataset, run.run): run.judged_queries for run in returned.runs}
     for row in scores:
@@ -95,10 +89,7 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence
 
 
 def refuse_unjudged(rates: Mapping[str, float | None], cutoff: Cutoff, least: float) -> None:
-    """InputError if less than the fraction `least` of a run's documents down to the cutoff is judged.
-
-    `rates` has the judged_rate of each run; None for a run that returned nothing, which other limits refuse.
-    """
+    """InputError if a run's judged_rate at the cutoff is below `least`; other limits refuse a run without results."""
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
         run = min(below, key=lambda name: (below[name], name))
@@ -114,19 +105,18 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
 
     Where ranks are the order, also if two documents of a list share one. Scoring fails where it meets one, as the
     aggregation that makes scores sees it without a further pass; only then, or where nothing is scored, is this called.
-    It runs one job for the judgments, and one or two for each part of the results.
     """
     if convention.judgment_duplicates == "error":
-        what = "document(s) judged twice for one query"
-        _refuse(judgments, [checked.judgments], "doc_id", what, f"{_ONE_ROW} judgment_duplicates=max")
+        advice = "keep one row each, or --set judgment_duplicates=max"
+        _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
     refuse_in_lists(results, [part.results for part in checked.parts], convention)
 
 
 def refuse_in_lists(results: Source, parts: Iterable[DataFrame], convention: Convention) -> None:
     """The same for the results alone."""
     if convention.duplicates == "error":
-        what = "document(s) returned twice for one query"
-        _refuse(results, parts, "doc_id", what, f"{_ONE_ROW} duplicates=best")
+        advice = "keep one row each, or --set duplicates=best"
+        _refuse(results, parts, "doc_id", "document(s) returned twice for one query", advice)
     if convention.order == "rank":
         advice = "number each list from 1 or, if there are scores, --set order=score"
         _refuse(results, parts, "rank", "rank(s) with two documents", advice)
@@ -149,6 +139,123 @@ def _refuse(source: Source, parts: Iterable[DataFrame], column: str, what: str, 
     if source.name == "results" and len(source.files) > 1 and not source.runs:
         advice += f"; if the {len(source.files):,} files are runs that share a name, --run-from file"
     raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}; {advice}")
+
+
+def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
+    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`.
+
+    Reads results again only to say where these two are.
+    """
+    merged = _sorted(run for run in counts.runs if run.merged_lists)
+    if not merged or "order" in config.chosen_options:
+        return
+    run = merged[0]
+    lists, dataset = sum(run.merged_lists for run in merged), f"dataset={run.dataset} " if run.dataset else ""
+    by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
+    raise InputError(
+        f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with different scores, e.g. "
+        f"{dataset}run={run.run} query_id={run.merged_query}: {_first_results(results, run, config)}; if two runs "
+        f"share this name, give each its own{by_file}; if scores alone decide, --set order=score"
+    )
+
+
+def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
+    """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
+    kinds = dict(results.table.dtypes)
+    score = as_type(F.col("score"), DoubleType(), kinds["score"])
+    of_list = as_type(F.col("rank"), IntegerType(), kinds["rank"]) == 1
+    key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
+    for name, value in key.items():
+        if value is not None:
+            of_list &= F.col(name).cast("string") == value
+    ((most, least),) = results.table.where(of_list).agg(F.max(score), F.min(score)).collect()
+    if results.part is None or len(results.files) < 2:
+        return f"scores {most!r} and {least!r} in {results.place}"
+    places = []
+    for value in (most, least):
+        files = results.files
+        while len(files) > 1:
+            half = files[: len(files) // 2]
+            has = results.part(half).where(of_list & (score == value)).limit(1).count()
+            files = half if has else files[len(half) :]
+        places.append(files[0].path)
+    return f"score {most!r} in {places[0]} and {least!r} in {places[1]}"
+
+
+def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
+    """InputError if the first rank has the lowest score in all lists of a run, unless the user chose `order`."""
+    # The preset of a tool stands for its order: trec_eval uses the scores, also where ranks contradict them.
+    runs = _opposite(counts)
+    if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
+        raise InputError(
+            f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
+            f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
+            "distances; say which decides, --set order=rank, or --set order=score"
+        )
+
+
+def _opposite(counts: ResultCounts) -> list[RunCounts]:
+    return [run for run in counts.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
+
+
+def about_gains(judged: JudgmentCounts, convention: Convention) -> str | None:
+    """A note for users of trec_eval who chose no convention: gains of graded judgments are exponential."""
+    best = judged.best_grade
+    # Measures and results without scores may have changed other options.
+    if best is None or best <= 1 or convention.gain != Convention().gain:
+        return None
+    return (
+        f"grades up to {best:g} gain 2^grade - 1 here (up to {2**best - 1:g}), and trec_eval's gain is linear: "
+        "--convention trec_eval_9"
+    )
+
+
+def about_input(
+    judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
+) -> Iterator[str]:
+    """Sentences about probable mistakes that the counts show. `without_results` are datasets that are judged only."""
+    if without_results:
+        name = without_results[0]
+        yield (
+            f"{len(without_results)} dataset(s) judged but without results, e.g. {name} with {judged.queries[name]:,} "
+            "queries; find out why the results are missing, or remove the judgments"
+        )
+    runs = _sorted(returned.runs)
+    yield from _about(
+        [run for run in runs if run.unjudged_queries and not run.judged_queries],
+        "answered no judged query",
+        "check that both tables write query ids (and datasets) alike",
+    )
+    yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
+    if convention.needs_score:
+        yield from _about(
+            [run for run in runs if run.lists and run.tied_lists == run.lists],
+            "give all results of a query the same score",
+            f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank",
+        )
+    if convention.order == "score":
+        what = "contradict their ranks in every list, as the first rank has the lowest score"
+        yield from _about(_opposite(returned), what, "scores decide the order, ranks with --set order=rank")
+
+
+def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff) -> Iterator[str]:
+    """Which runs returned no judged document down to the cutoff, by rows of DATASET_SCORES."""
+    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
+    if unjudged:
+        yield (
+            f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
+            f"run={unjudged[0]}; check that both tables write document ids alike"
+        )
+
+
+def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
+    if runs:
+        of_dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
+        yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{of_dataset}; {advice}"
+
+
+def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:
+    return sorted(runs, key=lambda run: (run.dataset or "", run.run))
 
 
 def _is_more(part: int, fraction: float, whole: int) -> bool:

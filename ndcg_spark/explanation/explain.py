@@ -125,11 +125,8 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Rank
         lines.append(
             RankLine(
                 rank=rank,
-                doc_id=here and here.doc_id,
-                score=here and here.score,
+                **{name: getattr(here, name, None) for name in ("doc_id", "score", "relevance", "gain")},
                 tied=bool(here and here.tied),
-                relevance=here and here.relevance,
-                gain=here and here.gain,
                 discount=discount,
                 contribution=adds,
                 ideal_doc_id=best and (best[0] or ANY_RELEVANT),
@@ -217,40 +214,39 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
     sides = [*baseline, run]
     rows = [{row.doc_id: row for row in facts.listed} for facts in sides]
     added = [contributions(facts) for facts in sides]
+    parts = [
+        {doc: adds / (facts.score.ideal_dcg or math.inf) for doc, adds in each.items()}
+        for facts, each in zip(sides, added, strict=True)
+    ]
     changes = []
     # Those that are tied with a document within the cutoff count, too.
-    for document in dict.fromkeys(
-        row.doc_id
-        for facts, adds in reversed([*zip(sides, added, strict=True)])
-        for row in facts.listed
-        if facts.is_within(row.rank) or adds[row.doc_id]
-    ):
+    within = ({row.doc_id for row in facts.listed if facts.is_within(row.rank)} for facts in sides)
+    for document in set().union(*within, *({doc for doc, adds in each.items() if adds} for each in added)):
         found = [listed.get(document) for listed in rows]
         *ranks, rank = (row and row.rank for row in found)
         *before, adds = (each.get(document, 0.0) for each in added)
-        *shares, share = (
-            each.get(document, 0.0) / facts.score.ideal_dcg if facts.score.ideal_dcg else 0.0
-            for each, facts in zip(added, sides, strict=True)
-        )
-        part = share - statistics.fmean(shares)
+        *shares, share = (each.get(document, 0.0) for each in parts)
+        mean, part, newest = statistics.fmean(before), share - statistics.fmean(shares), ranks[-1]
         was_in = 2 * sum(map(run.is_within, ranks)) >= len(ranks)
         if was_in != run.is_within(rank):
             what = "left" if was_in else "came_in"
         else:
             what = "same_rank" if {*ranks} == {rank} else "up" if part > 0 else "down"
-        mean, newest = statistics.fmean(before), ranks[-1]
         changes.append(
             Change(
-                document,
-                next((row.relevance for row in reversed(found) if row is not None), None),
-                rank,
-                newest,
-                newest - rank if newest is not None and rank is not None else None,
-                what,
-                adds,
-                mean,
-                adds - mean,
-                part,
+                doc_id=document,
+                relevance=next((row.relevance for row in reversed(found) if row is not None), None),
+                rank=rank,
+                baseline_rank=newest,
+                moved_up=newest - rank if newest is not None and rank is not None else None,
+                what=what,
+                contribution=adds,
+                baseline_contribution=mean,
+                change=adds - mean,
+                part=part,
             )
         )
-    return sorted(changes, key=lambda each: -abs(each.change))
+    return sorted(
+        changes,
+        key=lambda each: (-abs(each.change), each.rank or math.inf, each.baseline_rank or math.inf, each.doc_id),
+    )

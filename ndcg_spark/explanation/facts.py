@@ -13,8 +13,6 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
-#: If no run is named, at most this many runs are explained.
-MAX_RUNS = 10
 
 
 @final
@@ -39,18 +37,6 @@ class ReturnedDocument:
 
 
 @dataclasses.dataclass(frozen=True)
-class Score:
-    """The evaluation's scores of the query: a row of QUERY_SCORES without its key."""
-
-    status: str
-    ndcg: float | None
-    dcg: float
-    ideal_dcg: float
-    returned: int
-    judged: int
-
-
-@dataclasses.dataclass(frozen=True)
 class Facts:
     """One query of one run at one cutoff, None for the whole ranking."""
 
@@ -59,7 +45,7 @@ class Facts:
     query_id: str
     cutoff: Cutoff
     convention: Convention
-    score: Score
+    score: reference.Score
     returned: Sequence[ReturnedDocument]
     #: The grade and the gain of each judged document; the gain is None if its grade is negative and ignored.
     judged: Mapping[str, tuple[float, float | None]]
@@ -69,10 +55,9 @@ class Facts:
 
     @functools.cached_property
     def discounts(self) -> list[float]:
-        """The discount of every rank from 1, for one rank more than the longer list has."""
-        ranks = max(len(self.returned), len(self.judged)) + 1
-        needed = self.cutoff or 0 if self.convention.ideal == "k_relevant" else 0
-        return reference.discounts(max(ranks, needed), self.convention.discount)
+        """The discounts of at least the ranks that a document may have, actually or ideally."""
+        depth = max(len(self.returned), len(self.judged), self.cutoff or 0)
+        return reference.discounts(depth, self.convention.discount)
 
     @functools.cached_property
     def listed(self) -> list[ReturnedDocument]:
@@ -101,20 +86,13 @@ def facts_of(
     `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of `returned_documents` of this and
     perhaps of other runs, `judged` have doc_id, relevance and gain of the judged documents of the query.
     """
-    names = [field.name for field in dataclasses.fields(ReturnedDocument)]
-    documents = [
-        ReturnedDocument(
-            **{name: row[name] for name in names}
-            | {"rank": row["rank"] if row["on_list"] else None, "tied": row["tied"] and row["on_list"]}
-        )
-        for row in returned
-        if row["run"] == score["run"]
-    ]
+    of_score, names = ([each.name for each in dataclasses.fields(kind)] for kind in (reference.Score, ReturnedDocument))
+    own = (row if row["on_list"] else {**row, "rank": None, "tied": False} for row in returned)
     return Facts(
         **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
-        score=Score(**{field.name: score[field.name] for field in dataclasses.fields(Score)}),
-        returned=documents,
+        score=reference.Score(**{name: score[name] for name in of_score}),
+        returned=[ReturnedDocument(**{name: row[name] for name in names}) for row in own if row["run"] == score["run"]],
         judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
         whole=whole,
     )
@@ -153,9 +131,4 @@ class ExplainRequest:
         runs = [name for name in known if name != self.baseline and self.run in (None, name)]
         if not runs:
             raise ConfigurationError(f"baseline: {self.baseline!r} leaves no run to explain; choose another --baseline")
-        if len(runs) > MAX_RUNS:
-            raise ConfigurationError(
-                f"run: {len(runs)} runs match and at most {MAX_RUNS} are explained at once, e.g. {runs[0]!r}; choose "
-                "one with --run"
-            )
-        return [*runs, *([self.baseline] if self.baseline is not None else [])]
+        return [*runs, *filter(None, [self.baseline])]

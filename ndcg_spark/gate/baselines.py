@@ -4,20 +4,17 @@ Comparability is checked before any statistics, because numbers with different m
 """
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import different_options, fingerprint
-from ndcg_spark.comparison.compare import kept_attributes, of_night
+from ndcg_spark.comparison.compare import Source, of_nights
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix, mean_of
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, run_of
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, Result
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import earlier
 from ndcg_spark.text import GOOD
 
@@ -31,56 +28,44 @@ Key = tuple[Any, ...]
 _KEPT, _MAX_KEPT_SCORES = 64, 100_000
 
 
+@dataclasses.dataclass
 class Scores:
-    """The scores of nights, with the slices and weights of their queries.
+    """The scores of nights, with what is known about their queries and asked of their comparisons.
 
-    Small ones are kept, because a rehearsal compares many nights with the same ones. With `only_losses`, rows by which
-    nothing can fail go without the p value of random signs.
+    Small ones are kept, because a rehearsal compares many nights with the same ones.
     """
 
-    def __init__(
-        self, attributes: Attributes | None = None, weights: Weights | None = None, only_losses: bool = False
-    ) -> None:
-        self.weights, self.only_losses = weights, only_losses
-        #: Those of nights that have kept none, and those of the night that is judged.
-        self._given, self._attributes = attributes, dict[Night, Attributes | None]()
-        self._rows: dict[Night, Sequence[Row]] = {}
-        self._queries: dict[str, Queries] = {}
-        self._kept: dict[tuple[Night, Place], ScoreMatrix] = {}
+    #: Those of the night that is judged, unless it has kept its own.
+    attributes: Attributes | None = None
+    weights: Weights | None = None
+    #: Whether rows by which nothing can fail go without the p value of random signs.
+    only_losses: bool = False
+    #: How many of the queries that changed most are named for each run.
+    most_changed: int = 0
+    _sources: dict[Night, Source] = dataclasses.field(default_factory=dict)
+    _queries: dict[str, Queries] = dataclasses.field(default_factory=dict)
+    _kept: dict[tuple[Night, Place], ScoreMatrix] = dataclasses.field(default_factory=dict)
 
-    def attributes(self, night: Night) -> Attributes | None:
-        """The slices of a night."""
-        if night not in self._attributes:
-            self._attributes = {night: kept_attributes([night]) or self._given}
-        return self._attributes[night]
+    def find(self, nights: Sequence[Night]) -> None:
+        """Read what there is of many nights, which is faster than one by one."""
+        self._sources |= zip(nights, of_nights(nights), strict=True)
 
-    def read(self, nights: Sequence[Night]) -> None:
-        """Read the rows of many nights, which is faster than one by one."""
-        self._rows |= zip(nights, read_dataset_scores(nights), strict=True)
-
-    def rows(self, night: Night) -> Sequence[Row]:
-        """The rows of DATASET_SCORES of all queries."""
-        if night not in self._rows:
-            self.read([night])
-        return self._rows[night]
-
-    def runs(self, night: Night) -> set[str]:
-        """The runs of a night."""
-        return {row["run"] for row in self.rows(night)}
-
-    def has(self, night: Night, place: Place) -> bool:
-        """Whether a night has the cutoff of a place."""
-        return any(row["cutoff"] == place[1] for row in self.rows(night))
+    def of(self, night: Night) -> Source:
+        """The scores of a night, which are not read yet."""
+        if night not in self._sources:
+            self.find([night])
+        return self._sources[night]
 
     def matrix(self, night: Night, place: Place) -> ScoreMatrix:
         """The scores of all runs of a night. Raises InputError and StorageError."""
         matrix = self._kept.get((night, place))
         if matrix is None:
-            source = of_night(night, self.rows(night))
-            queries = self._queries.setdefault(night.dataset, Queries())
+            queries, source = self._queries.setdefault(night.dataset, Queries()), self.of(night)
             matrix = source.read(queries, [place], source.runs)[place]
             if matrix.values.size <= _MAX_KEPT_SCORES:
-                self._kept = dict([*self._kept.items(), ((night, place), matrix)][-_KEPT:])
+                self._kept[night, place] = matrix
+            for oldest in list(self._kept)[:-_KEPT]:
+                del self._kept[oldest]
         return matrix
 
 
@@ -94,9 +79,8 @@ class Baseline:
     nights: Sequence[Night] = ()
     refused: Refusal | None = None
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
-    #: How many queries have other judgments, of how many.
-    rejudged: int = 0
-    queries: int = 0
+    #: How many queries are left out because their judgments have changed.
+    note: str | None = None
     #: The run and the id of the queries that changed most, by the first check.
     changed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
@@ -152,67 +136,56 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
 
 
-def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores, most_changed: int = 0) -> Baseline:
-    """The baseline with the rows of its checks, or why there can be none.
-
-    Raises StorageError where the scores of the night itself cannot be read.
-    """
-    runs, every = scores.runs(tonight), [check for _, check in gate.checks(tonight.dataset)]
+def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores) -> Baseline:
+    """The baseline with the rows of its checks, or why there can be none."""
+    source, every = scores.of(tonight), [check for _, check in gate.checks(tonight.dataset)]
     checks = [each for each in every if (each.min_value is not None if baseline.name is None else each.limits_drop)]
     for place in dict.fromkeys(check.place for check in checks):
-        nights = [night for night in baseline.nights if scores.has(night, place)]
-        if baseline.refused or not scores.has(tonight, place) or (baseline.nights and not nights):
+        if baseline.refused or place not in source.places:
             continue
         try:
-            own = theirs = scores.matrix(tonight, place)
-            try:
-                theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
-            except StorageError as error:
-                baseline.refused = "no_baseline", f"{baseline.in_words} cannot be read, {error}"
-                continue
-        except InputError as error:
-            baseline.refused = "not_measured", str(error)
+            own = scores.matrix(tonight, place)
+            nights = [night for night in baseline.nights if place in scores.of(night).places]
+            theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
+        except (InputError, StorageError) as error:
+            baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
             continue
         same = own.hashes() == theirs.hashes()
         if nights:
             there = own.there() | theirs.there()
-            baseline.rejudged, baseline.queries = int((there & ~same).sum()), int(there.sum())
-            if baseline.rejudged and (baseline.rejudged == baseline.queries or not gate.unchanged_queries):
-                share = f"{baseline.rejudged:,} of {baseline.queries:,} queries have other judgments"
-                baseline.refused = "other_judgments", f"{share} than on {baseline.newest}"
+            rejudged, queries = int((there & ~same).sum()), int(there.sum())
+            share = f"{rejudged:,} of {queries:,} queries have other judgments than on {baseline.newest}"
+            if rejudged and (rejudged == queries or not gate.unchanged_queries):
+                baseline.refused = "other_judgments", share
                 continue
-        key = {
-            "dataset": tonight.dataset,
-            "evaluated_on": datetime.date.fromisoformat(tonight.evaluated_on),
-            "evaluation_id": tonight.evaluation_id,
-            "baseline_night": baseline.newest and datetime.date.fromisoformat(baseline.newest),
-            "baseline_nights": len(baseline.nights) or None,
-        }
-        checked = {run for check in checks if check.place == place for run in check.runs or runs}
-        pairs = [(run, baseline.run or run) for run in sorted(checked & runs - {baseline.run})]
+            baseline.note = f"{share} and are left out" if rejudged else None
+        elif baseline.nights:
+            continue
+        key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
+        newest = scores.of(baseline.nights[-1]).evaluated_on if nights else None
+        key |= {"baseline_night": newest, "baseline_nights": len(baseline.nights) or None}
+        checked = {run for check in checks if check.place == place for run in check.runs or source.runs}
+        pairs = [(run, baseline.run or run) for run in source.runs if run in checked and run != baseline.run]
         sides = Sides(own, theirs, place, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
         # A check says itself how many queries it needs.
         options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)
-        rows = rows_of(sides, options, scores.attributes(tonight), scores.weights)
+        rows = rows_of(sides, options, scores.attributes, scores.weights)
         baseline.rows |= {key_of(row): row for row in rows}
-        for pair in sides.pairs if most_changed and place == every[0].place else ():
-            ranked = sorted(extremes(sides, *pair, most_changed), key=lambda row: -abs(row["difference"]))
-            baseline.changed += [(run, row["query_id"]) for row in ranked[:most_changed] for run in dict.fromkeys(pair)]
+        most = scores.most_changed if place == every[0].place else 0
+        for pair in sides.pairs if most else ():
+            ranked = sorted(extremes(sides, *pair, most), key=lambda row: -abs(row["difference"]))
+            baseline.changed += [(run, row["query_id"]) for row in ranked[:most] for run in dict.fromkeys(pair)]
     return baseline
 
 
 def missing(
     gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
-) -> Iterator[Result]:
-    """What must arrive and has not.
+) -> Iterator[tuple[str, str, str | None]]:
+    """What must arrive and has not: the code, a sentence, and the run that it is about.
 
     Expected are the runs of the newest night of the baselines or, if it is newer, of the newest good night, and the
     datasets evaluated together with this one since. Without such a night it is all that there ever was.
     """
-
-    def gone(code: str, sentence: str, run: str | None = None) -> Result:
-        return Result("gate", FAIL, NOT_COMPARABLE, code, sentence, run)
-
     dataset, date = tonight.dataset, tonight.evaluated_on
     before = earlier(nights, dataset, date)
     known = [night for each in baselines for night in each.nights[-1:] if night.evaluated_on < date]
@@ -230,19 +203,19 @@ def missing(
     arrived = {night.dataset for night in of_date if night.dataset not in without or night.row["committed_at"] > now}
     for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
-        yield gone("missing_dataset", f"the dataset {name} has no results in this night{last}")
+        yield "missing_dataset", f"the dataset {name} has no results in this night{last}", None
     named = {name for check in gate.check for name in check.datasets or ()}
     for name in sorted(named - {night.dataset for night in nights}):
-        yield gone("missing_dataset", f"the dataset {name} of a check has no night at all")
+        yield "missing_dataset", f"the dataset {name} of a check has no night at all", None
     runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check")
     runs |= {run: "a baseline" for run in map(run_of, gate.baseline) if run is not None}
     unknown = [nights.damaged[day] for day in sorted(nights.damaged) if since <= day < date]
     try:
         for night in newest or before:
-            runs |= dict.fromkeys(scores.runs(night), night.evaluated_on)
+            runs |= dict.fromkeys(scores.of(night).runs, night.evaluated_on)
     except StorageError as error:
         unknown.append(str(error))
-    for run in sorted(runs.keys() - scores.runs(tonight)):
-        yield gone("missing_run", f"the run {run} of {runs[run]} has no results in this night", run)
+    for run in sorted(runs.keys() - {*scores.of(tonight).runs}):
+        yield "missing_run", f"the run {run} of {runs[run]} has no results in this night", run
     for reason in unknown:
-        yield gone("no_baseline", f"what must arrive is not known: {reason}")
+        yield "no_baseline", f"what must arrive is not known: {reason}", None

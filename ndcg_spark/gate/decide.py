@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.comparable import fingerprint
+from ndcg_spark.comparison.compare import kept_attributes
 from ndcg_spark.comparison.differences import causes, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import Baseline, Key, Refusal, Row, Scores, compare, key_of, missing, resolve
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, compare, key_of, missing, resolve
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -38,12 +39,6 @@ class Case(NamedTuple):
     row: Row | None
     refused: Refusal | None = None
 
-    @property
-    def hypothesis(self) -> Key:
-        """What is tested, which several checks and baselines may share."""
-        row = self.row or {}
-        return self.check.severity, row.get("baseline"), row.get("baseline_night"), *(key_of(row) if row else ())
-
 
 class Judged(NamedTuple):
     """A verdict, and the rows of COMPARISONS that it is based on."""
@@ -54,38 +49,31 @@ class Judged(NamedTuple):
     changed: list[tuple[str, str]]
 
 
-def judge(
-    gate: GateConfig,
-    tonight: Night,
-    nights: Nights,
-    scores: Scores,
-    accepted: str | None = None,
-    most_changed: int = 0,
-) -> Judged:
-    """The verdict on a night, which is one of `nights`.
-
-    `most_changed` is how many of the queries that changed most are named for each run. Raises StorageError where the
-    scores of the night itself cannot be read.
-    """
-    baselines: list[Baseline] = []
+def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, accepted: str | None = None) -> Judged:
+    """The verdict on a night, which is one of `nights`."""
+    kept, baselines = kept_attributes([tonight]), list[Baseline]()
+    scores = dataclasses.replace(scores, attributes=kept) if kept else scores
     # Two baselines that stand for the same nights share their rows.
     compared: dict[Any, Baseline] = {}
     for name in gate.baseline:
         resolved = resolve(gate, name, tonight, nights)
         key = resolved.run, resolved.refused, *resolved.nights
         if key not in compared:
-            compared[key] = compare(gate, tonight, resolved, scores, most_changed)
+            compared[key] = compare(gate, tonight, resolved, scores)
         baselines.append(dataclasses.replace(compared[key], name=name))
     cases = list(_cases(gate, tonight, baselines, scores))
-    decided, arrival = results_of(gate, cases), list(missing(gate, tonight, nights, baselines, scores))
-    if not (cases or arrival):
-        sentence = f"no check is for a run of {tonight.dataset} besides the baseline"
-        arrival.append(Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence))
-    results, same = [*arrival, *decided], _same_results(tonight, nights)
+    absent, same = list(missing(gate, tonight, nights, baselines, scores)), _same_results(tonight, nights)
+    if not (cases or absent):
+        absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
-        sentence = f"the results are identical to those of {same}, so nothing new was measured"
-        results.append(Result("gate", FAIL, NOT_COMPARABLE, "not_measured", sentence))
-    word, deciding = _deciding(results)
+        absent.append(("not_measured", f"the results are identical to those of {same}", None))
+    arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *each) for each in absent], results_of(gate, cases)
+    results = [*arrival, *decided]
+    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
+    # Warnings decide if nothing at all was measured.
+    is_empty = all(each.result == NOT_COMPARABLE for each in results)
+    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
+    word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then the largest drop.
     first = min(deciding, key=lambda each: (each not in arrival, each.difference or 0.0), default=None)
     losses = _causes(next((case for case, each in zip(cases, decided, strict=True) if each is first), None))
@@ -116,10 +104,7 @@ def judge(
     warnings = [each for each in dict.fromkeys(warnings) if each not in said]
     if same and gate.same_results == "warn":
         warnings.append(f"the results are identical to those of {same}")
-    for each in (each for each in baselines if each.rejudged and not each.refused):
-        unchanged = each.queries - each.rejudged
-        share = f"{unchanged:,} of {each.queries:,} queries ({unchanged / each.queries:.1%})"
-        warnings.append(f"{share} were compared with {each.in_words}, as the judgments of the others have changed")
+    warnings += [each.note for each in baselines if each.note]
     if word == PASS and not verdict.is_baseline:
         warnings.append("this night is no baseline for later ones, as not every check measured something and passed")
     rows = [row for each in compared.values() for row in each.rows.values()]
@@ -134,7 +119,7 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
     with.
     """
     known = Nights(nights, nights.rows, nights.damaged)
-    scores.read(nights)
+    scores.find(nights)
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
             verdict = judge(gate, night, known, scores, night.row["accepted"]).verdict
@@ -145,12 +130,12 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
 
 def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: Scores) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
-    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.runs(tonight)
+    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.of(tonight).runs
     for place, check in gate.checks(tonight.dataset):
         sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
         part = check.slice.split("=", 1) if check.slice else (None, None)
-        for run, baseline in itertools.product(sorted(runs.intersection(check.runs or runs)), sides):
-            if run != baseline.run:
+        for run, baseline in itertools.product(runs, sides):
+            if run in (check.runs or runs) and run != baseline.run:
                 row, plain = (baseline.rows.get((run, *check.place, *part, how)) for how in (check.weighted, False))
                 case = Case(place, check, run, baseline, row)
                 yield case._replace(refused=next(_refusals(gate, tonight, case, plain, scores), None))
@@ -162,11 +147,11 @@ def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, s
     subject, nights = check.subject(case.run), baseline.nights
     if baseline.refused:
         yield baseline.refused
-    if not scores.has(tonight, check.place):
+    if check.place not in scores.of(tonight).places:
         yield "other_cutoff", f"{subject} was not evaluated in this night"
-    if nights and not any(scores.has(night, check.place) for night in nights):
+    if nights and not any(check.place in scores.of(night).places for night in nights):
         yield "other_cutoff", f"{subject} was not evaluated in {baseline.in_words}"
-    if nights and not any(case.run in scores.runs(night) for night in nights):
+    if nights and not any(case.run in scores.of(night).runs for night in nights):
         yield "missing_run", f"{case.run} has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
@@ -180,21 +165,22 @@ def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, s
     effective = case.row["weight_effective_n"] if case.row and check.weighted else queries
     least = check.min_queries or gate.min_queries
     if effective < least:
-        few = f"the weights of {queries:,} queries come down to" if check.weighted else "there are only"
-        yield "few_queries", f"{subject}: {few} {effective:,.4g} queries, and min_queries is {least:,}"
+        few = f"{effective:,.4g} queries{' of equal weight' if check.weighted else ''}"
+        yield "few_queries", f"{subject}: there are only {few}, and min_queries is {least:,}"
 
 
 def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     """One result per case. p values are adjusted by Holm over all rows that were measured and changed.
 
-    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
+    Checks that only warn are a family of their own, so that they do not weaken those that can fail. A row that several
+    checks or baselines share counts once.
     """
-    found: dict[Key, float] = {}
+    found: dict[tuple[str, int], float] = {}
     for severity in ("fail", "warn"):
         own = (case for case in cases if case.check.severity == severity and not case.refused)
-        family = {case.hypothesis: p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
+        family = {(severity, id(case.row)): p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
         found |= zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True)
-    return [_result(gate, case, found.get(case.hypothesis)) for case in cases]
+    return [_result(gate, case, found.get((case.check.severity, id(case.row)))) for case in cases]
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
@@ -213,14 +199,7 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
         numbers = {"mean": row["mean"], "difference": row["mean"] - check.min_value, "allowed": 0.0}
     elif row.get("baseline_mean") is not None:
         numbers["allowed"] = check.allowed(row["baseline_mean"])
-    reason: str | None
-    if case.refused:
-        result, (reason, sentence) = NOT_COMPARABLE, case.refused
-    elif None in (numbers["mean"], numbers["difference"], numbers["allowed"]):
-        result, reason = NOT_COMPARABLE, "not_measured"
-        sentence = f"{check.subject(case.run)}: a number of the comparison is not finite"
-    else:
-        result, reason, sentence = _decided(gate, case, row, numbers)
+    result, reason, sentence = _decided(gate, case, row, numbers)
     return Result(
         check=case.place,
         severity=check.severity,
@@ -241,33 +220,29 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
 
 def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) -> tuple[str, str | None, str]:
     """The one rule: the result, its code and a sentence."""
-    baseline, subject, evidence = case.baseline, case.check.subject(case.run), f"{row['queries']:,} queries"
-    difference, allowed, p = numbers["difference"], numbers["allowed"], numbers.get("p")
-    is_beyond = difference < -allowed - _ROUNDING
+    baseline, subject, p = case.baseline, case.check.subject(case.run), numbers.get("p")
+    mean, difference, allowed = (numbers[name] for name in ("mean", "difference", "allowed"))
+    if case.refused:
+        return NOT_COMPARABLE, *case.refused
+    if None in (mean, difference, allowed):
+        return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
+    is_beyond, evidence = difference < -allowed - _ROUNDING, f"{row['queries']:,} queries"
     if baseline.name is None:
-        sentence = f"{subject} is {row['mean']:.4f} ({evidence}), and the least value is {case.check.min_value:.4f}"
+        sentence = f"{subject} is {mean:.4f} ({evidence}), and the least value is {case.check.min_value:.4f}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
     if row["interval_low"] is not None:
-        ends = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
-        evidence += f", {100 * (1 - gate.alpha):g} % interval {ends}"
+        interval = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
+        evidence += f", {100 * (1 - gate.alpha):g} % interval {interval}"
     evidence += "" if p is None else f", p {p:.2g}"
     moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
-    sentence = f"{subject} {moved}, from {row['baseline_mean']:.4f} to {row['mean']:.4f} ({evidence})"
-    sentence += f"; {allowed:.4f} is allowed"
+    sentence = (
+        f"{subject} {moved}, from {row['baseline_mean']:.4f} to {mean:.4f} ({evidence}); {allowed:.4f} is allowed"
+    )
     if not is_beyond:
         return PASS, None, sentence
     if p is None:
         return NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested"
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
-
-
-def _deciding(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """The verdict, and the results that speak for it; none for a pass."""
-    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
-    # Warnings decide if nothing at all was measured.
-    is_empty = all(each.result == NOT_COMPARABLE for each in results)
-    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
-    return (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
 
 
 def _sentence(
@@ -288,10 +263,9 @@ def _sentence(
 
 def _same_results(tonight: Night, nights: Nights) -> str | None:
     """The date of the last night, if its results are identical."""
-    own = fingerprint(tonight.record, "results", tonight.dataset)
-    last = earlier(nights, tonight.dataset, tonight.evaluated_on)[-1:]
-    same = (night.evaluated_on for night in last if own and fingerprint(night.record, "results", night.dataset) == own)
-    return next(same, None)
+    *_, last = None, *earlier(nights, tonight.dataset, tonight.evaluated_on)
+    own, other = (night and fingerprint(night.record, "results", night.dataset) for night in (tonight, last))
+    return last.evaluated_on if last and own and own == other else None
 
 
 def _causes(case: Case | None) -> list[dict[str, Any]]:
@@ -302,5 +276,4 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     own = key_of(case.row)[:3]
     parts = [row for key, row in case.baseline.rows.items() if key[:3] == own and key[3] is not None and not key[5]]
-    found = (each for each in causes(case.row, parts) if each["share"] > 0 and each["queries"] < each["of_queries"])
-    return [*itertools.islice(found, _MAX_CAUSES)]
+    return causes(case.row, parts)[:_MAX_CAUSES]

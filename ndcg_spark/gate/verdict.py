@@ -101,13 +101,9 @@ def exit_code_of(verdicts: Iterable[Verdict]) -> int:
 
 
 def counted(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason, nights, share, last."""
-    dates: dict[tuple[str, str, str | None], list[str]] = {}
-    for each in verdicts:
-        dates.setdefault((each.dataset, each.verdict, each.reason), []).append(each.evaluated_on)
-    totals = Counter(dataset for (dataset, *_), nights in dates.items() for _ in nights)
+    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason and nights."""
+    counts = Counter((each.dataset, each.verdict, each.reason) for each in verdicts)
+    ordered = sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1]))
     return [
-        {**dict(zip(("dataset", "verdict", "reason"), key, strict=True)), "nights": len(nights)}
-        | {"share": len(nights) / totals[key[0]], "last": nights[-1]}
-        for key, nights in sorted(dates.items(), key=lambda group: (group[0][0], -len(group[1])))
+        dict(zip(("dataset", "verdict", "reason", "nights"), (*key, nights), strict=True)) for key, nights in ordered
     ]

@@ -8,11 +8,11 @@ elsewhere are read by their paths.
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
@@ -60,8 +60,7 @@ def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **option
 
 def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
-    near = [file for file in files if file.found and is_local(file.path)]
-    far = [file for file in files if not (file.found and is_local(file.path))]
+    near, far = ([file for file in files if file.is_local is there] for there in (True, False))
     tables = [_by_links(engine, near, where)] if near else []
     tables += _by_paths(engine, far, where) if far else []
     return union_all(tables)
@@ -143,10 +142,10 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
         link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.parquet)?")
         first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
         raise InputError(link.sub(lambda at: files[int(at[1])].path if at[1] else first, str(error))) from error
-    values = {key: F.col(f"{OWN}folder_{at}") for at, (key, _) in enumerate(files[0].partition)}
-    return _with_folders(
-        table, {key: F.when(value != _NULL, F.substring(value, 2, 1 << 20)) for key, value in values.items()}
-    )
+    for at, (key, _) in enumerate(files[0].partition):
+        value = F.col(f"{OWN}folder_{at}")
+        table = table.withColumn(key, F.when(value != _NULL, F.substring(value, 2, 1 << 20)))
+    return table.drop(*(name for name in table.columns if name.startswith(OWN)))
 
 
 def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFrame]:
@@ -154,22 +153,17 @@ def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFra
     tables = []
     for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
         below = list(of_root)
+        options = {"basePath": root} if root else {}
+        table = read_paths(engine, "parquet", [file.path for file in below], where, **options)
         keys = [key for key, _ in below[0].partition]
-        table = read_paths(
-            engine, "parquet", [file.path for file in below], where, **({"basePath": root} if root else {})
-        )
         if all(key in table.columns for key in keys):
-            tables.append(_with_folders(table, {key: F.col(quoted(key)).cast("string") for key in keys}))
+            texts = {key: F.col(quoted(key)).cast("string") for key in keys}
+            tables.append(table.withColumns(texts) if texts else table)
             continue
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
             table = read_paths(engine, "parquet", [file.path for file in alike], where)
-            tables.append(_with_folders(table, {key: F.lit(value).cast("string") for key, value in partition}))
+            tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
     return tables
-
-
-def _with_folders(table: DataFrame, values: Mapping[str, Column]) -> DataFrame:
-    whole = table.withColumns(dict(values)) if values else table
-    return whole.drop(*(name for name in whole.columns if name.startswith(OWN)))
 
 
 def _folder(value: str | None) -> str:

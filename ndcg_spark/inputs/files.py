@@ -56,15 +56,15 @@ _Seen = TypeVar("_Seen")
 
 
 class TableLogError(InputError):
-    """Files that belong to a table of a format with a log; `is_whole` if the path is that of the whole table."""
+    """Files that belong to the table in a folder, of a format with a log."""
 
-    def __init__(self, kind: str, folder: str, where: str, is_whole: bool) -> None:
+    def __init__(self, kind: str, folder: str, where: str) -> None:
         first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[delta]', or "
         super().__init__(
             f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; "
             f"{first if kind == 'delta' else ''}read it as a catalog table, table:catalog.db.name"
         )
-        self.format, self.is_whole = kind, is_whole
+        self.format, self.folder = kind, folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +102,20 @@ class File:
     def is_gzipped(self) -> bool:
         """Whether its name says gzip."""
         return self.path.endswith(".gz")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file of this machine, and not a table."""
+        return self.found is not None and is_local(self.path)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it begins and ends as Parquet does; text may begin so too."""
+        system, place = self.location("")
+        if self.size < 12:  # the shortest file of Parquet
+            return False
+        with system.open_input_file(place) as stream:
+            return bool(stream.read_at(4, 0) == stream.read_at(4, self.size - 4) == b"PAR1")
 
     @property
     def has_changed(self) -> bool:
@@ -165,7 +179,7 @@ def files_of(path: str, where: str) -> list[File]:
             raise missing(path, where)
         found = [info for entry in given for info in _below(system, entry)]
         beside = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
-        refuse_log([info.path for info in (*found, *_logs(system, beside - {""}))], place, where)
+        refuse_log([info.path for info in (*found, *_logs(system, beside - {""}))], where)
         files = [info for info in found if info.type != fs.FileType.Directory]
         if odd := [info.path for info in files if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
@@ -175,7 +189,7 @@ def files_of(path: str, where: str) -> list[File]:
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, where, error) from error
     if not stamps:
-        raise missing(path, where, "an empty folder")
+        raise missing(path, where)
 
     def file(at: str) -> File:
         partition, folder = _partition(root, at), address + root.removeprefix(bucket)
@@ -238,13 +252,12 @@ def _logs(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[fs.FileInfo
             yield from system.get_file_info(fs.FileSelector(f"{folder}/{name}", allow_not_found=True))
 
 
-def refuse_log(paths: Iterable[str], given: str | None, where: str) -> None:
-    """TableLogError if one of the paths belongs to the log of a table, which is `given`'s if that is None."""
+def refuse_log(paths: Iterable[str], where: str) -> None:
+    """TableLogError if one of the paths belongs to the log of a table."""
     for path in paths:
         for kind, log in _LOGS.items():
             if found := log.search(path):
-                folder = path[: found.start()] or "/"
-                raise TableLogError(kind, folder, where, is_whole=given in (None, folder))
+                raise TableLogError(kind, path[: found.start()] or "/", where)
 
 
 def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
@@ -255,16 +268,19 @@ def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
-    """The format that is configured, else by names and contents; InputError for files that are no table of one."""
-    by_format: dict[str, str] = {}
+    """The format that is configured, else by names; InputError for files that are no table of one."""
+    by_format: dict[str, File] = {}
     for file in files:
         suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-        usual = "trec" if file.found else "parquet"
-        by_format.setdefault(file.snapshot.format if file.snapshot else _FORMATS.get(suffix, usual), file.path)
-    if len(by_format) > 1 and not configured:
-        examples = ", ".join(f"{name} ({path})" for name, path in by_format.items())
+        kind = file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.found else "parquet")
+        by_format.setdefault(kind, file)
+    if unnamed := by_format.pop("", None):
+        by_format.setdefault("parquet" if not configured and unnamed.is_parquet else "trec", unnamed)
+    is_named = bool(configured) and by_format.keys().isdisjoint(TABLES)
+    if len(by_format) > 1 and not is_named:
+        examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
-    kind = configured or next(iter(by_format))
+    kind = configured if configured and is_named else next(iter(by_format))
     unknown = [file.path for file in files if not file.found and file.snapshot is None]
     if unknown and kind != "parquet":
         raise InputError(

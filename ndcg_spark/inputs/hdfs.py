@@ -60,20 +60,13 @@ class _Hdfs(BaseFileSystem):  # type: ignore[misc]  # an optional package
     # fsspec empties its cache in a process that is forked, as classic Spark's start does, and dropping a client there
     # waits forever for the client's threads, which only the first process has. `_client` keeps them instead.
     cachable = False
-    __init__ = _failing(BaseFileSystem.__init__)
-    info = _failing(BaseFileSystem.info)
-    mkdir = _failing(BaseFileSystem.mkdir)
-    mv = _failing(BaseFileSystem.mv)
-    rm = _failing(BaseFileSystem.rm)
 
-    @_failing
     def find(self, path: str, maxdepth: int | None = None, **_: Any) -> dict[str, dict[str, Any]]:
         """What is in a folder. fsspec would pass over folders that cannot be read."""
         return {
             status.path: self._convert_file_status(status) for status in self.client.list_status(path, not maxdepth)
         }
 
-    @_failing
     def open(self, path: str, mode: str = "rb", **_: Any) -> Any:
         file = self._open(path, mode)
         file.read, file.write, file.close = map(_failing, (file.read, file.write, file.close))
@@ -82,6 +75,10 @@ class _Hdfs(BaseFileSystem):  # type: ignore[misc]  # an optional package
     def _convert_file_status(self, status: Any) -> dict[str, Any]:
         # The name that pyarrow has for the time.
         return {**super()._convert_file_status(status), "mtime": status.modification_time / 1000}
+
+
+for _name in ("__init__", "info", "find", "mkdir", "mv", "rm", "open"):
+    setattr(_Hdfs, _name, _failing(getattr(_Hdfs, _name)))
 
 
 class _Viewfs(_Hdfs):

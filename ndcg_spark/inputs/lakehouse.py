@@ -5,7 +5,11 @@ table of a catalog that the engine knows is read by the engine.
 """
 
 import contextlib
+import functools
 import importlib.util
+import shutil
+import stat
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +22,7 @@ from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError,
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import File, Snapshot, TableLogError
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, storage
+from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import printable
 
 _CATALOG = "table:"
@@ -30,14 +35,12 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     """
     # A file may be behind two of the paths.
     found = list({file.path: file for path in paths for file in _of_path(engine, config, path, where)}.values())
-    plain = next((file.path for file in found if file.snapshot is None), None)
-    if config.as_of is not None and plain:
+    if config.as_of is not None and (plain := [file.path for file in found if file.snapshot is None]):
         raise ConfigurationError(
-            f"{where}: a version is named, {config.as_of}, and {plain} is not a Delta or Iceberg table; leave it out"
+            f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
         )
-    alone = next((file.path for file in found if file.snapshot and file.snapshot.table is not None), None)
-    if alone and len(found) > 1:
-        raise InputError(f"{where}: {len(paths)} paths, among them {alone}; give a table that the engine reads alone")
+    if len(found) > 1 and (alone := [file.path for file in found if file.snapshot and file.snapshot.table is not None]):
+        raise InputError(f"{where}: {len(found)} tables, among them {alone[0]}; give what the engine reads alone")
     return found
 
 
@@ -45,31 +48,36 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
     if path.startswith(_CATALOG):
         return [_of_catalog(engine, path, config.as_of, where)]
     try:
-        try:
-            return files.files_of(engine.addressed(path), where)
-        except (NoStorageError, MissingInputError) as error:
-            if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
-                raise
-            return [_far(engine, path, where)]
-    except TableLogError as kept:
-        if not kept.is_whole:
+        return files.files_of(_kept(engine.scratch, path) if _is_pipe(path) else engine.addressed(path), where)
+    except TableLogError as log:
+        is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
+        if not is_read or storage(path, where)[1].rstrip("/") != log.folder:
             raise
-        if config.format:
-            raise InputError(
-                f"{where}: {path} is a table of {kept.format}, and format is {config.format}; leave the format out"
-            ) from kept
-        if engine.sees_local_files and kept.format == "delta" and importlib.util.find_spec("deltalake"):
-            return [_delta(path, config.as_of, where)]
-        raise
-
-
-def _far(engine: Engine, path: str, where: str) -> File:
-    """A path that this process cannot open, as one file. TableLogError if it is that of a table with a log."""
-    for log in ("_delta_log", "metadata/*.metadata.json"):
+        return [_delta(path, config.as_of, where)]
+    except (NoStorageError, MissingInputError) as error:
+        if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
+            raise
+    # What this process cannot open is one file, unless it is the folder of a table with a log.
+    for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
-            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{log}").select("path").take(1)
-            files.refuse_log((row["path"] for row in found), None, where)
-    return File(path, 0)
+            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
+            files.refuse_log((row["path"] for row in found), where)
+    return [File(path, 0)]
+
+
+def _is_pipe(path: str) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return is_local(path) and stat.S_ISFIFO(Path(path).stat().st_mode)
+    return False
+
+
+@functools.lru_cache(maxsize=8)
+def _kept(scratch: Scratch, path: str) -> str:
+    """A copy of a pipe, which can be read once: of /dev/stdin, or the shell's <(zcat ...)."""
+    copy = scratch.folder() / Path(path).name
+    with Path(path).open("rb") as pipe, copy.open("wb") as kept:
+        shutil.copyfileobj(pipe, kept, 1 << 20)
+    return str(copy)
 
 
 def _unreadable(kind: str, path: str, as_of: int | str | None, where: str, error: Exception) -> InputError:

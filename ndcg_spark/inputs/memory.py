@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import is_known, resolve
@@ -111,12 +112,42 @@ def _of_runs(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.
             if field.name in ("dataset", "query_id", "doc_id") and not is_list(field.type):
                 rows = rows.set_column(at, field.name, rows.column(at).cast(pa.string()))
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
+    if len({_has_lists(rows) for rows in parts}) > 1:
+        parts = [_exploded(rows, wanted, where) if _has_lists(rows) else rows for rows in parts]
     try:
         return pa.concat_tables(parts, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(
             f"{where}: tables of runs differ, {first_line(error)}; give columns of the same types"
         ) from error
+
+
+def _has_lists(rows: pa.Table) -> bool:
+    return any(is_list(kind) for kind in rows.schema.types)
+
+
+def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+    """A row per document of lists, for runs beside others that have such rows; without scores, a place is a rank."""
+    rows = rows.combine_chunks()
+    lists = [field.name for field in rows.schema if is_list(field.type)]
+    lengths = [pc.list_value_length(rows[name]) for name in lists]
+    if any(length != lengths[0] for length in lengths):
+        raise InputError(
+            f"{where}: a run has lists of unequal length in {' and '.join(lists)}; give lists of one length"
+        )
+    parents = pc.list_parent_indices(rows[lists[0]])
+    flat = rows.drop_columns(lists).take(parents)
+    for name in lists:
+        values = pc.list_flatten(rows[name])
+        fields = resolve({}, wanted, values.type.names, where) if pa.types.is_struct(values.type) else {}
+        for ours, theirs in fields.items():
+            flat = flat.append_column(ours, pc.struct_field(values, theirs))
+        flat = flat if fields else flat.append_column(name, values)
+    if "score" not in flat.column_names:
+        at = parents.to_numpy()
+        flat = flat.append_column("rank", pa.array(np.arange(1, len(at) + 1) - np.searchsorted(at, at), pa.int32()))
+    place = flat.column_names.index("doc_id")
+    return flat.set_column(place, "doc_id", flat["doc_id"].cast(pa.string()))
 
 
 def _of_columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:

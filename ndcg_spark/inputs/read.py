@@ -19,23 +19,12 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
+from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
-from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
 from ndcg_spark.inputs.shapes import TableContext, of_text
 from ndcg_spark.inputs.storage import unreadable
-from ndcg_spark.schemas import (
-    EXCLUDE,
-    INTERNAL,
-    JUDGMENTS,
-    LINE,
-    QUERY_ATTRIBUTES,
-    QUERY_WEIGHTS,
-    RESULTS,
-)
-
-#: The schema of a table whose files have these columns.
-SchemaOf = Callable[[Sequence[str]], pa.Schema]
+from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +78,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     constant = config.relevance
     needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
     optional = () if graded or constant is not None else ("relevance",)
-    source = _read(engine, "judgments", config, paths, lambda _: JUDGMENTS, needed, optional)
+    source = _read(engine, "judgments", config, paths, JUDGMENTS, needed, optional)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -101,35 +90,14 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
 
 def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
     """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
-    source = _read(engine, "results", config, paths, lambda _: RESULTS)
-    if config.run is None:
-        return source
-    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
+    source = _read(engine, "results", config, paths, RESULTS)
+    table = source.table if config.run is None else source.table.withColumn("run", F.lit(config.run))
+    return dataclasses.replace(source, table=table)
 
 
 def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
     """The documents that leave the lists: those of the columns dataset, query_id and doc_id."""
-    return _read(engine, "exclude", config, paths, lambda _: EXCLUDE)
-
-
-def read_about_queries(engine: Engine, name: str, config: TableConfig) -> DataFrame:
-    """QUERY_WEIGHTS; or QUERY_ATTRIBUTES, or query_id and a column for each attribute, as they are stored."""
-    table = read_query_table(config, name)
-    if table is not None:
-        return engine_files.read_arrow(engine, table, name)
-
-    def schema(has: Sequence[str]) -> pa.Schema:
-        """Of attributes without a column attribute all columns, the query under our own name."""
-        if name == "query_weights":
-            return QUERY_WEIGHTS
-        key = column_names.of_attributes(config.columns, has, name)
-        if {"attribute", "value"} & {*has, *key}:
-            return QUERY_ATTRIBUTES
-        return pa.schema(
-            [(column, pa.string()) for column in (*key, *(each for each in has if each not in key.values()))]
-        )
-
-    return _read(engine, name, config, config.path, schema).table
+    return _read(engine, "exclude", config, paths, EXCLUDE)
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -152,7 +120,7 @@ def _read(
     name: str,
     config: TableConfig,
     paths: list[str],
-    schema_of: SchemaOf,
+    schema: pa.Schema,
     needed: Sequence[str] | None = None,
     optional: Sequence[str] = (),
 ) -> Source:
@@ -165,7 +133,7 @@ def _read(
     context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
-        schema, shape = schema_of(table.columns), context.shape("table", table.columns)
+        shape = context.shape("table", table.columns)
         table = rows_of(table, shape.columns, schema, context.place)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = format_of(files, config.format, name)
@@ -173,36 +141,42 @@ def _read(
     footers = stored.footers_of(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
-    schema = schema_of(has)
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
     in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
-    run_notes: list[str] = []
+    notes += shape.notes(config)
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
-        files, run_notes, runs = with_runs(files, shape, config)
-    if shape.fields and not footers:
+        files, of_runs, runs = with_runs(files, shape, config)
+        notes += of_runs
+    # Names within lists are seen when these are exploded.
+    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
         column_names.names_in(has, shape.columns, schema, context.place)
-
     if footers and in_both and files[0].found:
         stored.refuse_other_values(files, in_both, kind, name)
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
-            return stored.read_typed(engine, some, shape, config, schema, footers, name)
+            return stored.read_typed(engine, some, shape, schema, footers, name)
         copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
         return engine_files.read_copy(engine, copy, name), copy.rows
 
     table, rows = read(files)
-    notes += [*shape.notes(config), *run_notes]
-    materialize = engine_files.materializer(engine, name)
-    # An engine that spills needs no batches.
-    batches = batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE
     return Source(
-        table, name, shape.kind, files, rows, materialize, None, tuple(notes), runs, batches, lambda some: read(some)[0]
+        table,
+        name,
+        shape.kind,
+        files,
+        rows,
+        engine_files.materializer(engine, name),
+        notes=tuple(notes),
+        runs=runs,
+        # An engine that spills needs no batches.
+        batches=batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE,
+        part=lambda some: read(some)[0],
     )
 
 

@@ -76,12 +76,10 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     return (_impatient(system) if system.type_name == "s3" else system), place
 
 
-def missing(path: str, where: str, what: str | None = None) -> MissingInputError:
-    """What to raise for a path where nothing is, or no file."""
-    if what:
-        return MissingInputError(f"{where}: no files in {masked(path)}, {what}; check what should have written it")
+def missing(path: str, where: str) -> MissingInputError:
+    """What to raise for a path where no file is."""
     return MissingInputError(
-        f"{where}: no such path, {masked(path)}; check the spelling, and the date if it is part of it"
+        f"{where}: no files at {masked(path)}; check its spelling, its date if it has one, and what should write there"
     )
 
 

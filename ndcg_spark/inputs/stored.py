@@ -1,17 +1,15 @@
 """Files with types, and tables with a log: read in place where every engine can, else after a plain copy."""
 
 import base64
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.casting import refuse_alike
-from ndcg_spark.config import TableConfig
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import names_in
+from ndcg_spark.errors import InputError, NdcgSparkError, first_line
 from ndcg_spark.inputs.dataframes import rows_of
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
@@ -68,20 +66,26 @@ def footer(file: File, kind: str, where: str) -> Footer:
     return Footer({field.name: field.type for field in schema}, rows)
 
 
-def refuse_different_types(files: Sequence[File], known: Sequence[Footer], names: Collection[str], where: str) -> None:
-    """InputError where files differ in which of the columns `names` they have, or in the plain types of these."""
+def plain_types(
+    files: Sequence[File], known: Sequence[Footer], names: Iterable[str], where: str
+) -> dict[str, pa.DataType]:
+    """The plain types of those columns `names` that there are; InputError where files differ in them."""
+    types = {}
     for name in names:
         kinds: dict[pa.DataType | None, str] = {}
-        for file, columns in zip(files, (footer.columns for footer in known), strict=True):
+        for file, columns in zip(files, (footer.columns for footer in known), strict=False):
             kind = columns.get(name)
-            # A column without any value agrees with every type.
-            if kind is None or not pa.types.is_null(kind):
-                kinds.setdefault(kind and plain_type(kind), f"{kind or 'absent'} in {file.path}")
+            kinds.setdefault(kind and plain_type(kind), f"{kind or 'absent'} in {file.path}")
+        # A column without any value agrees with every type.
+        is_null = kinds.pop(pa.null(), None)
         if len(kinds) > 1:
             raise InputError(
                 f"{where}: files with different columns or types, {name} is {' and '.join([*kinds.values()][:2])}; "
                 "write them alike"
             )
+        if is_null or None not in kinds:
+            types[name] = next(filter(None, kinds), pa.string())
+    return types
 
 
 def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind: str, where: str) -> None:
@@ -104,56 +108,40 @@ def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind:
 
 
 def read_typed(
-    engine: Engine,
-    files: list[File],
-    shape: Shape,
-    config: TableConfig,
-    schema: pa.Schema,
-    known: Sequence[Footer],
-    name: str,
+    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
 ) -> tuple[DataFrame, int | None]:
     """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
-    place = f"{name}: {files[0].path}"
-    columns = [shape.columns.get(field, field) for field in schema.names]
-    rows: int | None = None
-    if len(known) == len(files):
-        refuse_different_types(files, known, columns, name)
-    if _is_copied(engine, files[0], shape.kind, known, columns):
-        if not any(map(holds_structs, known[0].columns.values())):
-            names_in([*shape.fields, *(key for key, _ in files[0].partition)], shape.columns, schema, place)
-        copy = _plain_copy(engine, shape.kind, files, known, columns, name)
-        table, rows = read_copy(engine, copy, name), copy.rows
+    stored = [column for footer in known for column in footer.columns.items()]
+    lists = [name for name, kind in stored if holds_structs(kind)]
+    names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
+    types = plain_types(files, known, dict.fromkeys(names), where)
+    is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
+    # A column of two types has two entries, and not every engine reads both. None hashes unsigned numbers.
+    if (
+        shape.kind == "parquet"
+        and not is_out_of_reach
+        and len({*stored}) == len(dict(stored))
+        and all(is_readable(kind) for _, kind in stored)
+        and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
+    ):
+        table = read_files(engine, files, where)
+        rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].found else None
     else:
-        table = read_files(engine, files, name)
-        if len(known) == len(files) and files[0].found:
-            rows = sum(footer.rows for footer in known)
-    listed = rows_of(table, shape.columns, schema, place)
+        copy = _plain_copy(engine, shape.kind, files, types, names, where)
+        table, rows = read_copy(engine, copy, where), copy.rows
+    listed = rows_of(table, shape.columns, schema, f"{where}: {files[0].path}")
     return listed, None if FAULT in listed.columns else rows
 
 
-def _is_copied(engine: Engine, file: File, kind: str, known: Sequence[Footer], names: Sequence[str]) -> bool:
-    """Whether files with types must be copied, because not every engine can read all of them together."""
-    is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and file.found and is_local(file.path)
-    if kind != "parquet" or is_out_of_reach:
-        return True
-    columns = {column for footer in known for column in footer.columns.items()}
-    # A column of two types has two entries. Engines hash no unsigned numbers.
-    return len(columns) > len(dict(columns)) or not all(
-        is_readable(kind) and not (name in names and pa.types.is_unsigned_integer(kind)) for name, kind in columns
-    )
-
-
 def _plain_copy(
-    engine: Engine, kind: str, files: Sequence[File], known: Sequence[Footer], names: Sequence[str], where: str
+    engine: Engine,
+    kind: str,
+    files: Sequence[File],
+    types: Mapping[str, pa.DataType],
+    names: Collection[str],
+    where: str,
 ) -> ParquetCopy:
-    """The wanted columns of the files with plain types, and those of their folders as text.
-
-    A column without any value in one file has the type that another gives it. InputError for a column of times.
-    """
-    types: dict[str, pa.DataType] = {}
-    for name, stored in (column for footer in known for column in footer.columns.items()):
-        if (name in names or holds_structs(stored)) and pa.types.is_null(types.get(name, pa.null())):
-            types[name] = plain_type(stored)
+    """The columns of these types, and those `names` that folders give. InputError for a column of times."""
     # Spark would take a duration for a number.
     wrong = [f"{name} is {stored}" for name, stored in types.items() if pa.types.is_temporal(_value_type(stored))]
     if wrong:
@@ -161,10 +149,8 @@ def _plain_copy(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
             "or text"
         )
-    wanted = list(types)
     folders = [key for key, _ in files[0].partition if key in names]
-    types |= dict.fromkeys(folders, pa.dictionary(pa.int32(), pa.string()))
-    schema = pa.schema([(name, pa.string() if pa.types.is_null(stored) else stored) for name, stored in types.items()])
+    schema = pa.schema([*types.items(), *((name, pa.dictionary(pa.int32(), pa.string())) for name in folders)])
 
     def of_batch(batch: pa.RecordBatch, file: File) -> pa.Table:
         given = {name: value for name, value in file.partition if name in folders}
@@ -173,24 +159,20 @@ def _plain_copy(
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset
 
-        place = f"{where}: {file.path}"
+        version, advice = "", "write it again"
         try:
             if file.snapshot is not None:
-                yield from file.snapshot.scan(wanted)
+                advice = "if its files were vacuumed or expired, name another version"
+                version = f", version {file.snapshot.version},"
+                yield from file.snapshot.scan([*types])
             else:
                 system, path = file.location(where)
-                yield from dataset.dataset(path, filesystem=system, format=kind).to_batches(
-                    columns=wanted, batch_readahead=1
-                )
-        except Exception as error:
-            if file.snapshot is not None:  # each library raises kinds of its own
-                raise InputError(
-                    f"{place}, version {file.snapshot.version}, cannot be read, {first_line(error)}; if its files were "
-                    "vacuumed or expired, name another version"
-                ) from error
-            if isinstance(error, (OSError, pa.ArrowException)):
-                raise InputError(f"{place} cannot be read, {first_line(error)}; write it again") from error
-            raise
+                stored = dataset.dataset(path, filesystem=system, format=kind)
+                yield from stored.to_batches(columns=[*types], batch_readahead=1)
+        except Exception as error:  # the library of each format raises kinds of its own
+            if isinstance(error, NdcgSparkError):
+                raise
+            raise InputError(f"{where}: {file.path}{version} cannot be read, {first_line(error)}; {advice}") from error
 
     return write_copy(files, batches, of_batch, schema, engine.scratch, where)
 

@@ -94,12 +94,11 @@ def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night] = (
     tables = {name: read_query_table(table, name) for name, table in configs.items()}
     others = {name: table for name, table in configs.items() if tables[name] is None}
     if others:
-        from ndcg_spark.inputs.read import read_about_queries
         from ndcg_spark.job.inputs import engine_for, translated_failures
 
         with engine_for(config) as engine, translated_failures():
             for name, table in others.items():
-                tables[name] = read_about_queries(engine, name, table).toArrow()
+                tables[name] = read_query_table(table, name, engine)
     return _checked(tables.get("query_attributes"), tables.get("query_weights"))
 
 

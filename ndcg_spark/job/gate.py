@@ -95,10 +95,10 @@ def judge_written(
     replaced = {(night.dataset, night.evaluated_on) for night in written}
 
     def judged() -> dict[str, Judged]:
-        known, scores = log.committed(output), Scores(*tables)
+        known, scores = log.committed(output), Scores(*tables, most_changed=most_changed)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
         nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
-        return {night.dataset: judge(gate, night, nights, scores, accepted, most_changed) for night in written}
+        return {night.dataset: judge(gate, night, nights, scores, accepted) for night in written}
 
     return log.read_again_if_replaced(judged)
 

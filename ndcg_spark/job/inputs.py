@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract import limits, warnings
+from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
@@ -23,7 +23,7 @@ from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
-from ndcg_spark.scoring.ranking import by_window, list_by_list, repartitioned_by_query
+from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import NONE
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.sorting import without_slices
@@ -151,11 +151,11 @@ def warn_of_input(context: Context) -> None:
     config, checked = context.config, context.checked
     shows_ndcg = not config.measures or config.measure_set.has("ndcg")
     if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in context.sources):
-        note = warnings.about_gains(checked.judgment_counts, config.convention)
+        note = limits.about_gains(checked.judgment_counts, config.convention)
         if note:
             report_step("note", note)
     counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in warnings.about_input(*counts, config.convention):
+    for sentence in limits.about_input(*counts, config.convention):
         report_step("warning", sentence)
 
 
@@ -250,7 +250,7 @@ def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> 
     # moved if Spark prunes them itself before it moves any.
     is_moved = evaluation.rank is by_window and checked.cut is not None and 2 * checked.unjudged_rows <= rows
     if is_moved:
-        results = repartitioned_by_query(results, query_key(checked.judgments.columns))
+        results = results.repartition(*query_key(checked.judgments.columns))
     # Where results are not repartitioned, leaving some out repartitions them.
     if not is_moved or checked.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
         results = results_to_score(checked, results)
@@ -293,5 +293,5 @@ def refuse_unjudged(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]])
         if row["cutoff"] == deepest
     }
     limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
-    for sentence in warnings.about_judged_rates(rows, deepest):
+    for sentence in limits.about_judged_rates(rows, deepest):
         report_step("warning", sentence)

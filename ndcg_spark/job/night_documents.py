@@ -14,7 +14,7 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, facts_of
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
 from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.tables.sorting import DECIMALS
@@ -22,54 +22,52 @@ from ndcg_spark.text import unknown_name
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is named."""
-    return read_again_if_replaced(lambda: _explain_night(output, date, request))
+    """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
+    return read_again_if_replaced(lambda: _explain_night(committed(output), output, date, request))
 
 
-def _explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    of_date = select_nights(committed(output), output, date, request.dataset)
+def _explain_night(known: Nights, output: str, date: str | None, request: ExplainRequest) -> Explained:
+    query, of_date = request.query, select_nights(known, output, date, request.dataset)
     dataset = request.dataset_of([night.dataset for night in of_date])
     night = next(night for night in of_date if night.dataset == dataset)
-    kept = "keeps no documents"
-    if night.kept_rows("ranked_documents"):
-        scores = night_rows(night, "query_scores", query_id=[request.query])
-        if not scores:
-            count = len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])})
-            raise ConfigurationError(f"query: {request.query!r} is not one of the {count:,} judged queries")
-        cutoff = _cutoff(night, scores, request)
-        if request.baseline_date is not None:
-            return _since(output, night, request, cutoff, scores)
-        runs = request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
-        facts = {run: of_list for (run, _), of_list in facts_of_queries(night, runs, cutoff, [request.query]).items()}
-        if facts and facts.keys() >= {request.run, request.baseline} - {None}:
-            return explain_runs(facts, [run for run in runs if run in facts], request)
-        kept = f"keeps those of the queries that changed most, and {request.query!r} is not among them"
-    raise ConfigurationError(
-        f"documents: the night {night.evaluated_on} of {night.dataset} {kept}; evaluate it with --documents all, or "
-        "explain from --judgments and --results"
-    )
-
-
-def _since(output: str, night: Night, request: ExplainRequest, cutoff: int | None, scores: Sequence[Row]) -> Explained:
-    """The explanations, each run compared with another night: with itself, or with the baseline."""
-    (other,) = select_nights(committed(output), output, request.baseline_date, night.dataset)
-    alone = dataclasses.replace(request, baseline=None)
-    runs = alone.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
-    facts = {run: found for (run, _), found in facts_of_queries(night, runs, cutoff, [request.query]).items()}
-    theirs = [request.baseline] if request.baseline is not None else runs
-    before = facts_of_queries(other, theirs, cutoff, [request.query])
+    if not night.kept_rows("ranked_documents"):
+        raise _not_kept(night, "keeps no documents")
+    scores = night_rows(night, "query_scores", query_id=[query])
+    if not scores:
+        count = len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])})
+        raise ConfigurationError(f"query: {query!r} is not one of the {count:,} judged queries")
+    cutoff = _cutoff(night, scores, request)
+    # A baseline of another night is no run of this one.
+    own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
+    runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+    facts = {run: each for (run, _), each in facts_of_queries(night, runs, cutoff, [query]).items()}
+    if not facts or not facts.keys() >= {own.run, own.baseline} - {None}:
+        kept = f"keeps those of the queries that changed most, and {query!r} is not among them"
+        raise _not_kept(night, kept)
+    explained = explain_runs(facts, [run for run in runs if run in facts], own)
+    if request.baseline_date is None:
+        return explained
+    (other,) = select_nights(known, output, request.baseline_date, dataset)
+    names = {run: request.baseline or run for run in facts}
+    before = facts_of_queries(other, [*{*names.values()}], cutoff, [query])
     baselines = {
-        run: (before[name, request.query], f"{name} of {other.evaluated_on}")
-        for run in facts
-        for name in [request.baseline or run]
-        if (name, request.query) in before
+        run: (before[name, query], f"{name} of {other.evaluated_on}")
+        for run, name in names.items()
+        if (name, query) in before
     }
     if not baselines:
         raise ConfigurationError(
-            f"baseline-date: the night {other.evaluated_on} keeps no documents of {request.query!r} and these runs; "
-            "choose a night that was evaluated with --documents all"
+            f"baseline-date: the night {other.evaluated_on} keeps no documents of {query!r} and these runs; choose a "
+            "night that was evaluated with --documents all"
         )
-    return explain_runs(facts, [run for run in runs if run in facts], alone)._replace(baselines=baselines)
+    return explained._replace(baselines=baselines)
+
+
+def _not_kept(night: Night, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"documents: the night {night.evaluated_on} of {night.dataset} {why}; evaluate it with --documents all, or "
+        "explain from --judgments and --results"
+    )
 
 
 def facts_of_queries(
@@ -92,7 +90,7 @@ def facts_of_queries(
             judged = [row for row in of_query if row["run"] is None]
             if convention.ideal == "retrieved":
                 judged = [row for row in of_query if row["relevance"] is not None]
-            listed = _listed(of_query, run, convention)
+            listed = _listed((row for row in of_query if row["run"] == run), convention)
             facts[run, query] = facts_of(score, listed, judged, convention, whole=False)
     return facts
 
@@ -119,22 +117,15 @@ def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int
     return cutoff
 
 
-def _listed(documents: Iterable[Row], run: str, convention: Convention) -> list[dict[str, Any]]:
-    """The documents of a run as `facts_of` takes them; neighbours with the same score are tied."""
-    ranked = sorted((row for row in documents if row["run"] == run), key=lambda row: row["rank"])
-    rows: list[dict[str, Any]] = []
-    for row in ranked:
-        before = rows[-1] if rows else None
-        together = before and before["tied"] and row["tied"] and _same(before["score"], row["score"], convention)
-        group = before["tie_group"] if before and together else row["rank"]
+def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, Any]]:
+    """The documents of a list as `facts_of` takes them; neighbours with the same score are tied."""
+    is_exact, before, rows = convention.score_precision == "float64", None, list[dict[str, Any]]()
+    for row in sorted(documents, key=lambda row: row["rank"]):
+        score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])
+        group = rows[-1]["tie_group"] if rows and row["tied"] and (True, score) == before else row["rank"]
+        before = row["tied"], score
         rows.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
     return rows
-
-
-def _same(one: float | None, other: float | None, convention: Convention) -> bool:
-    if one is None or other is None or convention.score_precision == "float64":
-        return one == other
-    return struct.pack("f", one) == struct.pack("f", other)
 
 
 def unjudged_documents(
@@ -146,19 +137,16 @@ def unjudged_documents(
         nights = select_nights(committed(output), output, date, dataset)
         if not any(night.kept_rows("ranked_documents") for night in nights):
             raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
-        columns = ["dataset", "run", "query_id", "doc_id", "rank", "discount"]
         runs = {row["run"] for of_night in read_dataset_scores(nights) for row in of_night}
         if run is not None and run not in runs:
             raise unknown_name("run", "run", run, runs)
         where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
-        rows = read_rows(nights, "ranked_documents", columns, where)
-        found = rows.group_by(["dataset", "query_id", "doc_id"]).aggregate(
-            [("run", "count"), ("rank", "min"), ("discount", "sum")]
-        )
-        names = {"run_count": "runs", "rank_min": "best_rank", "discount_sum": "weight"}
-        renamed = found.rename_columns([names.get(name, name) for name in found.column_names])
-        order = [("order", "descending"), *((name, "ascending") for name in ("dataset", "query_id", "doc_id"))]
-        ordered = renamed.append_column("order", pc.round(renamed["weight"], DECIMALS)).sort_by(order)
+        key = ["dataset", "query_id", "doc_id"]
+        rows = read_rows(nights, "ranked_documents", [*key, "run", "rank", "discount"], where).group_by(key)
+        sums = rows.aggregate([("run", "count"), ("rank", "min"), ("discount", "sum")])
+        named = sums.rename_columns([*key, "runs", "best_rank", "weight"])
+        order = [("order", "descending"), *((name, "ascending") for name in key)]
+        ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
         return list(ordered.drop_columns(["order"]).slice(0, most).to_pylist())
 
     return read_again_if_replaced(read)

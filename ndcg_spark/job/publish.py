@@ -13,7 +13,9 @@ from pyspark.sql import functions as F
 import ndcg_spark
 from ndcg_spark import slices
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.read import Source, read_about_queries, refuse_changed
+from ndcg_spark.inputs.engine_files import read_arrow
+from ndcg_spark.inputs.query_tables import read_query_table
+from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -48,10 +50,12 @@ def slice_tables(context: Context) -> SliceTables:
     """The attributes and the weights of queries that the configuration names, and the slices. Runs a job."""
     config, engine = context.config, context.engine
     attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
-    table = read_about_queries(engine, "query_attributes", attributes) if attributes else None
     with translated_failures():
-        of_queries = slices.Slices() if table is None else slices.read(table)
-    return SliceTables(table, read_about_queries(engine, "query_weights", weights) if weights else None, of_queries)
+        table, weighted = (
+            None if one is None else read_arrow(engine, read_query_table(one, name, engine), name)
+            for name, one in (("query_attributes", attributes), ("query_weights", weights))
+        )
+        return SliceTables(table, weighted, slices.Slices() if table is None else slices.read(table))
 
 
 def publish(

@@ -1,7 +1,6 @@
 """Copies of the nights that count in tables of Delta, Iceberg or a Spark catalog; repeating it changes nothing."""
 
 import contextlib
-import datetime
 import os
 import re
 import warnings
@@ -35,12 +34,10 @@ def export(
     """
     known = committed(output)
     known.refuse_damaged(known.damaged if date is None else [date])
-    dates = sorted({night.evaluated_on for night in known if date in (None, night.evaluated_on)})
-    dates = [day for day in dates if since is None or day >= since]
+    wanted = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
+    dates = sorted(day for day in wanted if day >= (since or ""))
     if not dates:
-        raise ConfigurationError(
-            f"output: no published night of these dates in {masked(output)}; ndcg-spark nights lists them"
-        )
+        raise ConfigurationError(f"output: no published night of these dates in {masked(output)}; check the path")
     try:
         with _target(to) as target:
             _prepare(target, masked(to))
@@ -183,21 +180,17 @@ class _Spark:
         return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
     def add(self, name: str, columns: pa.Schema) -> None:
-        kinds = self._types.from_arrow_schema(columns)
-        if columns == TABLES[name]:
-            table = self._session.createDataFrame([], kinds).writeTo(self._name(name))
-            table.partitionedBy(self._functions.col("evaluated_on")).create()
-        else:
-            added = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in kinds)
-            self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({added})")
+        named = [f"`{field.name}` {field.dataType.simpleString()}" for field in self._types.from_arrow_schema(columns)]
+        create = "CREATE TABLE {} ({}) PARTITIONED BY (evaluated_on)"
+        statement = create if columns == TABLES[name] else "ALTER TABLE {} ADD COLUMNS ({})"
+        self._session.sql(statement.format(self._name(name), ", ".join(named)))
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         if name == LOG:
             rows = self._session.createDataFrame(_rows(name, nights).read_all())
         else:
             rows = read_nights(nights, name, self._session)
-        condition = self._functions.col("evaluated_on") == datetime.date.fromisoformat(date)
-        rows.writeTo(self._name(name)).overwrite(condition)
+        rows.writeTo(self._name(name)).overwrite(self._functions.expr(f"evaluated_on = DATE '{date}'"))
 
 
 _Tables = _Delta | _Iceberg | _Spark

@@ -86,8 +86,6 @@ class Publication:
         `of_datasets` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
         night of which another evaluation counts, because it was published at the same time.
         """
-        if not datasets:
-            raise StorageError(f"output: no scores were written to {self._store.place}; nothing was published")
         with self._store.failures("cannot be written, and nothing was published"):
             for name, files in self._files.items():
                 # An old one may have been taken for waste.

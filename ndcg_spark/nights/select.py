@@ -9,7 +9,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.text import GOOD, masked, unknown_name
 
-#: How many datasets or sentences are shown.
+#: How many sentences are shown.
 _SHOWN = 10
 
 
@@ -41,17 +41,12 @@ def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None)
 
 
 def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
-    """A sentence that names the datasets that have earlier nights but none of the date.
-
-    None if there are no such datasets, or if a `dataset` was named.
-    """
+    """A sentence about the datasets that have earlier nights but none of the date; None if a `dataset` was named."""
     newest = {night.dataset: night.evaluated_on for night in sorted(nights) if night.evaluated_on <= date}
     older = [f"{name} (its last is of {last})" for name, last in newest.items() if last != date]
     if dataset is not None or not older:
         return None
-    more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
-    named = f"{', '.join(older[:_SHOWN])}{more}"
-    return f"{len(older)} dataset(s) have no night of {date} and are left out: {named}; name one with --dataset"
+    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one with --dataset"
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import background
-from ndcg_spark.comparison.trend import FLOOR, TrendRequest, lines
+from ndcg_spark.comparison.trend import FLOOR, lines
 from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
@@ -48,8 +48,7 @@ def trend(
     measure, cutoff and night, in the columns of ``--format csv``. Raises ConfigurationError if there is no such
     dataset, run, measure or night, and StorageError if the output cannot be read.
     """
-    request = TrendRequest(dataset, run, measures, last, floor)
-    return trend_view(*lines(str(output), request)).to_pandas()
+    return trend_view(*lines(str(output), dataset, run, measures, last, floor)).to_pandas()
 
 
 def report_night(

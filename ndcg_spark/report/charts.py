@@ -66,7 +66,8 @@ def trend(line: TrendLine) -> dict[str, Any]:
         return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
 
     parts, areas = [], []
-    for _, group in itertools.groupby(points, lambda pair: pair[1].stretch):
+    stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
+    for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
         stretch = list(group)
         parts.append([place(at, point.value or 0.0) for at, point in stretch])
         ends = [(at, point.low, point.high) for at, point in stretch if point.low is not None]

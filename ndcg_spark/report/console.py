@@ -1,8 +1,11 @@
 """What the program writes to stdout and stderr: results, sentences, failures; and what if they cannot be written."""
 
 import contextlib
+import datetime
 import itertools
+import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
+#: To the start of the line of a terminal, which is erased.
+_ERASED = "\r\x1b[K"
+_PROGRAM = logging.getLogger("ndcg_spark")
 #: A table in a terminal has at most this many rows.
 _MOST_ROWS = 50
 
@@ -43,6 +50,8 @@ def printing() -> Iterator[None]:
     """Around everything that prints results to stdout."""
     if sys.stdout is None:
         raise StorageError("stdout: it is closed, so the results could not be printed; what was published stays")
+    # What is being done is erased.
+    LOGGER.debug("")
     try:
         yield
         sys.stdout.flush()
@@ -87,17 +96,76 @@ def echo(lines: Iterable[str]) -> None:
         print("\n".join(map(message, lines)))
 
 
-def print_error(text: str) -> None:
-    """Print a message on stderr, if it can be written to."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"ndcg-spark: {message(text)}\n")
-            sys.stderr.flush()
+class Messages(logging.Handler):
+    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done.
 
+    Steps are not shown where they would stand between the rows that a program reads, in another format than `table`:
+    spark-submit merges stderr into stdout.
+    """
 
-def is_merged() -> bool:
-    """Whether stderr ends up in stdout, where rows for programs must be alone: spark-submit merges the two."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__()
+        pairs = itertools.pairwise([*arguments, ""])
+        # They are looked at as text, because they may be wrong in other places.
+        given = [after if word == "--format" else word[9:] for word, after in pairs if word.startswith("--format")]
+        is_merged = "PYSPARK_GATEWAY_PORT" in os.environ
+        self.wants_json = "json" in given
+        self._shows_steps = not is_merged or not {*given} - {"table"}
+        self._shows_failures = not (is_merged and self.wants_json)
+        self._stream = sys.stderr
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._erased = _ERASED if is_terminal and self._shows_steps else ""
+        self._warned: set[str] = set()
+        #: The options of these names.
+        self.log_format: str | None = None
+        self.quiet = False
+
+    @contextlib.contextmanager
+    def printed(self) -> Iterator["Messages"]:
+        """Print what is logged within the block."""
+        level = LOGGER.level
+        LOGGER.setLevel(logging.DEBUG)
+        _PROGRAM.addHandler(self)
+        try:
+            yield self
+        finally:
+            self._write("")
+            LOGGER.setLevel(level)
+            _PROGRAM.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a step, a warning or a failure, or show what is being done."""
+        line, step = message(record.getMessage()), getattr(record, "step", None)
+        is_failure = record.levelno >= logging.ERROR
+        if step is None and record.levelno < logging.WARNING:
+            if self._erased and not self.log_format and not self.quiet:
+                self._write(line[: shutil.get_terminal_size().columns - 1])
+            return
+        if self.quiet and record.levelno < logging.WARNING and step != "gate":
+            return
+        if not (self._shows_failures if is_failure else self._shows_steps) or (step is None and line in self._warned):
+            return
+        # A log that is read several times is warned of once.
+        self._warned.add(line)
+        time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="seconds")
+        if self.log_format == "json":
+            line = as_json({"time": time, "level": record.levelname.lower(), "step": step, "message": line})
+        elif self.log_format:
+            line = f"{time} {record.levelname:<7} {f'{step}: ' if step else ''}{line}"
+        elif step:
+            line = f"{step:<8} {line}"
+        else:
+            line = f"ndcg-spark: {'' if is_failure else 'warning: '}{line}"
+        self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        """Once stderr cannot be written to, print no more."""
+        if self._stream is not None:
+            try:
+                self._stream.write(self._erased + text)
+                self._stream.flush()
+            except (OSError, ValueError):
+                self._stream = None
 
 
 def refuse_unwritable(option: str, file: Path) -> None:
@@ -133,36 +201,25 @@ def write_file(option: str, file: Path, content: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def reported_errors(arguments: Sequence[str]) -> Iterator[None]:
+def reported_errors(messages: Messages) -> Iterator[None]:
     """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
-    json_ = _wants_json(arguments)
     try:
-        with engine_imports():
-            yield
+        try:
+            with engine_imports():
+                yield
+        except click.UsageError as error:
+            if not messages.wants_json and not messages.log_format:
+                error.show()
+                raise SystemExit(ConfigurationError.exit_code) from error
+            raise ConfigurationError(error.format_message()) from error
     except NdcgSparkError as error:
-        _report(str(error), error.code, error.exit_code, json_)
+        _PROGRAM.error("%s", error)
+        if messages.wants_json and sys.stdout is not None:
+            failure = {"code": error.code, "exit_code": error.exit_code, "message": message(str(error))}
+            # If stdout takes nothing, that is not reported too: the exit code stays that of the failure.
+            with contextlib.suppress(StorageError, SystemExit), printing():
+                print(as_json({"error": failure}))
         raise SystemExit(error.exit_code) from error
-    except click.UsageError as error:
-        if json_:
-            _report(error.format_message(), ConfigurationError.code, ConfigurationError.exit_code, json_)
-        else:
-            error.show()
-        raise SystemExit(ConfigurationError.exit_code) from error
-
-
-def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether the command line asks for JSON. It is looked at as text, because it may be wrong in other places."""
-    pairs = itertools.pairwise([*arguments, ""])
-    return any(word == "--format=json" or (word, after) == ("--format", "json") for word, after in pairs)
-
-
-def _report(text: str, code: str, exit_code: int, json_: bool) -> None:
-    """Report a failure. If stdout takes nothing, that is not reported too: the exit code stays that of the failure."""
-    if not (json_ and is_merged()):
-        print_error(text)
-    if json_ and sys.stdout is not None:
-        with contextlib.suppress(StorageError, SystemExit), printing():
-            print(as_json({"error": {"code": code, "exit_code": exit_code, "message": message(text)}}))
 
 
 def _leave_stdout() -> None:

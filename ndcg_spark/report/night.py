@@ -15,7 +15,7 @@ from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nig
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
-from ndcg_spark.comparison.trend import TrendLine, TrendRequest, lines
+from ndcg_spark.comparison.trend import TrendLine, lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
@@ -243,7 +243,7 @@ class NightData:
 
     def _trend(self, output: str) -> TrendLine | None:
         measure = f"{self.place[0]}@{format_cutoff(self.place[1])}"
-        for line in lines(output, TrendRequest(self.night.dataset, self.run, measures=measure))[0]:
+        for line in lines(output, self.night.dataset, self.run, measure)[0]:
             points = [point for point in line.points if point.date <= self.night.evaluated_on]
             return dataclasses.replace(line, points=points[-_NIGHTS:]) if points else None
         return None

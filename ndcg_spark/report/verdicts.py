@@ -76,7 +76,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
     counts = [{**row, "verdict": verdict_in_words(row)} for row in counted(verdicts)]
-    columns = ("dataset", "verdict", "reason", "nights", "share", "last")
+    columns = ("dataset", "verdict", "reason", "nights")
     print_result(style, [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
 
 

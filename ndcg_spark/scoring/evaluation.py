@@ -56,9 +56,7 @@ class Evaluation:
     @property
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""
-        if self.convention.ideal == "retrieved":
-            return None
-        return None if None in self.cutoffs else self.deepest_finite
+        return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
 
     @property
     def deepest_finite(self) -> int | None:
@@ -160,7 +158,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
     """
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
-    lists = results.select("run", *key).distinct()
+    queries = results.select("run", *key).distinct()
     if convention is not None and convention.order == "score" and "rank" in results.columns:
         top = F.when(F.col("rank") == 1, F.col("score"))
         # Where all ranks are 1, nobody has given any.
@@ -168,18 +166,16 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
         counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in facts.items()))
         is_merged = (F.col("least") < F.col("most")) & (F.col("tops") < F.col("rows"))
         run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
-        lists = counted.select(run.alias("run"), *key)
-    queries = lists.join(judged, on=key, how="left")
-    run_key = ["run", *key[:-1]]
-    return queries.groupBy(*run_key).agg(F.count_if(F.col("judged").isNull()).alias("unjudged_queries"))
+        queries = counted.select(run.alias("run"), *key)
+    unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
+    return queries.join(judged, on=key, how="left").groupBy("run", *key[:-1]).agg(unjudged)
 
 
 def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table KEPT_ATTRIBUTES: the attributes of judged queries, in no order."""
     key = query_key(judgments.columns)
     judged = _with_evaluation(judgments.select(*key).distinct(), key, evaluation)
-    rows = attributes.join(judged, on=query_key(attributes.columns), how="inner")
-    return rows.select(*KEPT_ATTRIBUTES.names)
+    return attributes.join(judged, on=query_key(attributes.columns), how="inner").select(*KEPT_ATTRIBUTES.names)
 
 
 def new_id() -> str:

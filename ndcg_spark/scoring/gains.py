@@ -10,7 +10,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
-from ndcg_spark.user_functions import load
+from ndcg_spark.reference import load_function
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
@@ -53,7 +53,7 @@ def user_function(name: str, column: Column) -> Column:
     It is wrapped here and not on import, because a UDF that is made before the session belongs to classic Spark and
     fails on Connect. Raises ConventionError if it cannot be imported.
     """
-    function = load(name)
+    function = load_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
         return pd.Series(function(values)).astype("float64")

@@ -54,10 +54,9 @@ Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
     """The table with RANK within each key, cut at `depth`; with TIE_RANK as well if gains break ties.
 
-    In that case RANK is by document id until `settle_ties`, and the cut keeps a whole tie group if any of it is within
-    the depth. Documents that are not LISTED come last; they stay in the table so that a query which loses all its
-    documents still counts as answered. Where ranks are the order, RANK fails with RANK_TWICE if two documents within
-    the depth, or at its end, share one.
+    In that case RANK is by document id until `settle_ties`, and the cut keeps whole tie groups. Documents that are not
+    LISTED come last; they stay, so that a query which loses all its documents still counts as answered. Where ranks are
+    the order, RANK fails with RANK_TWICE if two documents within the depth, or at its end, share one.
     """
     scored = [*([F.desc(LISTED)] if removes_documents(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
@@ -66,21 +65,13 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
         return ranked if depth is None else ranked.where(F.col(RANK) <= depth)
     grouped = ranked.withColumn(TIE_RANK, F.rank().over(window.orderBy(*scored)))
     cut = grouped if depth is None else grouped.where(F.col(TIE_RANK) <= depth)
-    return cut if convention.order == "score" else _with_single_ranks(cut, key, convention)
-
-
-def _with_single_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """The table whose RANK fails at a listed document that has the same rank as the one before it."""
+    if convention.order == "score":
+        return cut
     shared = F.col(TIE_RANK) < F.col(RANK)
     if removes_documents(convention):
         shared &= F.col(LISTED)
     refused = refusal(RANK_TWICE, [*key, "rank"]).cast("int")
-    return table.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
-
-
-def repartitioned_by_query(table: DataFrame, key: list[str]) -> DataFrame:
-    """The same table with all rows of a query in one partition, so that later steps need no shuffle."""
-    return table.repartition(*key)
+    return cut.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
 
 
 def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
@@ -110,18 +101,16 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
     """What documents are sorted by before their id, each key negated if that sorts in the direction of the ids."""
-    rank, score = F.col("rank").cast("double"), _score(convention)
-    better_is_more = [-rank] if convention.order == "rank" else [score]
+    rank = F.col("rank").cast("double")
+    better_is_more = [-rank] if convention.order == "rank" else [at_precision(F.col("score"), convention)]
     if convention.order == "score" and convention.ties == "rank":
         better_is_more.append(-rank)
     return [-key if ascending else key for key in better_is_more]
 
 
 def _number_keys(ascending: bool) -> list[Column]:
-    """Sort keys for ids as numbers of any length, if both are sorted in this direction; other ids come last.
-
-    Without leading zeros, numbers are ordered by length, then by text. So nothing is cast, and no number is too large.
-    """
+    """Sort keys for ids as numbers of any length, if both are sorted in this direction; other ids come last."""
+    # Without leading zeros, numbers are ordered by length, then by text: nothing is cast, and none is too large.
     is_number = F.col("doc_id").rlike(_WHOLE_NUMBER)
     digits = F.regexp_replace("doc_id", "^0+", "")
     last = F.lit(2**31 - 1 if ascending else -1)
@@ -151,11 +140,11 @@ def breaks_ties_by_gain(convention: Convention) -> bool:
 def settle_ties(
     table: DataFrame, key: list[str], convention: Convention, depth: int | None, averaged: Sequence[str] = ("gain",)
 ) -> DataFrame:
-    """The table with ties broken by the column `gain`, cut at `depth` again: largest or smallest first, or averaged.
+    """The table with ties broken by the column `gain`, if the convention does so, and cut at `depth` again.
 
     Averaged, every document of a tie group has the mean of the group in each of the `averaged` columns. The DCG is then
     its expectation over all orders of the group, whatever the discount and wherever the cutoff falls (McSherry and
-    Najork 2008). If ids or ranks break ties, the table is returned as it is.
+    Najork 2008).
     """
     if not breaks_ties_by_gain(convention):
         return table
@@ -186,9 +175,7 @@ def with_places(table: DataFrame, key: list[str], convention: Convention) -> Dat
 
 
 def _sort_keys(convention: Convention) -> list[Column]:
-    if convention.order == "rank":
-        return [F.asc("rank")]
-    return [F.desc(_score(convention))]
+    return [F.asc("rank")] if convention.order == "rank" else [F.desc(at_precision(F.col("score"), convention))]
 
 
 def at_precision(score: Column, convention: Convention) -> Column:
@@ -196,10 +183,6 @@ def at_precision(score: Column, convention: Convention) -> Column:
     # trec_eval 9 stores scores as C floats, so scores that are equal as floats tie. 0.0 is added because a small
     # negative score becomes the float -0.0, which is less than 0.0 on the embedded engine.
     return score.cast("float").cast("double") + F.lit(0.0) if convention.score_precision == "float32" else score
-
-
-def _score(convention: Convention) -> Column:
-    return at_precision(F.col("score"), convention)
 
 
 def _tie_break(convention: Convention) -> list[Column]:

@@ -1,7 +1,6 @@
 """Rows that are refused while the scores are computed, because they cannot be found earlier or were not checked.
 
-A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``. Programs decide by the
-code; the sentence is for people.
+A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
 """
 
 import dataclasses

@@ -43,7 +43,7 @@ class Pruning:
     def columns(self, types: Mapping[str, str]) -> dict[str, Column]:
         """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`.
 
-        The other column is null. `types` are those of the table as it was read. A row without a rank is far.
+        `types` are those of the table as it was read. A row without a rank is far.
         """
         rank = as_type(F.col("rank"), IntegerType(), types["rank"])
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
@@ -77,7 +77,7 @@ class Floors:
 
     @property
     def buckets(self) -> int:
-        """The number of buckets: a power of two that is at least 1.5 times the depth."""
+        """A power of two that is at least 1.5 times the depth."""
         return 1 << (math.ceil(1.5 * self.depth) - 1).bit_length()
 
     def is_worthwhile(self, rows: int, lists: int) -> bool:
@@ -96,10 +96,7 @@ class Floors:
         return F.get(descending, F.lit(self.depth - 1))
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
-        """The results that reach the FLOOR of their list; `lists` has one row per run and query.
-
-        Results of other lists are kept.
-        """
+        """The results that reach the FLOOR of their list, and those of lists that have none."""
         key = [name for name in lists.columns if name != FLOOR]
         reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
         marked = results.join(lists, on=key, how="left")
@@ -115,10 +112,7 @@ def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: C
 def floors_of(
     convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str], rows: int, queries: int
 ) -> Floors | None:
-    """The floors for results with these columns; None if every result may matter, or if floors cost too much.
-
-    `rows` is the number of results, and `queries` that of judged queries, which a run has as many lists as.
-    """
+    """The floors for so many results of so many judged queries; None if every one may matter, or floors cost more."""
     depth = _deepest_that_matters(convention, cutoffs)
     if depth is None or convention.order != "score" or "rank" in columns or "score" not in columns:
         return None
@@ -127,11 +121,8 @@ def floors_of(
 
 
 def _deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
-    """The rank below which no result of a list can matter; None if every result may.
-
-    Every result may matter if the convention needs the whole list, or removes documents from it, so that deeper ones
-    move up.
-    """
+    """The rank below which no result of a list can matter; None if every result may."""
+    # Where documents are removed from a list, deeper ones move up.
     whole = convention.ideal == "retrieved" or ranking.removes_documents(convention)
     return None if whole else cutoffs[-1]
 

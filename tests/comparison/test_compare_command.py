@@ -160,7 +160,7 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
         ("--baseline old --measures recall", 2, "measures: recall was not evaluated; there is "),
         ("--baseline old --margin -1", 2, "margin: -1.0 is not a difference above 0"),
         ("--baseline old --sort diffrence", 2, "no column is called 'diffrence' (did you mean 'difference'?)"),
-        ("--baseline old --slices nowhere.csv", 3, "query_attributes: no such path"),
+        ("--baseline old --slices nowhere.csv", 3, "query_attributes: no files at"),
         ("--baseline old --slices old.run", 3, "has no ending of a format"),
         ("--baseline old --slices broken.csv", 3, "q0,de,en"),
         ("--baseline old --weights slices.csv", 3, "give query_id and weight"),

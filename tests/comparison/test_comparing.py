@@ -303,7 +303,7 @@ MANY_SLICES = pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range
         ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
         ({"baseline": ["old", "new"]}, ConfigurationError, "there is no run to compare with the baseline"),
         ({"runs": ["nwe"]}, ConfigurationError, "no run is called 'nwe' (did you mean 'new'?)"),
-        ({"measures": "ndgc"}, ConfigurationError, "no numbers 'ndgc' in query_scores (did you mean 'ndcg'?)"),
+        ({"measures": "ndgc"}, ConfigurationError, "'ndgc' is not a measure (did you mean 'ndcg'?)"),
         ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
         ({"measures": "ndcg@3 ndcg@10"}, ConfigurationError, "ndcg@3 was not evaluated; there is ndcg@10"),
         ({"correction": "tukey"}, ConfigurationError, "unknown 'tukey'; choose holm, bonferroni, bh, none"),
@@ -314,7 +314,7 @@ MANY_SLICES = pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range
         (
             {"attributes": attributes({"q0": {"a": ["x", "x"]}})},
             InputError,
-            "1 row(s) are repeated, e.g. of query_id=q0",
+            "1 row(s) repeat the query_id and attribute and value of another, e.g. of query_id=q0",
         ),
         ({"attributes": attributes({"q0": {"a": ""}})}, InputError, "1 row(s) with an empty value"),
         (
@@ -329,11 +329,12 @@ MANY_SLICES = pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range
             InputError,
             "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1",
         ),
-        ({"weights": weights([float("nan"), 1e200, None])}, InputError, "3 weight(s) are not numbers"),
+        ({"weights": weights([float("nan"), 1e200])}, InputError, "2 weight(s) are not numbers"),
+        ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
         (
             {"weights": pa.concat_tables([weights([1.0])] * 2)},
             InputError,
-            "1 queries have more than one weight, e.g. query_id=q0",
+            "1 row(s) repeat the query_id of another, e.g. of query_id=q0",
         ),
         (
             {"weights": pa.table({"query_id": pa.array([None], pa.string()), "weight": [1.0]})},

@@ -12,8 +12,8 @@ from pyarrow import orc
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.config import AttributesConfig, WeightsConfig
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.engine_files import read_arrow
 from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.inputs.read import read_about_queries
 from ndcg_spark.slices import long
 
 pytestmark = pytest.mark.embedded
@@ -36,7 +36,8 @@ def read(*paths, config=AttributesConfig, **more):
 
 
 def by_engine(engine, path):
-    return read_about_queries(engine, "query_attributes", AttributesConfig(path=[path]))
+    table = read_query_table(AttributesConfig(path=[path]), "query_attributes", engine)
+    return read_arrow(engine, table, "query_attributes")
 
 
 def rows(table):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ndcg_spark.comparison.randomization import EXACT, LEAST, p_value
+from ndcg_spark.comparison.statistics import EXACT, LEAST
+from ndcg_spark.comparison.statistics import random_signs as p_value
 
 #: Differences whose mean is not 0, so that p values are of every size.
 DIFFERENCES = {

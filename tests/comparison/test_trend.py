@@ -71,7 +71,7 @@ def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
 def test_a_night_under_another_convention_is_held_against_none_and_the_next_against_those_before_it():
     points = trend(year(lambda n: -0.3 if n == 100 else 0.0, convention=lambda n: "other" if n == 100 else "c"))
     assert breaks(points) == {100: ("convention",), 101: ("convention",)}
-    assert (points[100].median, points[101].comparable, flagged(points, "low", "high")) == (None, WINDOW, [])
+    assert (points[100].median, points[101].median is None, flagged(points, "low", "high")) == (None, False, [])
 
 
 @pytest.mark.parametrize(("move", "found"), [(FLOOR * 0.99, []), (FLOOR * 1.01, [50])])
@@ -89,7 +89,7 @@ def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level(floor
 
 def test_nights_without_a_score_are_neither_flagged_nor_reckoned_with():
     points = trend([(date(n), None if n % 2 else 0.6, "c", "j") for n in range(60)])
-    assert (points[40].comparable, flagged(points, "low", "high")) == (20, [])
+    assert (points[40].median, points[10].median, flagged(points, "low", "high")) == (0.6, None, [])
 
 
 @pytest.mark.parametrize(

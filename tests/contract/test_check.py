@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tables import assert_rows, judgment, result, results, table
 
 from ndcg_spark import Convention
-from ndcg_spark.contract import warnings
+from ndcg_spark.contract import limits
 from ndcg_spark.contract.limits import refuse_duplicates
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import DuplicatesError, InputError
@@ -286,9 +286,7 @@ def about(options=None, **counts):
     """The warnings about a run with these counts."""
     runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
     counted = JudgmentCounts(rows=1, queries={None: 1}), [], ResultCounts(rows=18, runs=runs)
-    return [
-        sentence.split(", e.g. run=r")[0] for sentence in warnings.about_input(*counted, Convention(**options or {}))
-    ]
+    return [sentence.split(", e.g. run=r")[0] for sentence in limits.about_input(*counted, Convention(**options or {}))]
 
 
 @pytest.mark.parametrize(
@@ -311,12 +309,12 @@ def test_warnings_about_a_run(counts, beginning):
 def test_a_dataset_without_results():
     counted = JudgmentCounts(rows=1, queries={"web": 3, "shop": 1})
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
-    (sentence,) = warnings.about_input(counted, ["shop"], returned, Convention())
+    (sentence,) = limits.about_input(counted, ["shop"], returned, Convention())
     assert sentence.startswith("1 dataset(s) judged but without results, e.g. shop with 1 queries")
 
 
 def test_trec_eval_has_another_gain():
-    assert warnings.about_gains(JudgmentCounts(rows=1, queries={}, best_grade=1.0), Convention()) is None
+    assert limits.about_gains(JudgmentCounts(rows=1, queries={}, best_grade=1.0), Convention()) is None
     graded = JudgmentCounts(rows=1, queries={}, best_grade=3.0)
-    assert "--convention trec_eval_9" in warnings.about_gains(graded, Convention())
-    assert warnings.about_gains(graded, Convention(gain="linear")) is None
+    assert "--convention trec_eval_9" in limits.about_gains(graded, Convention())
+    assert limits.about_gains(graded, Convention(gain="linear")) is None

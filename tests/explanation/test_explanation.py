@@ -8,7 +8,8 @@ from explained_cases import CUTOFFS, OTHERS, conventions, found
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.explanation.explain import changed_documents, contributions, explain
-from ndcg_spark.explanation.facts import Facts, ReturnedDocument, Score
+from ndcg_spark.explanation.facts import Facts, ReturnedDocument
+from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
 #: Other presets are other mixtures of the same options.
@@ -98,6 +99,6 @@ def returned(doc_id, rank, gain, *, place=None, relevance=1.0):
 
 def facts_of_one(documents, gains, cutoff=None, **options):
     """The facts of one small list of the query q."""
-    score = Score("scored", None, 0.0, 1.0, 0, 0)
+    score = Score("scored", 0, 0, 0.0, 1.0, None)
     judged = {document: (1.0, gain) for document, gain in gains.items()}
     return Facts("d", "r", "q", cutoff, Convention(**options), score, documents, judged)

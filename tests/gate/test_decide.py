@@ -5,7 +5,6 @@ from gate_levels import SHAPES, shares
 from gates import gate, result, verdict
 
 from ndcg_spark.gate.baselines import Baseline
-from ndcg_spark.gate.config import run_of
 from ndcg_spark.gate.decide import Case, results_of
 from ndcg_spark.gate.verdict import exit_code_of
 
@@ -15,7 +14,6 @@ GATE = gate()
 def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline="good", flags=(), **more):
     """A drop of the mean from 0.6, by a check of a gate."""
     row = {"run": run, "measure": "ndcg", "cutoff": 10, "attribute": None, "value": None, "weight_effective_n": None}
-    row |= {"baseline": run_of(baseline) or run, "baseline_night": None}
     row |= {"mean": 0.6 - drop, "baseline_mean": 0.6, "difference": -drop, "queries": 100, "flags": [*flags]}
     row |= {"interval_low": -drop - 0.01, "interval_high": -drop + 0.01, "p_value": p, "p_randomization": p, **more}
     return Case(f"gate.check.{check}", config.check[check], run, Baseline(baseline), row)
@@ -67,10 +65,11 @@ def test_holm_over_all_rows_of_a_family():
     # Of checks that warn and of those that fail each is a family; a row of two checks is one hypothesis.
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
     warned = [case(p=0.9, drop=0.001, run=f"r{n}", check=2, config=both) for n in range(9)]
-    found = results_of(both, [case(p=0.01, config=both), case(p=0.01, check=1, config=both), *warned])
+    shared = case(p=0.01, config=both)
+    found = results_of(both, [shared, shared._replace(check=both.check[1]), *warned])
     assert [each.p for each in found[:3]] == [pytest.approx(0.01), pytest.approx(0.01), pytest.approx(1.0)]
     # As is one of two baselines that stand for the same nights, but not of a run of this night.
-    found = results_of(GATE, [case(p=0.01), case(p=0.01, baseline="2026-11-01"), case(p=0.01, baseline="run a")])
+    found = results_of(GATE, [shared, shared._replace(baseline=Baseline("2026-11-01")), case(p=0.01, baseline="run a")])
     assert [each.p for each in found] == [pytest.approx(0.02)] * 3
 
 
@@ -85,4 +84,4 @@ def test_exit_codes():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_system_that_does_not_change_seldom_fails(shape):
     # Of 400 nights at a rate of 2.5 %, 18 or fewer in 99.5 %.
-    assert max(shares(shape, n, 7, 400, seed=1).get("fail", 0) for n in (30, 200)) <= 18 / 400
+    assert max(shares(shape, n, 7, 400, seed=1)[0] for n in (30, 200)) <= 18 / 400

@@ -158,7 +158,7 @@ CASES = {
     ),
     "another format": (
         lambda folder: {"path": two_days(folder), "format": "parquet"},
-        "t is a table of delta, and format is parquet; leave the format out",
+        {"a": 2, "b": 1},
     ),
     "a version of a file": (
         lambda folder: {"path": plain(folder), "as_of": 3},

@@ -50,7 +50,7 @@ def write(file, content):
         is_packed = file.suffix == ".gz" and isinstance(content, str)
         file.write_bytes(gzipped(stored) if is_packed else stored)
     else:
-        (orc.write_table if ".orc" in file.name else pq.write_table)(pa.table(content), file)
+        (orc.write_table if file.suffix == ".orc" else pq.write_table)(pa.table(content), file)
 
 
 STRANGE = {"a%2Fb": "a/b", "007": "007", "é [1]{x}*": "é [1]{x}*", "%25": "%", "a'b": "a'b"}
@@ -103,6 +103,8 @@ CASES = {
         "",
         {"t": 2},
     ),
+    "parquet without an ending": ({"a/000000_0": columns("a"), "a/000001_0": columns("b")}, "a", {"a": 2, "b": 2}),
+    "text that begins as parquet": ({"a": "PAR1 0 d1 1 2 r\nq1 0 d1 1 1 r\n"}, "", {"r": 2}),
     "parts without a run": (
         {f"t/part-0000{n}.parquet": columns(None, (f"d{n}",)) for n in (1, 2)},
         "t",
@@ -325,7 +327,7 @@ def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
 
 def test_a_file_that_the_engine_refuses_is_named_as_its_user_names_it(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("ndcg_spark.inputs.stored.is_readable", lambda _: True)
-    write(tmp_path / "a.parquet", {"query_id": ["q"], "by": UNREAD["pandas' dates"]})
+    write(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "by": UNREAD["pandas' dates"]})
     with pytest.raises(InputError, match=rf"^judgments: {tmp_path}/a\.parquet cannot be read as parquet") as told:
         judged(engine, tmp_path / "a.parquet")
     assert "ndcg-spark-" not in str(told.value)

@@ -105,21 +105,16 @@ def test_datasets_of_an_evaluation(tmp_path):
     ]
 
 
-def query_scores(folder, date):
-    """A file of a night's query scores."""
-    file, *_ = (folder / "out/query_scores").glob(f"evaluated_on={date}/*/*.parquet")
-    return file
-
-
-def test_a_night_is_published_whatever_files_are_damaged(after_two):
+@pytest.mark.parametrize("table", ["query_scores", "dataset_scores"])
+def test_a_night_is_published_whatever_files_are_damaged(after_two, table):
     # Bytes that a size does not tell; then another size; then none.
     one = {"nights": 1}
-    file = query_scores(after_two, "2026-11-02")
+    file, *_ = (after_two / "out" / table).glob("evaluated_on=2026-11-02/*/*.parquet")
     for damaged in (lambda: file.write_bytes(bytes(file.stat().st_size)), lambda: file.write_bytes(b"P"), file.unlink):
         damaged()
         (found,) = evaluated(after_two, settings(after_two, "2026-11-03", one))
         assert short([found]) == [("none", "no_baseline", 6, ["2026-11-02"])]
-        assert "query_scores" in found["sentence"]
+        assert table in found["sentence"]
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
@@ -220,9 +215,7 @@ def test_a_rehearsal_says_what_each_night_would_have_had_and_changes_nothing(nig
         *(("2026-11-01", "none", "no_baseline"), ("2026-11-02", "fail", "dropped"))
     ]
     table = program(nights, *command)
-    assert (table.returncode, table.stdout.splitlines()[0].split()) == (
-        *(0, ["dataset", "verdict", "why", "nights", "share", "last"]),
-    )
+    assert (table.returncode, table.stdout.splitlines()[0].split()) == (0, ["verdict", "reason", "nights"])
     assert records(nights) == before
     wrong = program(nights, *command, "--date", "2026-11-01")
     assert (wrong.returncode, "leave out --date" in wrong.stderr) == (2, True)

@@ -1,5 +1,8 @@
 """What an evaluation does with input of other shapes: ranks alone, one grade for all, documents left out, pipes."""
 
+import os
+import threading
+
 import pytest
 from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
@@ -88,3 +91,13 @@ def test_a_table_that_excludes_every_result_of_a_judged_query_is_named(configure
     path = written(tmp_path, "train.csv", f"query_id,doc_id\n{rows}")
     with pytest.raises(InputError, match=f"without {excluded} results that .*train.csv excludes"):
         evaluated(configured(exclude={"path": path}))
+
+
+def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(RUN, encoding="utf-8"))
+    writer.start()
+    outcome, _ = evaluated(configured(results={"path": str(pipe)}))
+    writer.join()
+    assert at(outcome, 3) | {"evaluation_id": ""} == at(evaluated(configured())[0], 3) | {"evaluation_id": ""}

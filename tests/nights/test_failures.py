@@ -1,4 +1,4 @@
-"""Full disks, read-only folders, damaged files and wrong clocks."""
+"""Full disks, read-only folders, damaged files, wrong clocks, and what is removed."""
 
 import errno
 import os
@@ -27,41 +27,45 @@ def aged(output, seconds, part=""):
             os.utime(path, (time.time() - seconds,) * 2)
 
 
-def ids(output, table="query_scores"):
-    return sorted({path.split("=")[2].split("/")[0] for path in Store(output).files(table)})
+def ids(output):
+    """The evaluations that have rows."""
+    return sorted({path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")})
 
 
-def compare_and_commit(night):
-    for _ in range(2):
-        night.write_rows("comparisons", [{"dataset": "web"}])
-    night.verify("comparisons", 2)
-    night.commit(record(), ["web"])
+def clean(output, *before):
+    """Remove what can be removed, baselines too; returns how much that was."""
+    return len(remove(output, removable(output, *before, baselines=True)[0]))
 
 
 def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
     output = str(tmp_path)
-    publish(output, "a", 0.1, datasets=["web"])
-    before = {*tmp_path.rglob("*.*")}
-    step, full = [0], [99]
+    publish(output, "a", 0.1)
+    before, space, sync = {*tmp_path.rglob("*.*")}, [99], os.fsync
 
-    def fail(*_):
-        step[0] += 1
-        if step[0] >= full[0]:
+    def fail(number):
+        space[0] -= 1
+        if space[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(number)
 
-    sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda number: (fail(), sync(number)))
-    for limit in (1, 2, 3):
-        full[0] = 99
-        night = written(output, f"b{limit}", 0.2)
-        step[0], full[0] = 0, limit
+    def finish(night, left):
+        space[0] = left
+        with night:
+            for _ in range(2):
+                night.write_rows("comparisons", [{"dataset": "web"}])
+            night.verify("comparisons", 2)
+            night.commit(record(), ["web"])
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for left in range(3):
+        space[0] = 99
+        night = written(output, f"b{left}", 0.2)
         with pytest.raises(StorageError, match="No space left"):
-            compare_and_commit(night)
-        log_attempt(output, DATE, f"b{limit}", StorageError("full"), 4)
-        night.abandon()
-        assert {*tmp_path.rglob("*.*")} == before
+            finish(night, left)
+        log_attempt(output, DATE, "c", StorageError("full"), 4)
         with pytest.raises(StorageError, match="No space left"):
             revise(committed(output)[0], note="lost")
+        assert {*tmp_path.rglob("*.*")} == before
     assert seen(output) == {WEB: whole(0.1, "a")}
 
 
@@ -112,24 +116,18 @@ def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp
     publish(output, "b", 0.2)
     aged(output, 2 * DAY, "query_scores")
     # It counts for the other dataset.
-    assert removable(output)[0] == []
+    assert clean(output) == 0
     publish(output, "c", 0.3, datasets=["shop"])
     log = {*(tmp_path / LOG).rglob("*.parquet")}
     # Its rows are old, but only now are they superseded.
     aged(output, DAY, "=a/")
-    assert removable(output)[0] == []
+    assert clean(output) == 0
     aged(output, 3601, LOG)
-    assert [path for each in removable(output)[0] for path in each.paths if "query_scores" in path] == [
-        f"query_scores/evaluated_on={DATE}/evaluation_id=a"
-    ]
     written(output, "d", 0.4)
     aged(output, DAY - 60, "=d/")
-    remove(output, removable(output)[0])
-    assert ids(output) == ["b", "c", "d"]
+    assert (clean(output), ids(output)) == (1, ["b", "c", "d"])
     aged(output, DAY + 1, "=d/")
-    assert len(remove(output, removable(output)[0])) == 1
-    assert remove(output, removable(output)[0]) == []
-    assert ids(output) == ["b", "c"]
+    assert (clean(output), clean(output), ids(output)) == (1, 0, ["b", "c"])
     assert {*(tmp_path / LOG).rglob("*.parquet")} == log
     assert seen(output) == {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
 
@@ -138,48 +136,43 @@ def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(
     output = str(tmp_path)
     publish(output, "a", 0.1)
     publish(output, "b", 0.2)
-    reading = committed(output)
-    writing = written(output, "c", 0.3)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + 25 * 3600)
-    assert removable(output)[0] == []
-    publish(output, "0-of-another-clock", 0.4)
-    monkeypatch.undo()
-    assert [night.evaluation_id for night in reading] == ["b"]
+    writing, now = written(output, "c", 0.3), time.time
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: now() + 25 * 3600)
+        publish(output, "0-of-another-clock", 0.4)
+    assert ids(output) == ["0-of-another-clock", "a", "b", "c"]
     writing.commit(record(), ["web"])
     # The later commit counts, whatever the clocks say.
     assert seen(output) == {WEB: whole(0.3, "c")}
-    assert ids(output) == ["0-of-another-clock", "a", "b", "c"]
 
 
 def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "a", 0.1, date="2026-11-10", datasets=["web", "shop"], verdict="pass")
     publish(output, "b", 0.2, date="2026-11-11", datasets=["web", "shop"], verdict="pass")
-    publish(output, "c", 0.3, date="2026-11-11", datasets=["web"], verdict="fail")
+    publish(output, "c", 0.3, date="2026-11-11", verdict="fail")
     log_attempt(output, "2026-11-12", "x", StorageError("why"), 3)
-    publish(output, "d", 0.4, date="2026-11-12", datasets=["web"])
+    publish(output, "d", 0.4, date="2026-11-12")
     old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
-    assert (old[0].what, len(old), len(kept)) == ("the nights of 2026-11-12", 1, 2)
+    assert ([each.what for each in old], len(kept)) == (["the nights of 2026-11-12"], 2)
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
-    remove(output, removable(output, "2026-11-14", baselines=True)[0])
+    clean(output, "2026-11-14")
     assert (committed(output), Store(output).files("")) == ([], {})
 
 
 def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_path):
     output = str(tmp_path)
-    publish(output, "a", 0.1, datasets=["web"])
+    publish(output, "a", 0.1)
     publish(output, "b", 0.2, datasets=["web", "shop"])
     publish(output, "c", 0.3, datasets=["shop"])
     revise(committed(output)[0], note="of shop")
-    both = {WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}
-    left = [both]
-    (removal,), _ = removable(output, LATER, baselines=True)
+    left = [seen(output)]
+    ((removal,), _) = removable(output, LATER, baselines=True)
     for path in removal.paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
-    assert left == [both, {SHOP: whole(0.3, "c")}, {}]
+    assert left == [{WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}, {SHOP: whole(0.3, "c")}, {}]
     assert Store(output).files("") == {}
 
 

@@ -1,4 +1,4 @@
-"""How text leaves the program: escaped, masked, and told where stdout cannot take it; and the steps on stderr."""
+"""How text leaves the program: escaped, masked, and told where stdout cannot take it."""
 
 import io
 import json
@@ -14,8 +14,6 @@ from commands import command_line
 
 from ndcg_spark.errors import StorageError
 from ndcg_spark.report.console import printing
-from ndcg_spark.report.progress import shown_steps
-from ndcg_spark.steps import LOGGER, report_step
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message, printable
 
@@ -61,44 +59,6 @@ def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monk
         with pytest.raises(SystemExit) as ended, printing():
             sys.stdout.write("scores")
     assert ended.value.code == 128 + 13
-
-
-def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with shown_steps():
-        LOGGER.debug("reading")
-        report_step("read", "10 results")
-        LOGGER.debug("evaluating " + "x" * 40)
-    erased = "\r\x1b[K"
-    lines = ["", "reading", "read     10 results\n", "evaluating " + "x" * 28, ""]
-    assert capsys.readouterr().err == erased.join(lines)
-
-
-def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that_steer_it(capsys):
-    with shown_steps():
-        LOGGER.debug("evaluating 10 results of 2 runs")
-        report_step("documents", "kept for 57 lists of \x1b[31m[a]/b.run")
-        report_step("wrote", "s3://KEY:SECRET@bucket/" + "x" * 300)
-    # A step of the library prints nothing.
-    report_step("read", "10 results")
-    lines = [r"documents kept for 57 lists of \x1b[31m[a]/b.run", "wrote    s3://***@bucket/" + "x" * 300]
-    assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
-
-
-def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_without_them(capsys, monkeypatch):
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        monkeypatch.setattr("sys.stderr", full)
-        with shown_steps():
-            report_step("read", "10 results")
-            report_step("scored", "2 query scores")
-        # What is in its buffer must go somewhere, or closing it fails.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
-    monkeypatch.undo()
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    with shown_steps("csv"):
-        report_step("read", "10 results")
-    assert capsys.readouterr() == ("", "")
 
 
 #: A name of a dataset, a run, a query, a document, an attribute or its value.

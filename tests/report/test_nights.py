@@ -16,7 +16,7 @@ from programs import forked
 
 from ndcg_spark import trend as trend_of
 from ndcg_spark.cli import app as cli
-from ndcg_spark.comparison.trend import Point, TrendRequest, lines
+from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import drawn, print_nights
@@ -141,7 +141,7 @@ def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(ca
         (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
         (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
-        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated; the cutoffs are 10"),
+        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; the cutoffs are 10"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
@@ -155,12 +155,12 @@ def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_aske
         night(tmp_path, number, {"a": 0.5}, dataset="d3", cutoff=3)
         night(tmp_path, number, {"a": 0.5}, dataset="d10", configuration=asked if number else {})
         night(tmp_path, number, {"a": 0.5}, dataset="all", cutoff=None, judgments="others")
-    found, _ = lines(str(tmp_path), TrendRequest(dataset="d3"))
+    found, _ = lines(str(tmp_path), "d3")
     assert [(each.measure, each.cutoff, len(each.points)) for each in found] == [("ndcg", 3, 2)]
     with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
-        lines(str(tmp_path), TrendRequest(dataset="d10"))
+        lines(str(tmp_path), "d10")
     # Datasets are not joined, and the whole ranking is no number in pandas.
-    found, _ = lines(str(tmp_path), TrendRequest(measures="ndcg"))
+    found, _ = lines(str(tmp_path), measures="ndcg")
     assert [(line.dataset, [point.breaks for point in line.points]) for line in found] == [
         (name, [(), ()]) for name in ("all", "d10", "d3")
     ]
@@ -171,7 +171,7 @@ def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_aske
 def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_path):
     for number in range(4):
         night(tmp_path, number, {"a": 0.5, **({} if number == 2 else {"b": 0.1 * number})})
-    points = lines(str(tmp_path), TrendRequest(run="b"))[0][0].points
+    points = lines(str(tmp_path), run="b")[0][0].points
     assert [point.date for point in points] == [date(0), date(1), date(3)]
     assert drawn(points) == "▁▃█"
     # A sum in another order is no change.

@@ -111,38 +111,41 @@ def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(sessio
     assert_rows(scores.select("run", "queries", "unjudged_queries", "ndcg"), ("r", 1, 0, 1.0), ("s", 0, 1, None))
 
 
-def test_tables_without_a_column_that_is_needed_are_refused(session):
-    judged = judgments(session, JUDGED)
-    for returned, convention, message in (
-        (arrow_results(*RETURNED).drop_columns("score"), "standard", "no column score"),
-        (results(session, RETURNED), Convention(ties="rank"), "no column rank"),
-        (results(session, [result(dataset="one")]), "standard", "judgments: no column dataset"),
-    ):
-        with pytest.raises(InputError, match=message):
-            evaluate(judged, returned, [1], convention)
+@pytest.mark.parametrize(
+    ("returned", "options", "message"),
+    [
+        (arrow_results(*RETURNED).drop_columns("score"), {}, "no column score"),
+        (arrow_results(*RETURNED), {"ties": "rank"}, "no column rank"),
+        (arrow_results(result(dataset="one")), {}, "judgments: no column dataset"),
+    ],
+)
+def test_tables_without_a_column_that_is_needed_are_refused(session, returned, options, message):
+    with pytest.raises(InputError, match=message):
+        evaluate(judgments(session, JUDGED), returned, [1], Convention(**options))
 
 
 #: Rows that nobody has checked, beside a good one: of which table, under which options, and what is said.
 BAD = [
     (result(score=float("nan")), {}, r"\[score_is_no_number\] results: .*doc_id=d1"),
-    (result(score=None), {}, r"\[score_is_no_number\] results: "),
     (result(query_id=None), {}, r"\[no_query_id\] results: .*query_id=null"),
     (result(run=""), {}, r"\[no_run\] results: "),
-    (result(rank=None), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
     (result(rank=0), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
     (judgment("d2", None), {}, r"\[relevance_is_no_number\] judgments: "),
 ]
 
 
-#: Values that no column of their type can have: how they are shown.
-AS_WRITTEN = [
-    ("rank", pa.array([1, 2**31]), r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648"),
-    ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
-    ("score", pa.array(["1", "best"]), "score=best"),
-]
-
-
-@pytest.mark.parametrize(("name", "values", "told"), AS_WRITTEN)
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        (
+            "rank",
+            pa.array([1, 2**31]),
+            r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648",
+        ),
+        ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
+        ("score", pa.array(["1", "best"]), "score=best"),
+    ],
+)
 def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, name, values, told):
     returned = pa.table({"query_id": ["q1"] * 2, "doc_id": ["d1", "d2"], name: values})
     with pytest.raises(PySparkException, match=told):

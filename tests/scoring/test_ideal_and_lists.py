@@ -8,7 +8,7 @@ from tables import judgment, judgments, random_rows, result, results
 
 from ndcg_spark import Convention
 from ndcg_spark.rules import broken_judgments
-from ndcg_spark.scoring import gains, ideal, lists, ranking
+from ndcg_spark.scoring import gains, ideal, lists
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
@@ -83,7 +83,7 @@ def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_togethe
         elsewhere = scores(returned, worth)
         assert moves(elsewhere) > 1 + 1
         session.conf.set(COPARTITION, "false")
-        in_place = scores(ranking.repartitioned_by_query(returned, KEY), worth)
+        in_place = scores(returned.repartition(*KEY), worth)
         # The results, and the judgments.
         assert moves(in_place) == 1 + 1
         assert sorted(in_place.collect()) == sorted(elsewhere.collect())

@@ -4,8 +4,6 @@ import pytest
 from tables import judgment, judgments
 
 from ndcg_spark import Convention
-from ndcg_spark.casting import conform
-from ndcg_spark.schemas import JUDGMENTS
 from ndcg_spark.scoring import ideal
 
 JUDGED = [("a", 2.0), ("b", 0.0), ("c", 1.0)]
@@ -14,9 +12,8 @@ JUDGED = [("a", 2.0), ("b", 0.0), ("c", 1.0)]
 def hashes(session, *lists):
     """The hash of each list of judgments, as a query among the others."""
     rows = [judgment(doc, grade, f"q{at}") for at, judged in enumerate(lists) for doc, grade in judged]
-    stored = judgments(session, rows[::-1]).selectExpr("relevance", "doc_id", "query_id")
-    typed = conform(stored, JUDGMENTS, "judgments")
-    queries = ideal.judged_queries(ideal.judged_documents(typed, ["query_id"], Convention()), ["query_id"], 1)
+    judged = ideal.judged_documents(judgments(session, rows[::-1]), ["query_id"], Convention())
+    queries = ideal.judged_queries(judged, ["query_id"], 1)
     found = {row["query_id"]: row["judgments_hash"] for row in queries.collect()}
     return [found[f"q{at}"] for at in range(len(lists))]
 

@@ -41,7 +41,6 @@ def listed(ranks, scores=None, query="q"):
 @pytest.mark.parametrize(
     ("options", "rows", "trusted"),
     [
-        ({}, listed([1, 2, 3]), True),
         ({}, listed([3, 1, 2]), True),
         ({}, listed([1]), True),
         ({}, listed([1, 1, 9]), True),
@@ -82,9 +81,8 @@ def test_a_run_with_one_list_out_of_order_is_kept_whole(session):
     assert (untrusted, {row["run"]: row["count"] for row in kept}) == (["bad"], {"good": DEPTH, "bad": 6})
 
 
-@pytest.mark.parametrize(("depth", "buckets"), [(1, 2), (2, 4), (3, 8), (5, 8), (10, 16), (11, 32), (21, 32), (22, 64)])
-def test_half_as_many_buckets_again_as_documents_that_matter(depth, buckets):
-    assert Floors(depth, Convention()).buckets == buckets
+def test_half_as_many_buckets_again_as_documents_that_matter():
+    assert [Floors(depth, Convention()).buckets for depth in (1, 3, 5, 10, 11, 21, 22)] == [2, 8, 8, 16, 32, 32, 64]
 
 
 @pytest.mark.parametrize(

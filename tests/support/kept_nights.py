@@ -14,8 +14,8 @@ from ndcg_spark.nights.read import read_rows
 FIRST = datetime.date(2026, 1, 1)
 DATE = "2026-11-16"
 WEB, SHOP = ("web", DATE), ("shop", DATE)
-#: What tests read of a table; the tables that `written` fills.
-VALUES = {"query_scores": "ndcg", "dataset_scores": "ndcg"}
+#: The tables that `written` fills.
+FILLED = ("query_scores", "dataset_scores")
 
 
 def record(**more: object) -> dict[str, object]:
@@ -29,7 +29,7 @@ def written(
 ) -> Publication:
     """A publication that only waits for its commit: three rows of each dataset in two tables."""
     publication = Publication(output, date, evaluation_id)
-    for name in VALUES:
+    for name in FILLED:
         rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
         publication.write_rows(name, rows)
         publication.verify(name, len(rows))
@@ -49,12 +49,12 @@ def publish(
     """Publish nights as a job does; returns what its commit says of others."""
     remove(output, removable(output)[0])
     publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
-    verdicts = dict.fromkeys(datasets, _judged(verdict))
-    return publication.commit(record(formula=f"{ndcg}", configuration=configuration or {}), datasets, verdicts)
+    return publication.commit(record(configuration=configuration or {}), datasets, _judged(datasets, verdict))
 
 
-def _judged(verdict: str | None) -> dict[str, Any]:
-    return {"verdict": {"verdict": verdict, "reason": "r"}, "is_baseline": verdict == "pass"} if verdict else {}
+def _judged(datasets: Sequence[str], verdict: str | None) -> dict[str, dict[str, Any]]:
+    judged = {"verdict": {"verdict": verdict, "reason": "r"}, "is_baseline": verdict == "pass"}
+    return dict.fromkeys(datasets, judged if verdict else {})
 
 
 def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
@@ -63,10 +63,10 @@ def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
 
 
 def seen(output: str, table: str = "query_scores") -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
-    """The rows of a table by night: the evaluation and the value of each."""
+    """The rows of a table by night: the evaluation and the ndcg of each."""
     found = {}
     for night in committed(output):
-        rows = read_rows([night], table, ["evaluation_id", VALUES[table]]).to_pylist()
+        rows = read_rows([night], table, ["evaluation_id", "ndcg"]).to_pylist()
         found[night.dataset, night.evaluated_on] = tuple(sorted((*row.values(),) for row in rows))
     return found
 
@@ -89,9 +89,8 @@ def night(
     configuration: Mapping[str, Any] | None = None,
 ) -> None:
     """A night with the ndcg of these runs."""
-    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0}
-    same = {"dataset": dataset, "cutoff": cutoff, "convention": "standard", "formula": "f", "judged_rate": 1.0}
-    rows = [{**same, **counts, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
+    counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0, "judged_rate": 1.0}
+    rows = [{**counts, "dataset": dataset, "cutoff": cutoff, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
     publication = Publication(str(output), date(number), f"e{number}-{dataset}")
     publication.write_rows("dataset_scores", rows)
     publication.verify("dataset_scores", len(rows))
@@ -100,7 +99,7 @@ def night(
         inputs={"judgments": {"fingerprint": judgments}},
         configuration=configuration or {},
     )
-    publication.commit(own, [dataset], {dataset: _judged(verdict)})
+    publication.commit(own, [dataset], _judged([dataset], verdict))
 
 
 def only_night(output: object) -> Night:
