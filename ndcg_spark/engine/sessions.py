@@ -24,7 +24,14 @@ from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.failures import failures, lost, reason_of
-from ndcg_spark.errors import INSTALL_ADVICE, EngineError, engine_imports, first_line, refuse_mixed_sparks
+from ndcg_spark.errors import (
+    INSTALL_ADVICE,
+    EngineError,
+    InstallationError,
+    engine_imports,
+    first_line,
+    refuse_mixed_sparks,
+)
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
 
@@ -224,9 +231,9 @@ def _keeping_signal_handlers() -> Iterator[None]:
 
 
 def start_local() -> Engine:
-    """Local Spark on every core that this process may use; EngineError without Java."""
+    """Local Spark on every core that this process may use; InstallationError without Java."""
     if not (shutil.which("java") or Path(os.environ.get("JAVA_HOME", "")).joinpath("bin/java").is_file()):
-        raise EngineError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
+        raise InstallationError(f"engine: there is no Java for local Spark; {INSTALL_ADVICE}")
     # Without it, Spark's workers run whichever `python3` is first on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = usable_cores()
@@ -268,9 +275,9 @@ def submitted(choice: str) -> Engine:
 
 
 def refuse_client() -> None:
-    """EngineError where pyspark-client is installed, which has no Spark of its own."""
+    """InstallationError where pyspark-client is installed, which has no Spark of its own."""
     if is_remote_only():
-        raise EngineError(
+        raise InstallationError(
             "engine: pyspark-client has no Spark of its own; use --engine embedded, or pip uninstall pyspark-client, "
             "then pip install 'ndcg-spark[spark]' where the platform has no Spark"
         )

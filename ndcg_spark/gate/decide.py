@@ -136,23 +136,20 @@ def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scor
         part = check.slice.split("=", 1) if check.slice else (None, None)
         for run, baseline in itertools.product(runs, sides):
             if run in (check.runs or runs) and run != baseline.run:
-                row, plain = (baseline.rows.get((run, *check.place, *part, how)) for how in (check.weighted, False))
-                case = Case(place, check, run, baseline, row)
-                yield case._replace(refused=next(_refusals(gate, tonight, case, plain, scores), None))
+                case = Case(place, check, run, baseline, baseline.rows.get((run, *check.place, *part, check.weighted)))
+                plain = baseline.rows.get((run, *check.place, *part, False))
+                yield case._replace(refused=next(_refusals(gate, case, plain), None))
 
 
-def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, scores: Scores) -> Iterator[Refusal]:
+def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refusal]:
     """Why a row decides nothing; `plain` is that without weights."""
-    check, baseline = case.check, case.baseline
-    subject, nights = check.subject(case.run), baseline.nights
+    check, baseline, subject = case.check, case.baseline, case.check.subject(case.run)
     if baseline.refused:
         yield baseline.refused
-    if check.place not in scores.of(tonight).places:
-        yield "other_cutoff", f"{subject} was not evaluated in this night"
-    if nights and not any(check.place in scores.of(night).places for night in nights):
-        yield "other_cutoff", f"{subject} was not evaluated in {baseline.in_words}"
-    if nights and not any(case.run in scores.of(night).runs for night in nights):
-        yield "missing_run", f"{case.run} has no results in {baseline.in_words}"
+    if check.place in baseline.absent:
+        yield "other_cutoff", f"{subject} was not evaluated in {baseline.absent[check.place]}"
+    if (case.run, *check.place, None, None, False) not in baseline.rows:
+        yield "missing_run", f"{baseline.run or case.run} has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
         yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"

@@ -139,7 +139,7 @@ def ranked_documents(
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables as `contract.check.rejected_rows` returns them, in no order.
+    """The table REJECTED_ROWS from tables of the check, in no order.
 
     A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
     """
