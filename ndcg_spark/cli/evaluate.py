@@ -4,7 +4,7 @@ import contextlib
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,10 +24,6 @@ from ndcg_spark.cli.options import (
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
-
-if TYPE_CHECKING:
-    from ndcg_spark.job.evaluate import EvaluationOutcome
-    from ndcg_spark.tables.sorting import Order
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -65,7 +61,7 @@ def evaluate(
     """
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
-    from ndcg_spark.report.scores import print_query_scores
+    from ndcg_spark.report.scores import print_outcome, print_query_scores
     from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
     from ndcg_spark.tables import sorting
 
@@ -97,24 +93,12 @@ def evaluate(
         outcomes.append(outcome)
         # The last one is written first, and each one is written even if another fails.
         if not per_query:
-            outputs.callback(_print, outcome, style, order)
+            outputs.callback(print_outcome, outcome, style, order)
         if report is not None:
             outputs.callback(write_report)
         if junit is not None:
             outputs.callback(write_junit, junit, outcome.verdicts)
     raise SystemExit(outcome.exit_code)
-
-
-def _print(outcome: "EvaluationOutcome", style: str, order: "Order | None") -> None:
-    if outcome.comparison:
-        # Imported here, because an evaluation without a baseline need not wait for statistics.
-        from ndcg_spark.report.comparisons import print_with_comparison
-
-        print_with_comparison(outcome, outcome.comparison, style, order)
-    else:
-        from ndcg_spark.report.scores import print_outcome
-
-        print_outcome(outcome, style, order)
 
 
 @command(
