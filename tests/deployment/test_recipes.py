@@ -31,12 +31,10 @@ class DagsterError(Exception):
 @pytest.mark.parametrize(
     ("code", "has_gate", "expected"),
     [
-        *(
-            (0, True, (True, "ERROR")),
-            (5, True, (False, "ERROR")),
-            (6, True, (False, "WARN")),
-            (0, False, (False, "WARN")),
-        ),
+        (0, True, (True, "ERROR")),
+        (0, False, (False, "ERROR")),
+        (5, True, (False, "ERROR")),
+        (6, True, (False, "WARN")),
         *((1, True, False), (2, True, False), (3, True, False), (4, True, True), (-9, True, True)),
     ],
 )
