@@ -10,7 +10,7 @@ from typing import Self
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.convention import Convention, refuse_cutoffs
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import (
@@ -46,7 +46,6 @@ class Evaluation:
     measures: MeasureSet = NDCG_ONLY
 
     def __post_init__(self) -> None:
-        refuse_cutoffs(self.convention, self.cutoffs)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
     def under(self, convention: Convention) -> Self:
