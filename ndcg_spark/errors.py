@@ -82,6 +82,13 @@ class EngineError(NdcgSparkError):
     code = "engine"
 
 
+class InstallationError(EngineError):
+    """What an engine needs is not installed here, or does not fit together; the message has the command that helps."""
+
+    exit_code = 2
+    code = "installation"
+
+
 class StorageError(NdcgSparkError):
     """The output cannot be written or read back."""
 
@@ -91,7 +98,7 @@ class StorageError(NdcgSparkError):
 
 @contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
-    """A context for importing an engine: EngineError if its packages are missing or do not fit together."""
+    """A context for importing an engine: InstallationError if its packages are missing or do not fit together."""
     try:
         yield
     except ImportError as error:
@@ -100,17 +107,17 @@ def engine_imports() -> Iterator[None]:
             raise
         # An error without a name means that pyspark itself lacks another package.
         refuse_mixed_sparks(is_broken=(error.name or "").partition(".")[0] == "pyspark")
-        raise EngineError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
+        raise InstallationError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
 
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
-    """EngineError if packages that share the folder `pyspark` have different versions, or it is broken."""
+    """InstallationError if packages that share the folder `pyspark` have different versions, or it is broken."""
     # Imported here because --help does not need it.
     import importlib.metadata
 
     found = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
     if len(set(found.values())) > 1 or (found and is_broken):
-        raise EngineError(
+        raise InstallationError(
             f"engine: the folder pyspark is not as {' and '.join(f'{name} {found[name]}' for name in found)} installed "
             f"it; pip uninstall --yes {' '.join(found)}, then {INSTALL_ADVICE}"
         )

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # One night's evaluation, for cron; running it again for the same night replaces that night:
+#
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
 #     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
-# Files that have not arrived end it with exit code 3; ndcg_spark/guides/RECIPES.md shows how to wait for them.
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
-# conf/nightly.toml unless given. NDCG_SPARK_SUBMIT holds options of scripts/submit.sh, e.g. '--master yarn', and the
-# evaluation is submitted with them; without it this machine computes, as the configuration says.
+# conf/nightly.toml unless given. Files that have not arrived end it with exit code 3; the recipes show how to wait.
 #
-# If NDCG_SPARK_EXPORT names tables, such as delta:/data/tables, a night that is published is copied there.
+#     NDCG_SPARK_SUBMIT    options of scripts/submit.sh, e.g. '--master yarn': the evaluation is submitted with them.
+#                          Without it this machine computes, as the configuration says.
+#     NDCG_SPARK_EXTRAS    what is installed besides the engine, e.g. 'delta,hdfs'
+#     NDCG_SPARK_EXPORT    tables, e.g. delta:/data/tables, to which a night that is published is copied
 #
 # One line on stderr at the beginning and one at the end. The exit code is the job's (REFERENCE.md): 5 and 6 come
 # from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
@@ -16,6 +18,12 @@ set -euo pipefail
 
 called_from=$PWD
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+if [[ ${1:-} = -h || ${1:-} = --help ]]; then
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+    exit
+fi
+engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
 
 tell() {
     echo "$(date -u +%FT%TZ) nightly: $1" >&2
@@ -50,7 +58,7 @@ arguments=(--config "$config" --date "$night" "$@")
 if [ ${#submit_options[@]} -gt 0 ]; then
     command=("$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}")
 else
-    source "$project/scripts/environment.sh" embedded
+    source "$project/scripts/environment.sh" "$engine"
     cd "$called_from"
     command=(ndcg-spark evaluate "${arguments[@]}")
 fi
@@ -71,7 +79,7 @@ trap - TERM INT HUP
 # reads its stdout.
 if { [ "$code" -gt 128 ] && [ "$code" -ne 141 ]; } || { [ -n "${NDCG_SPARK_EXPORT:-}" ] && [[ $code = [056] ]]; }; then
     (
-        [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" embedded
+        [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
         ndcg-spark evaluate "${arguments[@]}" --after "$code"
     ) || tell "$night $config: the exit code stays $code, but what was to follow failed"

@@ -181,8 +181,8 @@ def test_nights_are_listed_and_expired(folder):
     evaluated = run("evaluate", *arguments, "--output", "$HERE/out")
     assert evaluated.returncode == 0, evaluated.stderr
     listed = run("nights", "$HERE/out").stdout.splitlines()
-    assert listed[0].split()[:3] == ["dataset", "date", "verdict"]
-    for cell in ("tiny", "2020-01-01", "-", "bm25", "ndcg@10", "1.0000", "standard"):
+    assert listed[0].split()[:3] == ["date", "best", "run"]
+    for cell in ("2020-01-01", "bm25", "ndcg@10", "1.0000", "standard"):
         assert cell in listed[1].split()
     rows = list(csv.DictReader(run("nights", "$HERE/out", "--format", "csv").stdout.splitlines()))
     assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [

@@ -22,7 +22,7 @@ from pyspark.errors import AnalysisException
 from ndcg_spark import errors
 from ndcg_spark.engine import failures, lost, open_engine, reason_of
 from ndcg_spark.engine import sessions as engines
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import EngineError, InstallationError
 
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
@@ -118,7 +118,7 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
     done = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", program, *arguments], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (4, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert absent in done.stderr
     assert "pip install 'ndcg-spark[spark]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -127,22 +127,20 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
 def test_the_library_says_what_to_install_where_there_is_no_spark():
     program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors, open_session"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert re.search(r"EngineError: .*pip install 'ndcg-spark\[spark\]'", done.stderr)
+    assert re.search(r"InstallationError: .*pip install 'ndcg-spark\[spark\]'", done.stderr)
 
 
 def test_local_spark_needs_java(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(EngineError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
+    with pytest.raises(InstallationError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
         engines.start_local()
 
 
-@pytest.mark.parametrize(
-    "start", [engines.start_local, lambda: engines.submitted("auto"), lambda: engines.connect("local")]
-)
+@pytest.mark.parametrize("start", [engines.start_local, lambda: engines.submitted("auto")])
 def test_a_client_is_no_spark(start, monkeypatch):
     monkeypatch.setattr(engines, "is_remote_only", lambda: True)
-    with pytest.raises(EngineError, match="pyspark-client has no Spark of its own"):
+    with pytest.raises(InstallationError, match="pyspark-client has no Spark of its own"):
         start()
 
 

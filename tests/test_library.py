@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from scored import examples_of
 
-from ndcg_spark import Convention, background, evaluate, library, open_session
+from ndcg_spark import Convention, background, compare, evaluate, library, open_session
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
@@ -224,6 +224,7 @@ def test_a_table_has_a_row_per_run_and_a_column_per_measure():
 def test_measures_that_were_not_asked_for_are_no_columns():
     scores = evaluate(JUDGED, RUNS, measures="AP P@2")
     assert list(scores.table()) == ["AP", "P@2"]
+    assert compare(scores, "a")["measure"].tolist() == ["ap", "precision"]
     for frame in (scores.dataset_scores, scores.query_scores):
         assert {"ap", "precision"} < {*frame}
         assert not {"recall", "err"} & {*frame}

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from ndcg_spark.comparison.compare import Compared, Source
 from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, column
-from ndcg_spark.convention.measures import SCORES
+from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import is_known, of_attributes
 from ndcg_spark.inputs.memory import table_of
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
-from ndcg_spark.scores import Scores, SparkScores
+from ndcg_spark.scores import Scores, SparkScores, heading
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def compare(
     query_scores: Any,
     baseline: Any,
     *,
-    measures: Any = "ndcg",
+    measures: Any = None,
     runs: Iterable[str] | None = None,
     alpha: float = 0.05,
     correction: str = "holm",
@@ -60,7 +60,8 @@ def compare(
         are paired by name.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
-        cutoff, a measure is compared at all at which it has values.
+        cutoff, a measure is compared at all at which it has values. By default those that `evaluate` was asked for, or
+        NDCG.
     runs : several str, optional
         The runs to compare; by default all.
     alpha : float
@@ -99,6 +100,9 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
+    if measures is None:
+        pairs = query_scores.measures.pairs if isinstance(query_scores, Scores | SparkScores) else ()
+        measures = [heading(MEASURES[name].column, cutoff) for name, cutoff in pairs] or "ndcg"
     several = isinstance(measures, Iterable) and not isinstance(measures, str)
     text = " ".join(map(str, measures if several else [measures]))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []

@@ -236,14 +236,14 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
 def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The share of a difference that each slice has, given their rows without weights, the largest first.
 
-    None where the difference may be chance, or where slices with opposite signs cancel.
+    A slice of all queries is left out. None where the difference may be chance, or slices with opposite signs cancel.
     """
     low, high = row["interval_low"], row["interval_high"]
     if low is None or high is None or low <= 0 <= high:
         return []
     total, shares, sizes = row["difference"] * row["queries"], [], Counter[str]()
     for part in slices:
-        if part["difference"] is not None:
+        if part["difference"] is not None and part["queries"] < row["queries"]:
             share = part["difference"] * part["queries"] / total
             sizes[part["attribute"]] += abs(share)
             counts = {"queries": part["queries"], "of_queries": row["queries"], "share": share}

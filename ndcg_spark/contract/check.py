@@ -41,7 +41,7 @@ class CheckedTables:
     #: Of all rows, good and bad.
     judgment_counts: JudgmentCounts
     result_counts: ResultCounts
-    #: The rejected rows, in tables as `rejected_rows` returns them.
+    #: The rejected rows as text, in a table for each input that has some.
     rejected: tuple[DataFrame, ...] = ()
     #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None if all may matter.
     cut: Callable[[DataFrame], DataFrame] | None = None
@@ -90,10 +90,7 @@ class CheckedTables:
         return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
 
     def counts(self, cutoffs: int) -> dict[str, int]:
-        """How many rows and queries were read, and how many scores there must be, by name.
-
-        A run has a score for every judged query of its dataset, at each of the cutoffs.
-        """
+        """How many rows and queries were read, and how many scores there must be at so many cutoffs, by name."""
         judged, runs = self.judgment_counts, self.result_counts.runs
         pairs = sum(judged.queries.get(run.dataset, 0) for run in runs)
         return {
@@ -154,7 +151,7 @@ def _check_results(
 ) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
     """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out.
 
-    `judged` is how many queries of each dataset are judged; every query counts where there are no `judgments`.
+    `judged` counts the judged queries of each dataset; every query counts where there are no `judgments`.
     """
     table, convention = results.table, config.convention
     if results.without:
@@ -177,10 +174,7 @@ def _count_results(
     queries: int,
     config: EvaluationConfig,
 ) -> tuple[ResultCounts, Callable[[DataFrame], DataFrame] | None]:
-    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors.
-
-    `queries` is how many are judged.
-    """
+    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
     convention, columns = config.convention, table.columns
     # A list from which documents are removed needs more results from below the deepest cutoff.
     needs_all = results.without is not None
@@ -220,8 +214,7 @@ def _every_run(
 ) -> list[RunCounts]:
     """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all.
 
-    A run whose rows are all rejected or excluded, or that arrived empty, lacks every query. A file's run without a
-    dataset, among results that have datasets, is one of each.
+    A file's run without a dataset, among results that have datasets, is one of each.
     """
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
@@ -251,22 +244,19 @@ def _split(
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
     """The good rows in the schema, the counts with the rules that bad rows break, and the rejected rows if any.
 
-    InputError if too many rows are bad. Runs a job only if there are bad rows; if all are good, none is tested again.
+    Runs a job only if there are bad rows; if all are good, none is tested again.
     """
     if counts.bad:
         counts = dataclasses.replace(counts, breaches=scan.breaches_of(source.name, table, reason))
     limits.refuse_breaches(source, counts, config.max_rejected_fraction)
     good = table.where(reason.isNull()) if counts.bad else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
-    rejected = [rejected_rows(table, reason, source.name)] if counts.bad else []
+    rejected = [_rejected_rows(table, reason, source.name)] if counts.bad else []
     return casting.conform(good, schema, source.name), counts, rejected
 
 
-def rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
-    """The rows that have a `reason`, with their values as text; no key, in no order.
-
-    The columns of REJECTED_ROWS without dataset, evaluated_on and evaluation_id, which depend on the night.
-    """
+def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
+    """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`, as text."""
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
     values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]

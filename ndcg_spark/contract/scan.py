@@ -112,9 +112,9 @@ class _Aggregates:
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
-    grade = as_type(F.col("relevance"), _TYPES["relevance"], dict(table.dtypes)["relevance"])
-    best = _Aggregates({"grade": F.when(reason.isNull(), grade)}, {"best": F.max("grade")}, {"best": F.max("best")})
-    counted = [*_rows_and_hash(table, reason, key), best]
+    grade = _typed("relevance", dict(table.dtypes))
+    best = _Aggregates(_of_good_rows({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
+    counted = [_rows_and_hash(table, reason, key), best]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
     of_datasets = _by_query(table, key, counted).groupBy(*key[:-1]).agg(*_totals(counted), judged)
@@ -140,35 +140,33 @@ def count_results(
 ) -> tuple[ResultCounts, DataFrame | None]:
     """Counts of the results in one scan of each batch, and with `floors` also one row per list: its key and FLOOR.
 
-    `judged_queries` has one row per judged query; it is None if all queries count as judged. The queries of each run
-    are counted as judged or unjudged, if at least one of their rows is good. Ranks are compared with scores if the
+    Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared with scores if the
     table's `files` are not 0. `materialize` keeps the rows of lists where they are read twice.
     """
-    key = query_key(table.columns)
-    counted = _rows_and_hash(table, reason, ["run", *key])
+    key, types = query_key(table.columns), dict(table.dtypes)
+    counted = [_rows_and_hash(table, reason, ["run", *key])]
     if "score" in table.columns:
-        counted.append(_scores(table, reason))
+        counted.append(_scores(types, reason))
     if files:
-        counted.append(_ranks_beside_scores(table, reason, files))
+        counted.append(_ranks_beside_scores(types, reason, files))
     if pruning:
         refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-        columns = {name: F.when(reason.isNull(), at) for name, at in pruning.columns(dict(table.dtypes)).items()}
+        columns = _of_good_rows(pruning.columns(types), reason)
         counted.append(_Aggregates(columns, pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
     if floors:
         # The buckets come from the hash of the fingerprint, which is computed anyway.
-        by_hash = floors.columns(dict(table.dtypes), _row_hash(table, ["run", *key]))
-        columns = {name: F.when(reason.isNull(), column) for name, column in by_hash.items()}
+        columns = _of_good_rows(floors.columns(types, _row_hash(table, ["run", *key])), reason)
         counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
     lists = _by_query(table, ["run", *key], counted)
     parts, of_lists = [batch.of(lists) for batch in batches], None
     if floors and materialize:
         parts = [materialize(parts)]
         of_lists = parts[0].select("run", *key, FLOOR)
-    if judged_queries is None:
-        queries = [part.withColumn("judged", F.lit(True)) for part in parts]
-    else:
-        known = judged_queries.withColumn("judged", F.lit(True))
-        queries = [part.join(known, on=key, how="left") for part in parts]
+    known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
+    queries = [
+        part.withColumn("judged", F.lit(True)) if known is None else part.join(known, on=key, how="left")
+        for part in parts
+    ]
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
     totals = [
         *_totals(counted),
@@ -210,37 +208,41 @@ def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
     return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
-def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> list[_Aggregates]:
+def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> _Aggregates:
     """How many rows there are, break a rule or are excluded; and a hash of all rows, whatever their order."""
     columns = {"reason": reason, "row": _row_hash(table, key)}
     counts = {"rows": F.count("*"), "bad": F.count("reason")}
     if EXCLUDED in table.columns:
         columns["excluded"] = F.when(reason.isNull(), F.col(EXCLUDED))
         counts["excluded"] = F.count("excluded")
-    totals = {name: F.sum(name) for name in counts}
-    totals |= {
-        "high": F.sum(F.shiftrightunsigned("hash", 32)),
-        "low": F.sum(F.col("hash").bitwiseAND(F.lit(_LOW))),
-    }
+    halves = {"high": F.shiftrightunsigned("hash", 32), "low": F.col("hash").bitwiseAND(F.lit(_LOW))}
+    totals = {name: F.sum(name) for name in counts} | {name: F.sum(half) for name, half in halves.items()}
     # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16 million rows.
-    return [_Aggregates(columns, {**counts, "hash": F.sum(F.shiftright("row", 24))}, totals)]
+    return _Aggregates(columns, {**counts, "hash": F.sum(F.shiftright("row", 24))}, totals)
 
 
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row except those of the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
-    values = [as_type(F.col(name), _TYPES[name], kinds[name]) for name in _TYPES if name in kinds and name not in key]
+    values = [_typed(name, kinds) for name in _TYPES if name in kinds and name not in key]
     # The line of a row is its values in another form.
     broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
     return F.xxhash64(*values, *broken)
 
 
-def _scores(table: DataFrame, reason: Column) -> _Aggregates:
+def _typed(name: str, types: Mapping[str, str]) -> Column:
+    return as_type(F.col(name), _TYPES[name], types[name])
+
+
+def _of_good_rows(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
+    return {name: F.when(reason.isNull(), column) for name, column in columns.items()}
+
+
+def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
-    score = as_type(F.col("score"), _TYPES["score"], dict(table.dtypes)["score"])
     several = F.col("good") > 1
     return _Aggregates(
-        {"scored": F.when(reason.isNull(), score)},
+        _of_good_rows({"scored": _typed("score", types)}, reason),
         {"least_score": F.min("scored"), "most_score": F.max("scored")},
         {
             "lists": F.count_if(several),
@@ -249,11 +251,9 @@ def _scores(table: DataFrame, reason: Column) -> _Aggregates:
     )
 
 
-def _ranks_beside_scores(table: DataFrame, reason: Column, files: int) -> _Aggregates:
+def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -> _Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
-    kinds = dict(table.dtypes)
-    rank = as_type(F.col("rank"), _TYPES["rank"], kinds["rank"])
-    score = as_type(F.col("score"), _TYPES["score"], kinds["score"])
+    rank, score, is_good = _typed("rank", types), _typed("score", types), reason.isNull()
     ranked = (F.col("good") > 1) & (F.col("least_score") < F.col("most_score")) & F.col("first_score").isNotNull()
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
     ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)
@@ -263,7 +263,6 @@ def _ranks_beside_scores(table: DataFrame, reason: Column, files: int) -> _Aggre
     ranked &= ones + zeros < F.col("good")
     # A list with a rank twice is not counted as reversed.
     reversed_ = ranked & (F.col("first_score") == F.col("least_score")) & (ones < 2) & (zeros < 2)
-    is_good = reason.isNull()
     return _Aggregates(
         {
             "first_score": F.when(is_good & rank.isin(0, 1), score),
@@ -289,8 +288,8 @@ def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregate
     """One row per query: its key as text, the aggregates by query, and `good`, how many rows are left to be scored."""
     # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
     ids = (F.col(name).cast("string").alias(name) for name in key)
-    rows = table.select(*ids, *(column.alias(name) for each in counted for name, column in each.columns.items()))
-    by_query = (column.alias(name) for each in counted for name, column in each.by_query.items())
+    rows = table.select(*ids, *(column.alias(name) for part in counted for name, column in part.columns.items()))
+    by_query = (column.alias(name) for part in counted for name, column in part.by_query.items())
     queries = rows.groupBy(*key).agg(*by_query)
     good = F.col("rows") - F.col("bad")
     good = good - F.col("excluded") if EXCLUDED in table.columns else good
@@ -304,7 +303,7 @@ def _run_counts(row: Mapping[str, Any], names: set[str]) -> RunCounts:
 
 
 def _totals(counted: Sequence[_Aggregates]) -> list[Column]:
-    return [column.alias(name) for each in counted for name, column in each.totals.items()]
+    return [column.alias(name) for part in counted for name, column in part.totals.items()]
 
 
 def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from ndcg_spark.convention.options import (
@@ -22,8 +22,6 @@ from ndcg_spark.errors import ConventionError
 from ndcg_spark.text import did_you_mean
 
 Gain = str | Mapping[float, float]
-#: The deepest cutoff of ideal=k_relevant, which sums the discounts of all ranks.
-MAX_K = 100_000
 #: The options in the order in which the formula in words lists them, those that change scores most first.
 _IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
@@ -144,16 +142,6 @@ def named_gain(name: str, grade: float) -> float:
         return float(GAINS[name].of(grade, Numbers()))
     except OverflowError:
         return math.inf
-
-
-def refuse_cutoffs(convention: Convention, cutoffs: Iterable[int | None]) -> None:
-    """ConventionError if a cutoff is deeper than MAX_K with ideal=k_relevant."""
-    wrong = [k for k in cutoffs if convention.ideal == "k_relevant" and k is not None and k > MAX_K]
-    if wrong:
-        raise ConventionError(
-            f"convention: ideal=k_relevant takes cutoffs up to {MAX_K:,}, but {wrong[0]} is larger; use smaller "
-            "cutoffs, or set ideal=judged"
-        )
 
 
 def _contradictions(c: Convention) -> Iterator[str]:

@@ -79,6 +79,8 @@ class Baseline:
     nights: Sequence[Night] = ()
     refused: Refusal | None = None
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
+    #: By place that not both sides have, where it is missing.
+    absent: dict[Place, str] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
     note: str | None = None
     #: The run and the id of the queries that changed most, by the first check.
@@ -141,11 +143,14 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
     source, every = scores.of(tonight), [check for _, check in gate.checks(tonight.dataset)]
     checks = [each for each in every if (each.min_value is not None if baseline.name is None else each.limits_drop)]
     for place in dict.fromkeys(check.place for check in checks):
-        if baseline.refused or place not in source.places:
-            continue
+        if baseline.refused:
+            break
         try:
-            own = scores.matrix(tonight, place)
             nights = [night for night in baseline.nights if place in scores.of(night).places]
+            if place not in source.places or (baseline.nights and not nights):
+                baseline.absent[place] = baseline.in_words if place in source.places else "this night"
+                continue
+            own = scores.matrix(tonight, place)
             theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
         except (InputError, StorageError) as error:
             baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
@@ -159,8 +164,6 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
                 baseline.refused = "other_judgments", share
                 continue
             baseline.note = f"{share} and are left out" if rejudged else None
-        elif baseline.nights:
-            continue
         key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
         newest = scores.of(baseline.nights[-1]).evaluated_on if nights else None
         key |= {"baseline_night": newest, "baseline_nights": len(baseline.nights) or None}

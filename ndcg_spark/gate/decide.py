@@ -69,7 +69,11 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
         absent.append(("not_measured", f"the results are identical to those of {same}", None))
     arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *each) for each in absent], results_of(gate, cases)
     results = [*arrival, *decided]
-    word, deciding = _deciding(results)
+    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
+    # Warnings decide if nothing at all was measured.
+    is_empty = all(each.result == NOT_COMPARABLE for each in results)
+    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
+    word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then the largest drop.
     first = min(deciding, key=lambda each: (each not in arrival, each.difference or 0.0), default=None)
     losses = _causes(next((case for case, each in zip(cases, decided, strict=True) if each is first), None))
@@ -132,23 +136,20 @@ def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scor
         part = check.slice.split("=", 1) if check.slice else (None, None)
         for run, baseline in itertools.product(runs, sides):
             if run in (check.runs or runs) and run != baseline.run:
-                row, plain = (baseline.rows.get((run, *check.place, *part, how)) for how in (check.weighted, False))
-                case = Case(place, check, run, baseline, row)
-                yield case._replace(refused=next(_refusals(gate, tonight, case, plain, scores), None))
+                case = Case(place, check, run, baseline, baseline.rows.get((run, *check.place, *part, check.weighted)))
+                plain = baseline.rows.get((run, *check.place, *part, False))
+                yield case._replace(refused=next(_refusals(gate, case, plain), None))
 
 
-def _refusals(gate: GateConfig, tonight: Night, case: Case, plain: Row | None, scores: Scores) -> Iterator[Refusal]:
+def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refusal]:
     """Why a row decides nothing; `plain` is that without weights."""
-    check, baseline = case.check, case.baseline
-    subject, nights = check.subject(case.run), baseline.nights
+    check, baseline, subject = case.check, case.baseline, case.check.subject(case.run)
     if baseline.refused:
         yield baseline.refused
-    if check.place not in scores.of(tonight).places:
-        yield "other_cutoff", f"{subject} was not evaluated in this night"
-    if nights and not any(check.place in scores.of(night).places for night in nights):
-        yield "other_cutoff", f"{subject} was not evaluated in {baseline.in_words}"
-    if nights and not any(case.run in scores.of(night).runs for night in nights):
-        yield "missing_run", f"{case.run} has no results in {baseline.in_words}"
+    if check.place in baseline.absent:
+        yield "other_cutoff", f"{subject} was not evaluated in {baseline.absent[check.place]}"
+    if (case.run, *check.place, None, None, False) not in baseline.rows:
+        yield "missing_run", f"{baseline.run or case.run} has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
         yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"
@@ -241,15 +242,6 @@ def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) ->
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
 
 
-def _deciding(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """The verdict, and the results that speak for it; none for a pass."""
-    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
-    # Warnings decide if nothing at all was measured.
-    is_empty = all(each.result == NOT_COMPARABLE for each in results)
-    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
-    return (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
-
-
 def _sentence(
     results: Sequence[Result], deciding: Sequence[Result], first: Sequence[Result], losses: Sequence[Row]
 ) -> str:
@@ -281,5 +273,4 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     own = key_of(case.row)[:3]
     parts = [row for key, row in case.baseline.rows.items() if key[:3] == own and key[3] is not None and not key[5]]
-    found = (each for each in causes(case.row, parts) if each["share"] > 0 and each["queries"] < each["of_queries"])
-    return [*itertools.islice(found, _MAX_CAUSES)]
+    return causes(case.row, parts)[:_MAX_CAUSES]

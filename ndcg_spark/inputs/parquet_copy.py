@@ -1,13 +1,14 @@
 """What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in parallel."""
 
-import contextlib
 import dataclasses
+import itertools
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
+from queue import LifoQueue
 from typing import Any
 
 import numpy as np
@@ -123,97 +124,84 @@ def write_copy(
     files: Sequence[File], parts: Parts, table_of: TableOf, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
     """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
-    from pyarrow import parquet
-
     threads = min(_MAX_THREADS, usable_cores())
+    shared = _Parts(files, parts, threads)
+
+    def write(target: Path) -> tuple[int, Counter[str]]:
+        rows, values = 0, Counter[str]()
+        with _writer(target, schema) as writer:
+            for table in _together(table_of(part, file) for part, file in shared.taken()):
+                rows += len(table)
+                values.update({name: len(table) - table.column(name).null_count for name in schema.names})
+                writer.write_table(table)
+        return rows, values
+
     try:
-        # The largest first, so that no thread is left with one when the others are done.
-        work = _Work(deque(sorted(files, key=lambda file: -file.size)), parts, table_of, schema, scratch.folder())
+        folder = scratch.folder()
         with ThreadPoolExecutor(threads) as pool:
             try:
-                writing = [pool.submit(work.write, number) for number in range(threads)]
+                writing = [pool.submit(write, folder / f"{number:04}.parquet") for number in range(threads)]
                 wait(writing, return_when=FIRST_EXCEPTION)
             finally:
                 # Where one has failed, or the caller is interrupted, the others end after their part.
-                work.is_over.set()
+                shared.stop()
         written = [each.result() for each in writing]
-        rows = sum(count for count, _ in written)
-        if not rows:
-            parquet.write_table(schema.empty_table(), work.folder / "empty.parquet", store_schema=False)
     except (OSError, RuntimeError) as error:
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
         ) from error
-    return ParquetCopy(work.folder, rows, {name: sum(counts[name] for _, counts in written) for name in schema.names})
+    # An engine would take the time of a file for one without rows; the table needs one.
+    for number in [number for number, (rows, _) in enumerate(written) if not rows and number]:
+        (folder / f"{number:04}.parquet").unlink()
+    values = {name: sum(counts[name] for _, counts in written) for name in schema.names}
+    return ParquetCopy(folder, sum(rows for rows, _ in written), values)
 
 
-class _OpenFile:
-    """A file whose parts several threads may take, one at a time."""
+class _Parts:
+    """The parts of all files, for several threads.
 
-    def __init__(self, file: File, parts: Iterator[Any]) -> None:
-        self.file = file
-        self._parts, self._lock = parts, threading.Lock()
+    A thread takes the file that was put back last, reads a part, and puts it back before it parses that. So few files
+    are open, two threads never read one at the same time, and the largest does not come last.
+    """
 
-    def part(self) -> Any:
-        """The next part; None at the end."""
-        with self._lock:
-            return next(self._parts, None)
+    def __init__(self, files: Sequence[File], parts: Parts, threads: int) -> None:
+        self._threads, self._files, self._ended = threads, len(files), itertools.count(1)
+        self._is_over = threading.Event()
+        self._open: LifoQueue[tuple[File, Iterator[Any]] | None] = LifoQueue()
+        for file in sorted(files, key=lambda file: file.size):
+            self._open.put((file, parts(file)))
+
+    def stop(self) -> None:
+        """End every thread after its part, also those that wait for a file."""
+        self._is_over.set()
+        for _ in range(self._threads):
+            self._open.put(None)
+
+    def taken(self) -> Iterator[tuple[Any, File]]:
+        """The parts that one thread takes."""
+        while not self._is_over.is_set() and (source := self._open.get()):
+            file, parts = source
+            if (part := next(parts, None)) is not None:
+                self._open.put(source)
+                yield part, file
+            elif next(self._ended) == self._files:
+                self.stop()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Work:
-    """What the threads share: the files that none has opened yet, and those that are open."""
+def _writer(target: Path, schema: pa.Schema) -> Any:
+    from pyarrow import parquet
 
-    waiting: deque[File]
-    parts: Parts
-    table_of: TableOf
-    schema: pa.Schema
-    folder: Path
-    open_files: list[_OpenFile] = dataclasses.field(default_factory=list)
-    is_over: threading.Event = dataclasses.field(default_factory=threading.Event)
-
-    def write(self, number: int) -> tuple[int, Counter[str]]:
-        """Write what one thread takes to a file of its own, if that has rows; their number, and that of values."""
-        from pyarrow import parquet
-
-        target = self.folder / f"{number:04}.parquet"
-        rows, values = 0, Counter[str]()
-        with parquet.ParquetWriter(
-            target,
-            self.schema,
-            filesystem=fs.LocalFileSystem(),
-            compression="lz4",
-            # Without Arrow's own types, text is plain text to the engine.
-            store_schema=False,
-            use_dictionary=[field.name for field in self.schema if pa.types.is_dictionary(field.type)],
-            # Every part has rows of all kinds, so no plan could skip a part by its statistics.
-            write_statistics=False,
-        ) as writer:
-            for table in _together(self._tables()):
-                rows += table.num_rows
-                values.update({name: len(table) - table.column(name).null_count for name in table.column_names})
-                writer.write_table(table)
-        if not rows:
-            target.unlink()
-        return rows, values
-
-    def _tables(self) -> Iterator[pa.Table]:
-        """The tables of whole files, and then of parts of those that other threads have opened."""
-        while (source := self._source()) is not None:
-            while not self.is_over.is_set() and (part := source.part()) is not None:
-                yield self.table_of(part, source.file)
-            # Another thread may have come to its end first.
-            with contextlib.suppress(ValueError):
-                self.open_files.remove(source)
-
-    def _source(self) -> _OpenFile | None:
-        try:
-            file = self.waiting.popleft()
-        except IndexError:
-            return next(iter(self.open_files), None)
-        source = _OpenFile(file, self.parts(file))
-        self.open_files.append(source)
-        return source
+    return parquet.ParquetWriter(
+        target,
+        schema,
+        filesystem=fs.LocalFileSystem(),
+        compression="lz4",
+        # Without Arrow's own types, text is plain text to the engine.
+        store_schema=False,
+        use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
+        # Every part has rows of all kinds, so no plan could skip a part by its statistics.
+        write_statistics=False,
+    )
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

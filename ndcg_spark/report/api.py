@@ -44,19 +44,9 @@ def trend(
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
-    headline of the newest night; `last` nights are shown, and statistics use all.
-
-    Returns
-    -------
-    DataFrame
-        A row of pandas per dataset, run, measure, cutoff and night, in the columns of ``--format csv``.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such dataset, run, measure or night.
-    StorageError
-        The output cannot be read.
+    headline of the newest night; `last` nights are shown, and statistics use all. A row of pandas per dataset, run,
+    measure, cutoff and night, in the columns of ``--format csv``. Raises ConfigurationError if there is no such
+    dataset, run, measure or night, and StorageError if the output cannot be read.
     """
     return trend_view(*lines(str(output), dataset, run, measures, last, floor)).to_pandas()
 
@@ -76,12 +66,7 @@ def report_night(
     """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its first sentences.
 
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
-    newest night, compared as its gate did, else with the newest comparable one.
-
-    Raises
-    ------
-    NdcgSparkError
-        The same errors as the command: ConfigurationError, StorageError.
+    newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
     """
     if file is not None:
         refuse_unwritable("html", Path(file))
@@ -104,18 +89,9 @@ def gate_night(
 
     `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
     By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline for later
-    nights; its record keeps the reason.
-
-    Returns
-    -------
-    View
-        A table of results per night; `json()` has the verdicts, each with `verdict` (pass, fail, none), `reason`,
-        `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result.
-
-    Raises
-    ------
-    NdcgSparkError
-        The same errors as the command. A night that fails its gate gets a verdict and raises no error.
+    nights; its record keeps the reason. `json()` of what is returned has the verdicts, each with `verdict` (pass, fail,
+    none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result. Raises as the command
+    does, but a night that fails its gate gets a verdict and raises no error.
     """
     source = config if isinstance(config, Mapping) else Path(config)
     asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
@@ -151,15 +127,9 @@ def explain(
     convention, relevance : optional
         For tables only, as `evaluate` takes them. A night has its own.
 
-    Returns
-    -------
-    View
-        Tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank, `json()` all.
-
-    Raises
-    ------
-    NdcgSparkError
-        Those of the command: ConfigurationError if there is no such query or run, InputError if a table is refused.
+    What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
+    `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
+    is refused.
 
     Examples
     --------
@@ -190,9 +160,7 @@ def explain(
     config = validate(chosen, "arguments", NightConfig)
     session = session_of(*source)
     tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
-    judgments, results = (
-        Source(table, name, "a table", []) for table, name in zip(tables, ("judgments", "results"), strict=True)
-    )
+    judgments, results = map(Source, tables, ("judgments", "results"), ["a table"] * 2, [[], []])
     return explanation_view(explain_query(config, request, (judgments, results)))
 
 

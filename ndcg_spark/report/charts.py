@@ -1,6 +1,7 @@
 """Charts in SVG: where their lines and bars are, in percent; plots of scores in memory, and the table of a paper."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,23 +65,16 @@ def trend(line: TrendLine) -> dict[str, Any]:
     def place(at: int, value: float) -> str:
         return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
 
-    parts: list[list[str]] = []
-    ranges: list[list[tuple[str, str]]] = []
-    for at, point in points:
-        if point.breaks or not parts:
-            parts.append([])
-            ranges.append([])
-        parts[-1].append(place(at, point.value or 0.0))
-        if point.low is not None and point.high is not None:
-            ranges[-1].append((place(at, point.high), place(at, point.low)))
-    areas = [" ".join([*(one for one, _ in area), *(other for _, other in reversed(area))]) for area in ranges if area]
-    return {
-        "lines": [" ".join(part) for part in parts],
-        "areas": areas,
-        "last": parts[-1][-1],
-        "low": low,
-        "high": high,
-    }
+    parts, areas = [], []
+    stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
+    for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
+        stretch = list(group)
+        parts.append([place(at, point.value or 0.0) for at, point in stretch])
+        ends = [(at, point.low, point.high) for at, point in stretch if point.low is not None]
+        areas.append(
+            [*(place(at, end or 0.0) for at, _, end in ends), *(place(at, end) for at, end, _ in reversed(ends))]
+        )
+    return {"lines": parts, "areas": [area for area in areas if area], "last": parts[-1][-1], "low": low, "high": high}
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
@@ -112,21 +106,9 @@ class Plot:
 def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:
     """The difference of every query, from the largest loss to the largest gain, and both scores of each.
 
-    Of very many queries some at equal distances are drawn.
-
-    Parameters
-    ----------
-    scores : Scores or SparkScores
-        What `evaluate` returned.
-    run, baseline : str
-        The run, and the one that it is compared with.
-    measure : str, optional
-        Such as ``ndcg@10`` or ``AP``; by default the first.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run or measure, or no query that both runs have a score for.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Of very many
+    queries some at equal distances are drawn. Raises ConfigurationError if there is no such run or measure, or no query
+    that both runs have a score for.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     table = scores.per_query(measure)
@@ -159,19 +141,8 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
 def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
     """The mean of every run, the best first; with a baseline the difference from it, with its interval.
 
-    Parameters
-    ----------
-    scores : Scores or SparkScores
-        What `evaluate` returned.
-    baseline : str, optional
-        The run that the others are compared with.
-    measure : str, optional
-        Such as ``ndcg@10`` or ``AP``; by default the first.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run or measure.
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Raises
+    ConfigurationError if there is no such run or measure.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     measure = measure or str(scores.table().columns[0])
@@ -194,12 +165,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
 def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as with ``--format latex``.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such run.
+    With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
+    if there is no such run.
     """
     scores = scores.to_pandas() if isinstance(scores, SparkScores) else scores
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]

@@ -1,20 +1,18 @@
-"""How comparisons are printed, alone and beside the scores of an evaluation: the test, stars and flags in words."""
+"""Comparisons as tables: a row per run, measure, cutoff and slice; the test, stars and flags in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
-from ndcg_spark.report.scores import Marks, ordered, outcome_value, score_tables, verdict_tables
-from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, measure_first
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import Table, signed, table_of
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.evaluate import EvaluationOutcome
+    from ndcg_spark.comparison.compare import Comparison
+    from ndcg_spark.comparison.differences import ComparisonOptions
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -41,102 +39,72 @@ SORT_COLUMNS = (
     *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
     *("wins", "losses", "minimum_detectable"),
 )
-#: The columns of COMPARISONS that stand beside a run's scores.
-_BESIDE = (
-    *("baseline", "measure", "difference", "relative_difference", "interval_low", "interval_high", "p_value"),
-    *("p_adjusted", "p_randomization", "p_decides", "conclusion", "effect_size", "minimum_detectable"),
-    *("wins", "ties", "losses", "flags"),
-)
 _WORST_FIRST = Order("difference", None, descending=False)
 
 
 def print_compared(
-    compared: Comparison, style: str, options: ComparisonOptions, order: Order | None = None, top: int | None = None
+    compared: "Comparison", style: str, options: "ComparisonOptions", order: Order | None = None, top: int | None = None
 ) -> None:
     """Print a comparison, a table with the `top` rows in this order, by default the worst first.
 
     CSV has the rows of COMPARISONS alone, JSON is one object with everything.
     """
-    tables = _tables(compared, options, order, top)
-    print_result(style, tables, lambda: _value(compared), COMPARISONS.names, _flat(compared.rows))
+    tables = comparison_tables(compared, options.correction, options.alpha, order, top)
+    print_result(style, tables, lambda: comparison_value(compared), COMPARISONS.names, flat(compared.rows))
 
 
-def print_with_comparison(outcome: "EvaluationOutcome", compared: Comparison, style: str, order: Order | None) -> None:
-    """Print the dataset scores of an evaluation, and how its runs compare with one of them.
-
-    In CSV every row of the scores has the columns of its comparison by the first measure that was asked for at its
-    cutoff; in JSON the comparison is beside the scores. In LaTeX the scores of a paper have stars.
-    """
-    options = ComparisonOptions()
-    notes = notes_of_test(compared.rows, options.correction) if style == "latex" else []
-    tables = [
-        *score_tables(outcome, style, order, notes, marks_of(compared.rows)),
-        *(() if style == "latex" else _tables(compared, options)),
-        *verdict_tables(outcome),
-    ]
-    # Of several measures at a cutoff, the first that was asked for.
-    by_key = {_key(row): row for row in reversed(_flat(compared.rows))}
-    nothing: dict[str, Any] = dict.fromkeys(_BESIDE)
-    rows = (
-        {**{name: by_key.get(_key(row), nothing)[name] for name in _BESIDE}, **row}
-        for row in [*ordered(outcome, order), *outcome.slice_scores]
-    )
-    columns = [*measure_first(DATASET_SCORES, outcome.measure_set.columns), *_BESIDE]
-    print_result(style, tables, lambda: {**outcome_value(outcome, order), **_value(compared)}, columns, rows)
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
-
-
-def _flat(rows: Rows) -> list[dict[str, Any]]:
+def flat(rows: Rows) -> list[dict[str, Any]]:
     """Rows of COMPARISONS whose flags are one field of text."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
-def _value(compared: Comparison) -> dict[str, Any]:
+def comparison_value(compared: "Comparison") -> dict[str, Any]:
+    """Everything there is to say about a comparison, for JSON."""
     return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
 
 
-def _tables(
-    compared: Comparison, options: ComparisonOptions, order: Order | None = None, top: int | None = None
-) -> list[Table]:
-    table = comparison_table(compared.rows, options, order, compared.warnings, top)
-    return [table, *([query_table(compared.queries)] if compared.queries else [])]
-
-
-def comparison_table(
-    rows: Rows,
-    options: ComparisonOptions,
+def comparison_tables(
+    compared: "Comparison",
+    correction: str = "holm",
+    alpha: float = 0.05,
     order: Order | None = None,
-    warnings: Sequence[str] = (),
     top: int | None = None,
-) -> Table:
-    """One row per comparison below a count of conclusions and the warnings."""
+) -> list[Table]:
+    """One row per comparison below a count of conclusions and the warnings; and the queries that changed most."""
+    rows = compared.rows
     shown = _in_order(rows, order or _WORST_FIRST)[:top]
-    notes = comparison_notes(shown, options.correction, options.alpha)
+    notes = comparison_notes(shown, correction, alpha)
     if top is not None and len(rows) > top:
         notes.insert(0, f"and {len(rows) - top:,} more without --top")
-    measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows})
-    sliced = any(row["attribute"] is not None for row in rows)
+    measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
+    slices = any(row["attribute"] is not None for row in rows)
+    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
+
+    def who(row: Row) -> dict[str, Any]:
+        return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
+
     lines = [
         {
-            **_runs(row, rows),
-            "measure": _measure(row) if measures > 1 else None,
-            "slice": ("" if row["attribute"] is None else f"{row['attribute']}={row['value']}") if sliced else None,
+            **who(row),
+            "measure": _measure(row) if measures else None,
+            "slice": f"{row['attribute']}={row['value']}" if row["attribute"] is not None else "" if slices else None,
             **compared_cells(row),
         }
         for row in shown
     ]
     # With names of up to a dozen letters, a line has a hundred at most.
-    left_out = (["baseline"] if measures > 1 or sliced else []) + (["won/tied/lost"] if measures > 1 and sliced else [])
-    return table_of(
-        [{k: v for k, v in line.items() if k not in left_out} for line in lines],
-        (),
-        notes,
-        title=counts(rows),
-        sentences=warnings,
+    left_out = ["baseline"] * (measures or slices) + ["won/tied/lost"] * (measures and slices)
+    names = [name for name in (lines[0] if lines else ()) if name not in left_out]
+    table = table_of(lines, names, notes, title=counts(rows), sentences=compared.warnings)
+    names = ["dataset", "run", "against", "measure", "query", "before", "now", "change"]
+    more = (
+        {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
+        for row in compared.queries
     )
+    queries = [
+        row | who(row) | {"measure": _measure(row)} | extra for row, extra in zip(compared.queries, more, strict=True)
+    ]
+    return [table, *([table_of(queries, names)] if queries else [])]
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -152,23 +120,6 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": in_words(row),
     }
-
-
-def query_table(rows: Rows) -> Table:
-    """The queries that lost and won most, of each run."""
-    scores = {"baseline": "baseline_score", "score": "score", "difference": "difference"}
-    lines = [
-        {**_runs(row, rows), "measure": _measure(row), "query": row["query_id"]}
-        | {heading: row[name] for heading, name in scores.items()}
-        for row in rows
-    ]
-    return table_of(lines)
-
-
-def _runs(row: Row, rows: Rows) -> dict[str, Any]:
-    """The dataset and the run, and where one is compared with several, the baseline."""
-    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
-    return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
 
 
 def _measure(row: Row) -> str:
@@ -218,7 +169,7 @@ def stars(row: Row) -> str:
     return next((sign for limit, sign in _MARKS if p < limit), "")
 
 
-def marks_of(compared: Rows) -> Marks:
+def marks_of(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
     """The stars of rows of COMPARISONS, of all queries and without weights."""
     return {
         (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)

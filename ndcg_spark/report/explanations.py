@@ -5,112 +5,78 @@ import math
 from typing import Any
 
 from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.explanation.explain import Change, Explained, Explanation, Loss, RankLine, changed_documents
+from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, rounded, table_of
 from ndcg_spark.views import View
+
+_LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
+_CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
 
 
 def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
     pairs = [(each, *explained.baselines.get(each.facts.run, (None, ""))) for each in explained.explanations]
+    names = [field.name for field in dataclasses.fields(RankLine)]
+    rows = [{"run": explanation.facts.run, **vars(line)} for explanation, *_ in pairs for line in explanation.lines]
     return View(
         lambda: [table for pair in pairs for table in _tables(*pair)],
         lambda: [_value(*pair) for pair in pairs],
-        ("run", *(field.name for field in dataclasses.fields(RankLine))),
-        lambda: ({"run": pair[0].facts.run, **vars(line)} for pair in pairs for line in pair[0].lines),
+        ("run", *names),
+        lambda: rows,
     )
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
     """What there is to say about one run, without the parts that have nothing to say."""
-    facts = explanation.facts
-    cutoff, score = format_cutoff(facts.cutoff), facts.score
-    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
+    facts, score, convention = explanation.facts, explanation.facts.score, explanation.facts.convention
+    cutoff, within = format_cutoff(facts.cutoff), "in all" if facts.cutoff is None else "within the cutoff"
+    said = [
+        f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {score.returned} document(s) {within}, {score.judged} "
+        "of them judged"
+    ]
+    if score.status == "missing":
+        said.append("the run has no results for this query")
+    if score.status == "no_relevant":
+        said.append("no document of this query has a gain, so the convention decides its score")
+    if not explanation.ideal_known:
+        said.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
+    said.append(f"{convention.label}: {convention.formula}")
+    # Below the end of the list there is nothing to show.
+    lines = [
+        {k: "" if v is None and line.doc_id is None else v for k, v in vars(line).items()} for line in explanation.lines
+    ]
+    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in lines]
     lost = math.fsum(loss.loss for loss in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
-    unjudged = [{"document": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
-    absent = ("document", "grade", "gain", "where")
-    tables = [
-        table_of([_rank(line) for line in explanation.lines], title=title, sentences=_summary(explanation)),
-        table_of(list(map(_loss, explanation.losses)), title="Losses by document", sentences=[words]),
-        table_of(list(map(_loss, explanation.absent)), absent, title="Relevant documents outside the cutoff"),
-        table_of(unjudged, title="Unjudged documents"),
-    ]
+    losses, absent = ([vars(row) for row in rows] for rows in (explanation.losses, explanation.absent))
+    unjudged = [vars(row) for row in explanation.unjudged]
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
+    tables = [table_of(ranks, title=title, sentences=said)]
+    tables += [table_of(losses, _LOSSES, title="Losses by document", sentences=[words])] if losses else []
+    names = ("doc_id", "relevance", "gain", "where")
+    tables += [table_of(absent, names, title="Relevant documents outside the cutoff")] if absent else []
+    tables += [table_of(unjudged, ("doc_id", "rank"), title="Unjudged documents")] if unjudged else []
     if baseline is not None:
-        dcg, before = score.dcg, baseline.score.dcg
-        changed = f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, "
-        changed += f"DCG {before:.4f} to {dcg:.4f}; the changes sum to {dcg - before:+.4f}"
-        changes = list(map(_change, changed_documents(facts, [baseline])))
-        tables.append(table_of(changes, title=f"Compared with {against}", sentences=[changed]))
-    return [tables[0], *(table for table in tables[1:] if table.rows or table.title.startswith("Compared"))]
-
-
-def _summary(explanation: Explanation) -> list[str]:
-    facts, score = explanation.facts, explanation.facts.score
-    within = "in all" if facts.cutoff is None else "within the cutoff"
-    returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
-    sentences = [f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {returned}"]
-    if score.status == "missing":
-        sentences.append("the run has no results for this query")
-    if score.status == "no_relevant":
-        sentences.append("no document of this query has a gain, so the convention decides its score")
-    if not explanation.ideal_known:
-        sentences.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
-    return [*sentences, f"{facts.convention.label}: {facts.convention.formula}"]
-
-
-def _grade(relevance: float | None) -> float | str:
-    return "unjudged" if relevance is None else relevance
-
-
-def _rank(line: RankLine) -> dict[str, Any]:
-    here, ideal = line.doc_id is not None, line.ideal_doc_id is not None
-    return {
-        "rank": line.rank,
-        "document": line.doc_id or "",
-        "raw score": line.score if here else "",
-        "tie": "tied" if here and line.tied else None,
-        "grade": _grade(line.relevance) if here else "",
-        "gain": line.gain if here else "",
-        "discount": line.discount,
-        "adds": line.contribution if here else "",
-        "ideal document": line.ideal_doc_id or "",
-        "would add": line.ideal_contribution if ideal else "",
-        "ndcg@rank": line.ndcg,
-    }
-
-
-def _loss(loss: Loss) -> dict[str, Any]:
-    what = {"document": loss.doc_id, "grade": _grade(loss.relevance), "where": loss.where}
-    return {**what, "ideal rank": loss.ideal_rank, "gain": loss.gain, "loss": loss.loss}
-
-
-def _change(change: Change) -> dict[str, Any]:
-    moved = "came in" if change.baseline_rank is None else "left"
-    return {
-        "document": change.doc_id,
-        "grade": _grade(change.relevance),
-        "rank before": change.baseline_rank,
-        "rank": change.rank,
-        "moved": moved if change.moved_up is None else change.moved_up,
-        "added before": change.baseline_contribution,
-        "adds": change.contribution,
-        "change": change.change,
-    }
+        changed = (
+            f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
+        )
+        changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
+        changes = [
+            {**vars(row), "moved": row.what.replace("_", " ") if row.moved_up is None else row.moved_up}
+            for row in changed_documents(facts, [baseline])
+        ]
+        tables.append(table_of(changes, _CHANGES, title=f"Compared with {against}", sentences=[changed]))
+    return tables
 
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
     facts = explanation.facts
-    value: dict[str, Any] = {
-        **{field: getattr(facts, field) for field in ("dataset", "run", "query_id", "cutoff")},
-        **vars(facts.score),
-        "convention": facts.convention.label,
-        "formula": facts.convention.formula,
-        "ideal_known": explanation.ideal_known,
-        **{name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")},
-        "unjudged": [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged],
-    }
+    value: dict[str, Any] = {name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")}
+    value |= vars(facts.score) | {"convention": facts.convention.label, "formula": facts.convention.formula}
+    value |= {name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")}
+    value["ideal_known"] = explanation.ideal_known
+    value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
         value["baseline"] = {"run": against, **vars(baseline.score)}
         value["changes"] = list(map(vars, changed_documents(facts, [baseline])))

@@ -12,7 +12,7 @@ from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
-from ndcg_spark.tables.table import Table, rounded, signed, table_of, verdict_in_words
+from ndcg_spark.tables.table import signed, table_of, verdict_in_words
 from ndcg_spark.views import View
 
 Row = Mapping[str, Any]
@@ -22,6 +22,10 @@ _BLOCKS, _BREAK, _NOTHING = "▁▂▃▄▅▆▇█", "|", "."
 _SAME = 1e-9
 #: At most so many runs of an event are named, and so many events shown.
 _NAMED, _EVENTS = 3, 30
+_NIGHT = (
+    *("dataset", "date", "verdict", "reason", "run", "best_run", "measure", "best", "runs", "queries"),
+    *("convention", "evaluation_id", "committed_at", "version"),
+)
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
@@ -35,40 +39,35 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     cutoff, and JSON the record and all the scores of each night, and the records of evaluations that published nothing.
     """
     names = ("dataset", "evaluated_on", "evaluation_id")
-    pairs = list(zip(nights, scores, strict=True))
     value = [
-        {**{name: getattr(night, name) for name in (*names, "record")}, "dataset_scores": rows} for night, rows in pairs
+        {**{name: getattr(night, name) for name in (*names, "record")}, "dataset_scores": rows}
+        for night, rows in zip(nights, scores, strict=True)
     ]
     value += [{**{n: row[n] for n in names}, "record": row, "dataset_scores": []} for row in nights.attempts]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    # Dates and datasets are shown in every row, as they are what a night is called.
-    lines = [_night(night, rows) for night, rows in pairs]
-    table = Table(lines, list(lines[0]) if lines else [], notes, is_whole=True)
+    table = table_of(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
     every = [row for rows in scores for row in rows]
     print_result(style, [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     record = night.record
-    measures = measure_set_in(record.get("configuration") or {})
+    measures, verdict = measure_set_in(record.get("configuration") or {}), record.get("verdict")
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
-    verdict = record.get("verdict")
     return {
+        # Why the verdict is what it is, and the run that it is about.
+        **{name: record.get(name) for name in _NIGHT},
         "dataset": night.dataset,
         "date": night.evaluated_on,
-        "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
-        # Why the verdict is what it is, and the run that it is about.
-        "reason": record.get("reason"),
-        "its run": record.get("run"),
-        "best run": None if score is None else best[0]["run"],
-        "measure": written(measure, cutoff),
-        "best": rounded(score),
         "runs": len({row["run"] for row in rows}),
+        "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
+        "best_run": None if score is None else best[0]["run"],
+        "measure": written(measure, cutoff),
+        "best": score,
         # Those that means are over, as `evaluate` prints them.
         "queries": max((row["queries"] for row in rows), default=None),
-        **{name: record.get(name) for name in ("convention", "evaluation_id", "committed_at")},
         "version": record.get("versions", {}).get("ndcg_spark"),
     }
 

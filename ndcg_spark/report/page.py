@@ -15,7 +15,6 @@ from markupsafe import Markup, escape
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import MEASURES
-from ndcg_spark.explanation.facts import ReturnedDocument
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
@@ -23,7 +22,7 @@ from ndcg_spark.report.baseline import day
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.labels import Labels, name
-from ndcg_spark.report.night import Lists, NightData, QueryScore, Request
+from ndcg_spark.report.night import NightData, QueryScore, Request
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import hidden, report_step
@@ -34,8 +33,8 @@ from ndcg_spark.text import masked, message
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
 
-#: Lists side by side have at most so many ranks, the table of queries so many rows, that of runs so many measures.
-_RANKS, _QUERIES, _MEASURES = 20, 500, 8
+#: The table of queries has at most so many rows, that of runs so many measures.
+_QUERIES, _MEASURES = 500, 8
 _NO_LABELS = Labels()
 _COVERAGE = {
     "queries": "queries in the mean",
@@ -112,7 +111,7 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
     shown = [night for night in reversed(by_date) if request.dataset in (None, night.dataset)]
     parts = [NightData(output, night, nights, request) for night in newest]
-    index = rendered("report/site.html.j2", nights=shown, pages=parts, trend=charts.trend, **_shared())
+    index = rendered("report/site.html.j2", title="Nights", nights=shown, pages=parts, trend=charts.trend, **_shared())
     write_file("site", folder / "index.html", index)
     return written
 
@@ -133,16 +132,6 @@ def _shared() -> dict[str, Any]:
 
 
 def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, note: str | None) -> str:
-    overview = [
-        {
-            "dataset": Markup('<a href="#dataset{}">{}</a>').format(data.id, name(data.night.dataset)),
-            "verdict": words.banner(data).word.lower(),
-            "run": data.run,
-            "difference": data.row and data.row["difference"],
-            "cause": words.cause(data.causes[0], data.row) if data.causes and data.row else "",
-        }
-        for data in parts
-    ]
     return rendered(
         "report/page.html.j2",
         pages=parts,
@@ -151,7 +140,6 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
         note=note,
         title=f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}",
         evaluations=_evaluations([data.night for data in parts]),
-        overview=Table(overview, list(overview[0])) if len(parts) > 1 else None,
         banner=words.banner,
         cause=words.cause,
         last_night=words.against_last_night,
@@ -161,18 +149,10 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
         details=lambda data: _details(data, labels, output),
         explain=lambda data, query: words.explain(data, str(output), query.query_id),
         next_steps=lambda data: words.next_steps(data, output, labels),
-        side_by_side=_side_by_side,
         unjudged=words.unjudged,
         words=words.WHAT,
         **_shared(),
     )
-
-
-def _side_by_side(lists: Lists) -> Iterator[tuple[int, ReturnedDocument | None, ReturnedDocument | None]]:
-    """By rank, the documents of tonight and of the newest night of the baseline."""
-    both = [facts.listed[: min(facts.cutoff or _RANKS, _RANKS)] if facts else [] for facts in lists[:2]]
-    for rank, (now, was) in enumerate(itertools.zip_longest(*both), 1):
-        yield rank, now, was
 
 
 def _details(data: NightData, labels: Labels, output: str | None) -> Iterator[tuple[str, str, Table]]:
@@ -253,7 +233,7 @@ def _judgments(data: NightData, output: str | None) -> Table:
     if data.never_returned:
         never, every = data.never_returned
         returned = f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run."
-        notes.append(f"{returned} Documents are kept down to rank {data.kept_depth}.")
+        notes.append(f"{returned} Documents are kept down to rank {max(at or 0 for _, at in data.scores)}.")
     if data.has_documents and output:
         notes.append(f"Which documents to judge next: {words.judge_next(data, output)}")
     return table_of([{"judgments": label, "queries or rate": value} for label, value in values.items()], (), notes)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
+from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, marks_of, notes_of_test
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.report.verdicts import verdict_table
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import Marked, Table, cell, rounded, table_of
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
@@ -21,45 +22,46 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 #: By dataset, run, column of a measure and cutoff.
 Marks = Mapping[tuple[str, str, str, int | None], str]
+#: The columns of COMPARISONS that stand beside a run's scores.
+_BESIDE = [name for name in COMPARISONS.names if name not in DATASET_SCORES.names]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
-    """Print the dataset scores of an evaluation and the verdicts of its gate; in JSON, all there is to say about it."""
-    columns = measure_first(DATASET_SCORES, outcome.measure_set.columns)
-    rows = [*ordered(outcome, order), *outcome.slice_scores]
-    tables = [*score_tables(outcome, style, order), *verdict_tables(outcome)]
-    print_result(style, tables, lambda: outcome_value(outcome, order), columns, rows)
+    """Print the dataset scores of an evaluation, how they compare with a baseline, and the verdicts of its gate.
 
-
-def ordered(outcome: "EvaluationOutcome", order: Order | None) -> list[Row]:
-    """The dataset scores of an evaluation in this order, by default by the headline."""
-    return [row for run in sorted_runs(outcome.dataset_scores, order, outcome.measure_set) for row in run]
-
-
-def outcome_value(outcome: "EvaluationOutcome", order: Order | None) -> dict[str, Any]:
-    """Everything there is to say about an evaluation, for JSON."""
-    value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
-    # It is printed beside the scores.
-    del value["comparison"]
-    rows = ordered(outcome, order) if order else outcome.dataset_scores
-    return {**value, "output": outcome.output and masked(outcome.output), "dataset_scores": rows}
-
-
-def score_tables(
-    outcome: "EvaluationOutcome", style: str, order: Order | None, notes: Iterable[str] = (), marks: Marks | None = None
-) -> list[Table]:
-    """The dataset scores of an evaluation, in LaTeX for a paper, and those of slices."""
-    notes, measures = [f"{outcome.convention}: {outcome.formula}", *notes], outcome.measure_set
+    In LaTeX the scores are the table of a paper, with stars. In CSV every row has the columns of its comparison by the
+    first measure that was asked for at its cutoff. In JSON there is all that is to say about it.
+    """
+    compared, measures = outcome.comparison, outcome.measure_set
+    columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
+    sorted_rows = [row for run in sorted_runs(outcome.dataset_scores, order, measures) for row in run]
+    rows = [*sorted_rows, *outcome.slice_scores]
+    notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
-        return [paper_table(outcome.dataset_scores, order, notes, measures, marks)]
-    sliced = [score_table(outcome.slice_scores, order, (), measures)] if outcome.slice_scores else []
-    return [score_table(outcome.dataset_scores, order, notes, measures), *sliced]
+        notes += notes_of_test(compared.rows, "holm") if compared else []
+        marks = marks_of(compared.rows) if compared else {}
+        tables = [paper_table(outcome.dataset_scores, order, notes, measures, marks)]
+    else:
+        tables = [score_table(outcome.dataset_scores, order, notes, measures)]
+        tables += [score_table(outcome.slice_scores, order, (), measures)] if outcome.slice_scores else []
+        tables += comparison_tables(compared) if compared else []
+    tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
+    # It is printed beside the scores.
+    value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
+    del value["comparison"]
+    value |= {"output": outcome.output and masked(outcome.output)} | ({"dataset_scores": sorted_rows} if order else {})
+    if compared:
+        value |= comparison_value(compared)
+        # Of several measures at a cutoff, the first that was asked for.
+        by_key = {_key(row): row for row in reversed(flat(compared.rows))}
+        rows = [{**dict.fromkeys(_BESIDE), **by_key.get(_key(row), {}), **row} for row in rows]
+        columns = [*columns, *_BESIDE]
+    print_result(style, tables, lambda: value, columns, rows)
 
 
-def verdict_tables(outcome: "EvaluationOutcome") -> list[Table]:
-    """A table per verdict."""
-    return [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
 def score_table(

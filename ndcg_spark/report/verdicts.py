@@ -1,5 +1,6 @@
 """How verdicts of the gate are printed, and written as JUnit XML, which CI servers show as tests."""
 
+import dataclasses
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,11 +17,7 @@ from ndcg_spark.views import View
 
 Row = Mapping[str, Any]
 #: The columns of a result in CSV.
-_COLUMNS = (
-    *("dataset", "evaluated_on", "verdict", "check", "run", "baseline", "baseline_night", "measure", "cutoff", "slice"),
-    *("weighted", "severity", "result", "reason", "mean", "baseline_mean", "difference", "allowed"),
-    *("interval_low", "interval_high", "p", "queries", "sentence"),
-)
+_COLUMNS = ("dataset", "evaluated_on", "verdict", *(field.name for field in dataclasses.fields(Result)))
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
 #: More results are shown only if they are no pass.
 _MAX_RESULTS = 50

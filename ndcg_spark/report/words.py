@@ -86,16 +86,13 @@ def _headline(data: NightData) -> Markup:
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
     word, is_down = row["conclusion"], row["difference"] < 0
-    what = "the same" if word == "same" else word if word in TONES else f"not shown to be {_side(row)}"
+    side = "worse" if is_down else "better"
+    what = "the same" if word == "same" else word if word in TONES else f"not shown to be {side}"
     if baseline.run:
         what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
     since = _since(data, row) if word in TONES else ""
     by = (score(row["mean"]), "down" if is_down else "up", score(abs(row["difference"])), score(row["baseline_mean"]))
     return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *by, since)
-
-
-def _side(row: Row) -> str:
-    return "worse" if row["difference"] < 0 else "better"
 
 
 def _since(data: NightData, row: Row) -> str:

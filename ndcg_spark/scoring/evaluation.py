@@ -10,7 +10,7 @@ from typing import Self
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.convention.convention import Convention, refuse_cutoffs
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
 from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
 from ndcg_spark.schemas import (
@@ -46,7 +46,6 @@ class Evaluation:
     measures: MeasureSet = NDCG_ONLY
 
     def __post_init__(self) -> None:
-        refuse_cutoffs(self.convention, self.cutoffs)
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
     def under(self, convention: Convention) -> Self:
@@ -139,7 +138,7 @@ def ranked_documents(
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables as `contract.check.rejected_rows` returns them, in no order.
+    """The table REJECTED_ROWS from tables of the check, in no order.
 
     A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
     """

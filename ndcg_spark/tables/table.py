@@ -32,7 +32,7 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("difference", "change", "loss", "allowed", "low", "high"), signed),
-    **dict.fromkeys(("gain", "grade", "relevance", "raw score"), "{:g}".format),
+    **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
     **dict.fromkeys(("p", "p (adjusted)"), p_value),
     "share": "{:.1%}".format,
     "share of the change": "{:.0%}".format,
@@ -41,7 +41,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 
 
 #: Columns that are aligned as numbers are, though they are text.
-_ON_THE_RIGHT = ("cutoff", "interval", "won/tied/lost")
+_ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost")
 
 
 def cell(heading: str, value: Any) -> str:
@@ -50,8 +50,10 @@ def cell(heading: str, value: Any) -> str:
         return value  # type: ignore[no-any-return]
     if heading == "cutoff":
         return format_cutoff(value)
-    if value is None or isinstance(value, str):
-        return "-" if value is None else printable(value)
+    if value is None:
+        return "unjudged" if heading == "relevance" else "-"
+    if isinstance(value, str):
+        return printable(value)
     form = _FORMS.get(heading) or (rounded if isinstance(value, float) else "{:,}".format)
     return form(value)
 
@@ -107,7 +109,9 @@ def table_of(
     names = list(names or (rows[0] if rows else ()))
     if len({row.get("dataset") for row in rows}) < 2:
         names = [name for name in names if name != "dataset"]
-    shown = [name for name in names if name == "cutoff" or not rows or any(row[name] is not None for row in rows)]
+    # Without a value, a cutoff is the whole ranking, and a document is unjudged.
+    always = ("cutoff", "relevance")
+    shown = [name for name in names if name in always or not rows or any(row[name] is not None for row in rows)]
     headings = {name: printable(name.replace("_", " ")) for name in shown}
     values = [{heading: row[name] for name, heading in headings.items()} for row in rows]
     return Table(values, list(headings.values()), list(map(printable, notes)), **more)

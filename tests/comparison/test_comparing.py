@@ -1,6 +1,7 @@
 """Comparisons from tables to rows, beside those of pandas, scipy and statsmodels."""
 
 import datetime
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ def checked_with_scipy(row, run, baseline):
     low, high = expected.confidence_interval(0.95)
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
     assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-12, abs=1e-14)
+    assert row["effect_size"] == pytest.approx(expected.statistic / len(run) ** 0.5, rel=1e-10)
 
 
 def checked_with_weights(row, apart, weight):
@@ -38,7 +40,7 @@ def checked_with_weights(row, apart, weight):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
-    """Two cutoffs, runs that lack queries, slices by two attributes, of which some queries have none, and weights."""
+    """Cutoffs, runs that lack queries, slices by two attributes, of which some queries have none, and weights."""
     multitest = pytest.importorskip("statsmodels.stats.multitest", reason="needs statsmodels")
     chance, queries = np.random.default_rng(seed), [f"q{at}" for at in range(60)]
     frames, tables = {}, []
@@ -54,50 +56,42 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
     )
     slices = {(None, None): set(queries), ("kind", "(none)"): {*queries[50:]}, ("size", "s"): {*queries[:12]}}
     slices |= {("size", "(none)"): {*queries[12:]}}
-    for value in "xy":
-        slices["kind", value] = {query for query, of in kinds.items() if value in of["kind"]}
+    slices |= {("kind", value): {query for query, of in kinds.items() if value in of["kind"]} for value in "xy"}
     assert len(found) == 3 * 2 * len(slices) * 2
     for row in found:
-        frame = frames[row["cutoff"]].loc[sorted(slices[row["attribute"], row["value"]], key=queries.index)]
         is_weighted = row["weight_effective_n"] is not None
+        frame = frames[row["cutoff"]].loc[sorted(slices[row["attribute"], row["value"]], key=queries.index)]
         frame = frame.loc[frame.index.isin(weight.index)] if is_weighted else frame
         both = frame[[row["run"], "old"]].dropna()
         run, old = both[row["run"]].to_numpy(), both["old"].to_numpy()
-        known = {
-            "queries": len(both),
-            "unpaired_queries": int(frame[[row["run"], "old"]].isna().sum(axis=1).eq(1).sum()),
-        }
-        known |= {"wins": (run - old > 1e-9).sum(), "losses": (old - run > 1e-9).sum()}
-        assert row | known | {"changed_queries": known["wins"] + known["losses"]} == row
-        assert row["ties"] == known["queries"] - row["changed_queries"]
-        of_each = weight[both.index] if is_weighted else None
+        won, lost = int((run - old > 1e-9).sum()), int((old - run > 1e-9).sum())
+        known = {"queries": len(both), "wins": won, "losses": lost, "ties": len(both) - won - lost}
+        known |= {"changed_queries": won + lost}
+        known |= {"unpaired_queries": int(frame[[row["run"], "old"]].isna().sum(axis=1).eq(1).sum())}
+        assert row | known == row
+        of_each = weight[both.index].to_numpy() if is_weighted else None
         means = [np.average(values, weights=of_each) for values in (run, old, run - old)]
         assert [row["mean"], row["baseline_mean"], row["difference"]] == pytest.approx(means, rel=1e-12, abs=1e-15)
         assert row["relative_difference"] == pytest.approx(means[2] / means[1], rel=1e-9)
         is_small = row["attribute"] is not None and len(both) < 10
         assert (row["p_value"] is None, "below_min_queries" in row["flags"]) == (is_small, is_small)
-        if is_small:
-            continue
-        if is_weighted:
-            checked_with_weights(row, run - old, of_each.to_numpy())
-        else:
+        if is_weighted and not is_small:
+            checked_with_weights(row, run - old, of_each)
+        elif not is_small:
             checked_with_scipy(row, run, old)
-            assert row["effect_size"] == pytest.approx((run - old).mean() / (run - old).std(ddof=1))
             assert row["p_randomization"] == pytest.approx(row["p_value"], abs=0.1)
             is_doubted = (row["p_value"] < 0.05) != (row["p_randomization"] < 0.05)
             assert ("doubt" in row["flags"]) == is_doubted
         if row["conclusion"] in ("better", "worse"):
-            assert row["p_decides"] < 0.05
-            assert (row["conclusion"] == "better") == (row["difference"] > 0)
-    for cutoff in frames:
-        for is_weighted in (False, True):
-            kind = [row for row in found if row["cutoff"] == cutoff and row["p_value"] is not None]
-            kind = [row for row in kind if (row["weight_effective_n"] is not None) == is_weighted]
-            larger = [max(row["p_value"], row["p_randomization"] or 0) for row in kind]
-            for name, p_values in (("p_adjusted", [row["p_value"] for row in kind]), ("p_decides", larger)):
-                expected = multitest.multipletests(p_values, method="fdr_bh")[1]
-                assert [row[name] for row in kind] == pytest.approx(list(expected), rel=1e-12)
-            assert {row["family_size"] for row in kind} == {len(kind)}
+            assert (row["conclusion"] == "better", row["p_decides"] < 0.05) == (row["difference"] > 0, True)
+    for cutoff, is_weighted in itertools.product(frames, (False, True)):
+        kind = [row for row in found if row["cutoff"] == cutoff and row["p_value"] is not None]
+        kind = [row for row in kind if (row["weight_effective_n"] is not None) == is_weighted]
+        larger = [max(row["p_value"], row["p_randomization"] or 0) for row in kind]
+        for name, p_values in (("p_adjusted", [row["p_value"] for row in kind]), ("p_decides", larger)):
+            expected = multitest.multipletests(p_values, method="fdr_bh")[1]
+            assert [row[name] for row in kind] == pytest.approx(list(expected), rel=1e-12)
+        assert {row["family_size"] for row in kind} == {len(kind)}
 
 
 @pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])
@@ -248,27 +242,19 @@ def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_noth
 # Slices and weights
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        pa.table({"query_id": ["q0", "q1", "q2"], "language": ["de", None, "en"], "words": [1, 2, 2]}),
-        attributes(
-            {"q0": {"language": "de", "words": "1"}, "q1": {"words": "2"}, "q2": {"language": "en", "words": "2"}}
-        ),
-    ],
-    ids=["wide", "long"],
-)
-def test_there_is_a_slice_for_each_value_of_each_attribute(table):
-    rows = compare_rows(scores({"old": [0.5] * 4, "new": [0.5, 0.6, 0.7, 0.8]}), "old", attributes=table)
-    assert {(row["attribute"], row["value"]): (row["queries"], row["difference"]) for row in rows} == {
-        (None, None): (4, pytest.approx(0.15)),
-        ("language", "de"): (1, 0.0),
-        ("language", "en"): (1, pytest.approx(0.2)),
-        ("language", "(none)"): (2, pytest.approx(0.2)),
-        ("words", "1"): (1, 0.0),
-        ("words", "2"): (2, pytest.approx(0.15)),
-        ("words", "(none)"): (1, pytest.approx(0.3)),
-    }
+def test_there_is_a_slice_for_each_value_of_each_attribute_of_a_wide_or_a_long_table():
+    wide = pa.table({"query_id": ["q0", "q1", "q2"], "language": ["de", None, "en"], "words": [1, 2, 2]})
+    of_queries = {"q0": {"language": "de", "words": "1"}, "q1": {"words": "2"}}
+    long = attributes({**of_queries, "q2": {"language": "en", "words": "2"}})
+    rows, other = (
+        compare_rows(scores({"old": [0.5] * 4, "new": [0.5, 0.6, 0.7, 0.8]}), "old", attributes=each)
+        for each in (wide, long)
+    )
+    assert rows == other
+    found = [(row["attribute"], row["value"], row["queries"], round(row["difference"], 9)) for row in rows]
+    languages = [("language", "de", 1, 0.0), ("language", "en", 1, 0.2), ("language", "(none)", 2, 0.2)]
+    words = [("words", "1", 1, 0.0), ("words", "2", 2, 0.15), ("words", "(none)", 1, 0.3)]
+    assert found == [(None, None, 4, 0.15), *languages, *words]
 
 
 @pytest.mark.parametrize("dataset", ["default", "other"])
@@ -294,57 +280,33 @@ def test_the_smallest_and_the_largest_weight_change_nothing(weight):
         assert weighted[name] == pytest.approx(plain[name], rel=1e-9)
 
 
-MANY_SLICES = pa.table({"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)})
+REFUSED = [
+    ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
+    ({"baseline": ["old", "new"]}, ConfigurationError, "no run to compare"),
+    ({"runs": ["nwe"]}, ConfigurationError, "no run is called 'nwe'"),
+    ({"measures": "ndgc"}, ConfigurationError, "'ndgc' is not a measure (did you mean 'ndcg'?)"),
+    ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
+    ({"measures": "ndcg@3 ndcg@10"}, ConfigurationError, "ndcg@3 was not evaluated; there is ndcg@10"),
+    ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
+    ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
+    ({"baseline": None}, InputError, "NoneType is not a table"),
+    ({"query_scores": {"run": ["old"], "query_id": [1.0], "ndcg": [1.0]}}, InputError, "is double"),
+    ({"query_scores": {"run": ["old"], "ndcg": [1.0]}}, InputError, "no column query_id"),
+    ({"attributes": attributes({"q0": {"a": ["x", "x"]}})}, InputError, "1 row(s) repeat the query_id and attribute"),
+    ({"attributes": attributes({"q0": {"a": ""}})}, InputError, "1 row(s) with an empty value"),
+    ({"attributes": {"query_id": ["q0"], "value": ["x"]}}, InputError, "give query_id, attribute and value"),
+    ({"attributes": {"query_id": ["q0"]}}, InputError, "give query_id, attribute and value"),
+    ({"attributes": {"query_id": [f"q{at}" for at in range(1001)], "v": range(1001)}}, InputError, "1,001 slices"),
+    ({"weights": weights([1.0, 0.0])}, InputError, "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of q"),
+    ({"weights": weights([float("nan"), 1e200])}, InputError, "2 weight(s) are not numbers"),
+    ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
+    ({"weights": {"query_id": ["q0"] * 2, "weight": [1.0] * 2}}, InputError, "1 row(s) repeat the query_id"),
+    ({"weights": {"query_id": [None, "q1"], "weight": [1.0, 1.0]}}, InputError, "empty query_id"),
+    ({"weights": {"query_id": ["q0"]}}, InputError, "give query_id and weight"),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl' (did you mean 'old'?); there are new, old"),
-        ({"baseline": ["old", "new"]}, ConfigurationError, "there is no run to compare with the baseline"),
-        ({"runs": ["nwe"]}, ConfigurationError, "no run is called 'nwe' (did you mean 'new'?)"),
-        ({"measures": "ndgc"}, ConfigurationError, "'ndgc' is not a measure (did you mean 'ndcg'?)"),
-        ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
-        ({"measures": "ndcg@3 ndcg@10"}, ConfigurationError, "ndcg@3 was not evaluated; there is ndcg@10"),
-        ({"correction": "tukey"}, ConfigurationError, "unknown 'tukey'; choose holm, bonferroni, bh, none"),
-        ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
-        ({"baseline": None}, InputError, "NoneType is not a table"),
-        ({"query_scores": pa.table({"run": ["old"], "query_id": [1.0], "ndcg": [1.0]})}, InputError, "is double"),
-        ({"query_scores": {"run": ["old"], "ndcg": [1.0]}}, InputError, "no column query_id"),
-        (
-            {"attributes": attributes({"q0": {"a": ["x", "x"]}})},
-            InputError,
-            "1 row(s) repeat the query_id and attribute and value of another, e.g. of query_id=q0",
-        ),
-        ({"attributes": attributes({"q0": {"a": ""}})}, InputError, "1 row(s) with an empty value"),
-        (
-            {"attributes": pa.table({"query_id": ["q0"], "value": ["x"]})},
-            InputError,
-            "give query_id, attribute and value",
-        ),
-        ({"attributes": pa.table({"query_id": ["q0"]})}, InputError, "give query_id, attribute and value"),
-        ({"attributes": MANY_SLICES}, InputError, "1,001 slices, e.g. v=0"),
-        (
-            {"weights": weights([1.0, 0.0])},
-            InputError,
-            "1 weight(s) are not numbers from 1e-100 to 1e+100, e.g. of query_id=q1",
-        ),
-        ({"weights": weights([float("nan"), 1e200])}, InputError, "2 weight(s) are not numbers"),
-        ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
-        (
-            {"weights": pa.concat_tables([weights([1.0])] * 2)},
-            InputError,
-            "1 row(s) repeat the query_id of another, e.g. of query_id=q0",
-        ),
-        (
-            {"weights": pa.table({"query_id": pa.array([None], pa.string()), "weight": [1.0]})},
-            InputError,
-            "empty query_id",
-        ),
-        ({"weights": pa.table({"query_id": ["q0"]})}, InputError, "give query_id and weight"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("options", "error", "words"), REFUSED, ids=str)
 def test_what_cannot_be_compared_is_refused(options, error, words):
     given = {"query_scores": scores({"old": [0.5, 0.25], "new": [0.6, 0.25]}), "baseline": "old"} | options
     with pytest.raises(error) as refused:

@@ -55,11 +55,9 @@ def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (scores({"a": {"p": 0.5, "": 0.5}}), "1 row(s) with an empty query_id"),
-        (scores({"a": {"p": 0.5, None: 0.5}}), "1 row(s) with an empty query_id"),
+        *((scores({"a": {"p": 0.5, empty: 0.5}}), "1 row(s) with an empty query_id") for empty in ("", None)),
         (scores({None: {"p": 0.5, "q": 0.5}}), "2 row(s) with an empty run"),
-        (scores({"a": {"p": float("inf")}}), "1 infinite score(s) in ndcg, e.g. of query_id=p of run=a"),
-        (scores({"a": {"p": float("-inf")}}), "1 infinite score(s)"),
+        *((scores({"a": {"p": x}}), "1 infinite score(s) in ndcg, e.g. of query_id=p") for x in (np.inf, -np.inf)),
         (pa.concat_tables([scores({"a": {"p": 0.5}})] * 3), "1 row(s) repeat a query at cutoff 10"),
         (pa.concat_tables([judged([n], a=[0.5], **{str(n): [0.5]}) for n in (1, 2)]).slice(1, 3), "judgments_hash"),
     ],

@@ -1,52 +1,27 @@
-"""The statistics, beside those of scipy and statsmodels, and of formulas worked out by hand."""
+"""The statistics beside those of scipy and statsmodels; random signs beside every sign counted out, however small."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from paired import pairs_of
 from scipy import stats
 
-from ndcg_spark.comparison import statistics
-
-KINDS = ("normal", "skewed", "discrete", "zeros")
-SIZES = (2, 3, 5, 10, 25, 50, 200, 500)
+from ndcg_spark.comparison.statistics import EXACT, LEAST, adjusted, paired_t, random_signs, weighted_error
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_paired_t_test_and_its_interval_are_those_of_scipy(kind):
-    compared = 0
-    for n in SIZES:
-        for seed in range(20):
-            baseline, run = pairs_of(kind, n, seed)
-            apart = run - baseline
-            if apart.std() == 0:
-                continue
-            found = statistics.paired_t(n, apart.mean(), apart.std(ddof=1), 0.1)
-            expected = stats.ttest_rel(run, baseline)
-            low, high = expected.confidence_interval(0.9)
-            assert found["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
-            assert [found["interval_low"], found["interval_high"]] == pytest.approx([low, high], rel=1e-12, abs=1e-15)
-            assert found["effect_size"] == pytest.approx(expected.statistic / math.sqrt(n), rel=1e-10)
-            compared += 1
-    assert compared > 100
-
-
-@pytest.mark.parametrize(("n", "deviation"), [(0, 0.0), (1, 0.0), (1, 0.5), (10, 0.0)])
+@pytest.mark.parametrize(("n", "deviation"), [(0, 0.0), (1, 0.0), (1, 0.5), (10, 0.0), (10, math.inf)])
 def test_there_is_no_answer_for_fewer_than_two_queries_or_without_variation(n, deviation):
-    found = statistics.paired_t(n, 0.1, deviation)
-    assert np.isnan([found["p_value"], found["interval_low"], found["effect_size"], found["minimum_detectable"]]).all()
+    assert np.isnan(list(paired_t(n, 0.1, deviation).values())).all()
 
 
 @pytest.mark.parametrize("n", [10, 11, 25, 50, 200, 1000])
-@pytest.mark.parametrize("alpha", [0.05, 0.01])
-def test_the_minimum_detectable_difference_is_found_with_a_power_of_four_fifths(n, alpha):
+@pytest.mark.parametrize(("alpha", "error"), [(0.05, 0.002), (0.01, 0.02)])
+def test_the_minimum_detectable_difference_is_detected_with_a_power_of_four_fifths(n, alpha, error):
     power = pytest.importorskip("statsmodels.stats.power", reason="needs statsmodels: pip install --group parity")
     effect = power.TTestPower().solve_power(nobs=n, alpha=alpha, power=0.8)
-    # The formula takes the central t for the noncentral: 0.2 % at 5 %, and a little more in the far tail of a few.
-    assert statistics.paired_t(n, 0.0, 1.0, alpha)["minimum_detectable"] == pytest.approx(
-        effect, rel=0.002 if alpha == 0.05 else 0.02
-    )
+    # The formula takes the central t for the noncentral.
+    assert paired_t(n, 0.0, 1.0, alpha)["minimum_detectable"] == pytest.approx(effect, rel=error)
 
 
 @pytest.mark.slow
@@ -58,21 +33,16 @@ def test_adjusted_p_values_are_those_of_statsmodels(correction, theirs):
         p_values = chance.random(count) ** 3
         p_values[chance.random(count) < 0.3] = p_values[0]
         expected = multitest.multipletests(p_values, method=theirs)[1]
-        assert statistics.adjusted(p_values, correction) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        assert adjusted(p_values, correction) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize(
-    ("correction", "expected"),
-    [
-        ("holm", [3 * 0.01, 2 * 0.03, 2 * 0.03]),
-        ("bonferroni", [3 * 0.01, 3 * 0.04, 3 * 0.03]),
-        ("bh", [3 * 0.01, 0.04, 0.04]),
-        ("none", [0.01, 0.04, 0.03]),
-    ],
-)
-def test_p_values_are_adjusted_in_any_order(correction, expected):
-    assert statistics.adjusted([0.01, 0.04, 0.03], correction) == pytest.approx(expected)
-    assert len(statistics.adjusted([], correction)) == 0
+def test_p_values_are_adjusted_in_any_order():
+    p_values = [0.01, 0.04, 0.03]
+    assert adjusted(p_values, "holm") == pytest.approx([3 * 0.01, 2 * 0.03, 2 * 0.03])
+    assert adjusted(p_values, "bonferroni") == pytest.approx([3 * 0.01, 3 * 0.04, 3 * 0.03])
+    assert adjusted(p_values, "bh") == pytest.approx([3 * 0.01, 0.04, 0.04])
+    assert adjusted(p_values, "none").tolist() == p_values
+    assert len(adjusted([], "holm")) == 0
 
 
 def test_the_error_of_a_weighted_mean_is_that_of_weighted_least_squares():
@@ -81,7 +51,7 @@ def test_the_error_of_a_weighted_mean_is_that_of_weighted_least_squares():
     for n in (2, 5, 50, 500):
         apart, weight = chance.normal(0.02, 0.1, n), chance.exponential(1.0, n) + 0.01
         expected = api.WLS(apart, np.ones(n), weights=weight).fit(cov_type="HC1")
-        assert statistics.weighted_error(apart, weight) == pytest.approx(expected.bse[0], rel=1e-12)
+        assert weighted_error(apart, weight) == pytest.approx(expected.bse[0], rel=1e-12)
 
 
 def test_a_weighted_interval_covers_the_true_difference():
@@ -89,30 +59,66 @@ def test_a_weighted_interval_covers_the_true_difference():
     draws, n, chance = 4_000, 50, np.random.default_rng(10)
     weight, apart = chance.lognormal(0, 1.5, (draws, n)), chance.normal(0, 0.1, (draws, n))
     mean = (weight * apart).sum(axis=1) / weight.sum(axis=1)
-    error = np.array([statistics.weighted_error(*pair) for pair in zip(apart, weight, strict=True)])
+    error = np.array([weighted_error(*pair) for pair in zip(apart, weight, strict=True)])
     freedom = weight.sum(axis=1) ** 2 / (weight**2).sum(axis=1) - 1
-    found = statistics.paired_t(n, mean, error * math.sqrt(n), freedom=freedom)
+    found = paired_t(n, mean, error * math.sqrt(n), freedom=freedom)
     assert np.mean((found["interval_low"] < 0) & (found["interval_high"] > 0)) > 0.91
 
 
-@pytest.mark.parametrize(("n", "share_of_zeros", "truth", "coverage"), [(25, 0.0, 0.02, 0.950), (50, 0.9, 0.0, 0.975)])
-def test_intervals_cover_the_truth_and_detectable_differences_are_found_as_often_as_they_say(
-    n, share_of_zeros, truth, coverage
-):
-    draws, chance = 2_000, np.random.default_rng(2026)
+# Random signs
 
-    def tests_of(shift):
-        changed = chance.random((draws, n)) >= share_of_zeros
-        apart = np.where(changed, chance.normal(shift, 0.1, (draws, n)), 0.0)
-        return statistics.paired_t(n, apart.mean(axis=1), apart.std(axis=1, ddof=1))
+#: Differences whose mean is not 0, so that p values are of every size.
+DIFFERENCES = {
+    "normal": lambda chance, n, shift: chance.normal(shift, 1, n),
+    "skewed": lambda chance, n, shift: chance.exponential(1, n) - 1 + shift,
+    "few-valued": lambda chance, n, shift: chance.choice([-2, -1, 1, 2, 3], n) / 4 + shift,
+    "equal": lambda chance, n, shift: np.where(chance.random(n) < 0.5 + shift / 3, 0.3, -0.3),
+}
 
-    found = tests_of(truth)
-    covered = np.mean((found["interval_low"] <= truth) & (truth <= found["interval_high"]))
-    assert covered == pytest.approx(coverage, abs=3 * math.sqrt(coverage * (1 - coverage) / draws))
-    if share_of_zeros == 0:
-        # One in twenty tests of nothing is a false alarm.
-        assert np.mean(tests_of(0.0)["p_value"] < 0.05) == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / draws))
-        detectable = float(statistics.paired_t(n, 0.0, 0.1)["minimum_detectable"])
-        assert np.mean(tests_of(detectable)["p_value"] < 0.05) == pytest.approx(
-            0.8, abs=3 * math.sqrt(0.8 * 0.2 / draws)
-        )
+
+def counted(apart):
+    """The share of all signs whose sum is as far from 0 as the one that was seen."""
+    half = len(apart) // 2
+    sums = [np.array(list(itertools.product([1, -1], repeat=len(part)))) @ part for part in np.split(apart, [half])]
+    limit = abs(apart.sum()) - 1e-9
+    return np.mean([np.mean(np.abs(sums[1] + first) >= limit) for first in sums[0]])
+
+
+@pytest.mark.parametrize("kind", DIFFERENCES)
+@pytest.mark.parametrize("n", [3, 8, EXACT, EXACT + 1, 20])
+def test_random_signs_agree_with_every_sign_counted_out(kind, n):
+    for seed, shift in enumerate((0.0, 0.4, 0.8)):
+        apart = DIFFERENCES[kind](np.random.default_rng([n, seed]), n, shift)
+        assert random_signs(apart, precise=True) == pytest.approx(counted(apart), rel=1e-9 if n <= EXACT else 0.05)
+
+
+@pytest.mark.parametrize(("plus", "n"), [(12, 20), (45, 50), (160, 200), (620, 1000), (48, 50)])
+def test_of_equal_magnitudes_they_are_the_binomial_test_however_small(plus, n):
+    expected = stats.binomtest(plus, n).pvalue
+    assert random_signs(np.repeat([0.3, -0.3], [plus, n - plus]), precise=True) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("apart", "expected"),
+    [
+        *(([-0.1, -0.5, 0.0, 0.0, -0.2], 2.0**-2), ([-1.0] * 143, 2.0**-142), ([1.0] * 4096, LEAST)),
+        *(([], 1.0), ([0.0, 0.0], 1.0), ([0.5, -0.5], 1.0), ([0.1] * 50 + [-0.1] * 50, 1.0)),
+    ],
+)
+def test_where_all_agree_or_the_sum_is_0_no_sign_is_drawn(apart, expected):
+    assert random_signs(np.array(apart)) == expected
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.1])
+def test_neither_the_order_nor_the_unit_changes_it_and_a_thousand_signs_tell_about_how_large_it_is(shift):
+    chance = np.random.default_rng(4)
+    apart = chance.normal(shift, 0.1, 60)
+    found = random_signs(apart)
+    assert random_signs(chance.permutation(apart)) == found
+    assert random_signs(-1e-80 * apart) == pytest.approx(found, rel=1e-9)
+    assert found == pytest.approx(random_signs(apart, precise=True), rel=0.2)
+
+
+def test_p_values_of_no_difference_are_spread_evenly():
+    chance = np.random.default_rng(3)
+    assert stats.kstest([random_signs(chance.standard_t(3, 25)) for _ in range(400)], "uniform").pvalue > 0.01

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ndcg_spark.convention.convention import Convention, refuse_cutoffs
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import OPTIONS, parse_option, show
 from ndcg_spark.errors import ConventionError
 
@@ -25,7 +25,6 @@ def test_the_default_of_every_option_is_its_first_word():
         (lambda: Convention(gain="cubic", ties="random", unjudged=-1), "gain=cubic, ties=random, unjudged=-1; "),
         (lambda: Convention(gain={grade: grade for grade in range(501)}), "has 501 grades, but at most 500"),
         (lambda: parse_option("linear"), "'linear' has no value"),
-        (lambda: refuse_cutoffs(Convention(gain="binary", ideal="k_relevant"), [100_001]), "takes cutoffs up to"),
         *(
             (
                 functools.partial(Convention, **{option: "nonsense"}),

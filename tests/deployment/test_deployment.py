@@ -2,7 +2,6 @@
 
 import datetime
 import fcntl
-import itertools
 import os
 import re
 import runpy
@@ -132,15 +131,6 @@ def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
 def test_a_configuration_that_is_not_there_is_told_with_exit_code_2(tmp_path):
     done = script("nightly.sh", "2020-01-02", tmp_path / "no.toml")
     assert (done.returncode, "cannot be read" in done.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("file", ["spark-defaults.conf", "log4j2.properties"])
-def test_every_setting_of_spark_has_a_reason_above_it(file):
-    lines = (ROOT / "conf" / file).read_text(encoding="utf-8").splitlines()
-    # A log4j2 setting may follow others of the same thing.
-    explained = "#" if file == "spark-defaults.conf" else "#arl"
-    bare = [line for above, line in itertools.pairwise(lines) if line[:1].isalpha() and above[:1] not in explained]
-    assert bare == []
 
 
 def loaded_yaml(name):

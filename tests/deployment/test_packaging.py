@@ -155,15 +155,6 @@ def test_no_pyarrow_is_installed_that_fails_beside_the_numpy_of_recommenders():
     assert not pyarrow.specifier.contains("26.0.0")
 
 
-def test_the_top_level_is_as_laid_out():
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if tracked.returncode:
-        pytest.skip("no git checkout, so what belongs to the project cannot be told from what lies beside it")
-    files = "pyproject.toml README.md LICENSE requirements.txt .gitignore .ci .github .pre-commit-config.yaml"
-    folders = "jobs ndcg_spark tests conf scripts"
-    assert {line.split("/")[0] for line in tracked.stdout.splitlines()} <= {*files.split(), *folders.split()}
-
-
 @pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.sh")), ids=lambda path: path.name)
 def test_a_script_is_valid_bash(script):
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0

@@ -69,7 +69,6 @@ CASES = {
         f"a file called {name}": ({name: text("r") if "run" in name else as_kind(columns("r"), "csv")}, name, {"r": 2})
         for name in ("[1]*.run", "a b%20#,.run", "{x}?.csv", "a:b.run")
     },
-    "a glob": ({"a1.run": text("a"), "b1.run": text("b")}, "a?.run", {"a": 2}),
     "= in a parquet name": ({"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")}, "", {"a": 2, "b": 2}),
     "= in a name below a folder of a run": (
         {"run=a/k=1.parquet": columns(), "run=c/p.parquet": columns()},
@@ -105,16 +104,6 @@ CASES = {
     ),
     "parquet without an ending": ({"a/000000_0": columns("a"), "a/000001_0": columns("b")}, "a", {"a": 2, "b": 2}),
     "text that begins as parquet": ({"a": "PAR1 0 d1 1 2 r\nq1 0 d1 1 1 r\n"}, "", {"r": 2}),
-    "parts without a run": (
-        {f"t/part-0000{n}.parquet": columns(None, (f"d{n}",)) for n in (1, 2)},
-        "t",
-        {"t": 2},
-    ),
-    "parts of a folder that names the run": (
-        {f"run=t/part-0000{n}.csv": as_kind(columns(None, (f"d{n}",)), "csv") for n in (1, 2)},
-        "run=t",
-        {"t": 2},
-    ),
     "numbered files without a run": (
         {f"data_{n}.csv": as_kind(columns(), "csv") for n in (1, 2)},
         "",

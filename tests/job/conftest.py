@@ -5,8 +5,9 @@ from evaluations import configuration, evaluated
 
 
 @pytest.fixture
-def configured(tmp_path):
-    """Makes configurations of two small files; what a test is about goes on top."""
+def configured(tmp_path, monkeypatch):
+    """Makes configurations of two small files in the current folder; what a test is about goes on top."""
+    monkeypatch.chdir(tmp_path)
     return configuration(tmp_path)
 
 

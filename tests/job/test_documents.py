@@ -9,7 +9,7 @@ import pytest
 from cases import make
 from evaluations import configuration, evaluated
 
-from ndcg_spark import config
+from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job import evaluate as job
@@ -31,33 +31,22 @@ CONVENTIONS = {
 }
 
 
-def write_nights(folder):
-    """A night of random rankings under every convention, and what is explained from the inputs of one query."""
-    case = make([7, 8])
-    judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
-    rows = [
-        f"{q} Q0 {doc} {rank} {score!r} {run}\n"
-        for run, sign in (("one", 1.0), ("two", -1.0))
-        for q, listed in case.returned.items()
-        for doc, score, rank in [(doc, sign * score, rank) for doc, score, rank in listed]
-    ]
-    (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
-    (folder / "run.txt").write_text("".join(rows), encoding="utf-8")
-    for name, convention in CONVENTIONS.items():
-        settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
-        evaluated(configured(folder, convention=convention, **settings))
-
-
-def configured(folder, **settings):
-    paths = {"judgments": str(folder / "qrels.txt"), "results": str(folder / "run.txt")}
-    tables = {table: {"path": path} for table, path in paths.items()}
-    return config.validate({**tables, "engine": "embedded", "date": "2026-11-20", **settings}, "test")
-
-
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("nights")
-    write_nights(folder)
+    """A night of random rankings under every convention."""
+    folder, case = tmp_path_factory.mktemp("nights"), make([7, 8])
+    judged = [f"{q} 0 {doc} {grade}\n" for q, grades in case.judged.items() for doc, grade in grades.items()]
+    rows = [
+        f"{q} Q0 {doc} {rank} {sign * score!r} {run}\n"
+        for run, sign in (("one", 1.0), ("two", -1.0))
+        for q, listed in case.returned.items()
+        for doc, score, rank in listed
+    ]
+    with_ = configuration(folder)
+    with_({"qrels.txt": "".join(judged), "run.txt": "".join(rows)})
+    for name, convention in CONVENTIONS.items():
+        settings = {"output": str(folder / name), "documents": "all", "cutoffs": [1, 4, "all"]}
+        evaluated(with_(convention=convention, **settings))
     return folder
 
 
@@ -106,44 +95,32 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
 
 def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     query = sorted({row["query_id"] for row in rows(nights / "standard", "query_scores")})[5]
-    request = ExplainRequest(query, "one", cutoff="4")
-    (of_night,) = explain_night(str(nights / "standard"), None, request).explanations
-    (of_inputs,) = explain_query(configured(nights), request).explanations
-    assert [(each.doc_id, each.rank) for each in of_night.unjudged] == [
-        (each.doc_id, each.rank) for each in of_inputs.unjudged
-    ]
+    request, paths = ExplainRequest(query, "one", cutoff="4"), {"judgments": "qrels.txt", "results": "run.txt"}
+    config = validate({table: str(nights / file) for table, file in paths.items()}, "test")
+    found = explain_night(str(nights / "standard"), None, request), explain_query(config, request)
+    of_night, of_inputs = (each.explanations[0] for each in found)
+    unjudged = [[(each.doc_id, each.rank) for each in one.unjudged] for one in (of_night, of_inputs)]
+    assert unjudged[0] == unjudged[1]
     assert dataclasses.astuple(of_night.facts.score) == pytest.approx(dataclasses.astuple(of_inputs.facts.score))
 
 
-def test_a_query_is_explained_at_the_cutoff_of_the_headline(tmp_path):
-    settings = configuration(tmp_path)(
-        cutoffs=None, measures="nDCG@1 R@3", output=str(tmp_path / "out"), documents="all"
-    )
+def test_a_query_is_explained_at_the_cutoff_of_the_headline(configured):
+    settings = configured(cutoffs=None, measures="nDCG@1 R@3", output="out", documents="all")
     evaluated(settings)
-    (of_night,) = explain_night(str(tmp_path / "out"), None, ExplainRequest("q1")).explanations
-    (of_inputs,) = explain_query(settings, ExplainRequest("q1")).explanations
-    assert (of_night.facts.cutoff, of_inputs.facts.cutoff) == (1, 1)
+    for explained in (explain_night("out", None, ExplainRequest("q1")), explain_query(settings, ExplainRequest("q1"))):
+        assert [each.facts.cutoff for each in explained.explanations] == [1]
 
 
-def test_a_rerun_without_documents_leaves_none_of_the_old(session, tmp_path):
-    with_ = configuration(tmp_path)
-    output = str(tmp_path / "out")
-    job.evaluate(with_(output=output, documents="all"))
-    kept = pq.read_table(tmp_path / "out" / "ranked_documents")
+def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
+    job.evaluate(configured(output="out", documents="all"))
+    kept = pq.read_table("out/ranked_documents")
     assert sorted(kept.column_names) == sorted(RANKED_DOCUMENTS.names)
     assert kept.num_rows == len([("q1", "a"), ("q1", "b")]) + len([("q1", "a"), ("q1", "b"), ("q2", "c")])
-    evaluated(with_(output=output))
-    assert len(committed(output)) == 1
-    assert read_rows(committed(output), "ranked_documents").num_rows == 0
+    evaluated(configured(output="out"))
+    (night,) = committed("out")
+    assert read_rows([night], "ranked_documents").num_rows == 0
     with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):
-        explain_night(output, None, ExplainRequest("q1"))
-
-
-def test_documents_without_an_output_are_refused(tmp_path):
-    with pytest.raises(
-        ConfigurationError, match="documents: they are kept in the output, but there is none; give --output"
-    ):
-        configuration(tmp_path)(documents="all")
+        explain_night("out", None, ExplainRequest("q1"))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ import pytest
 from commands import command_line
 from gated_nights import GATE, evaluated, settings
 
-from ndcg_spark.config import validate
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -58,13 +56,6 @@ def test_with_a_baseline_of_the_same_night_its_documents_are_kept_beside(tmp_pat
     lists, _ = kept(tmp_path)
     own = {query for run, query in lists if run == "hybrid"}
     assert own == {query for run, query in lists if run == "bm25"} == {f"q{n}" for n in range(9)}
-
-
-def test_a_number_of_queries_is_nothing_without_a_gate(tmp_path):
-    night = settings(tmp_path, TONIGHT, documents=50)
-    del night["gate"]
-    with pytest.raises(ConfigurationError, match=r"documents: a number .* add \[gate\]"):
-        validate(night, "test")
 
 
 @pytest.mark.parametrize("worse", [(0, 9), (9, 0)])

@@ -1,20 +1,30 @@
-"""One evaluation from its configuration to what it prints and publishes."""
+"""One evaluation from its configuration to what it prints, publishes and records."""
 
+import json
 import math
+import os
+import threading
+from types import SimpleNamespace
 
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
 
-from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.nights.log import committed
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.read import Source
+from ndcg_spark.job.inputs import Context
+from ndcg_spark.job.publish import night_record
 
 
-def test_counts_say_what_was_read_and_what_came_out(configured):
+def means(outcome, column="ndcg"):
+    """The dataset scores by run and cutoff."""
+    return {(row["run"], row["cutoff"]): row[column] for row in outcome.dataset_scores}
+
+
+def test_counts(configured):
     outcome, told = evaluated(configured())
-    assert outcome.counts == {
+    expected = {
         "judgments": 3,
         "judged_queries": 2,
         "results": 3,
@@ -29,153 +39,200 @@ def test_counts_say_what_was_read_and_what_came_out(configured):
         "query_scores": 1 * 2 * 2,
         "dataset_scores": 1 * 2,
     }
-    assert [step for step, _ in told] == ["engine", "read", "read", "note"]
+    assert (outcome.counts, [step for step, _ in told]) == (expected, ["engine", "read", "read", "note"])
 
 
-def test_a_dataset_that_is_judged_but_has_no_results_is_told(configured, tmp_path):
-    (tmp_path / "qrels.csv").write_text("dataset,query_id,doc_id,relevance\nd,q1,a,1\ne,q1,a,1\ne,q2,a,1\n")
-    (tmp_path / "run.csv").write_text("dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n")
-    settings = configured(judgments={"path": f"{tmp_path}/qrels.csv"}, results={"path": f"{tmp_path}/run.csv"})
-    outcome, told = evaluated(settings)
-    found, told_by_check = checked(settings)
-    assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
-    for warnings in ([words for step, words in steps if step == "warning"] for steps in (told, told_by_check)):
-        assert [words.split(";")[0] for words in warnings] == [
-            "1 dataset(s) judged but without results, e.g. e with 2 queries"
-        ]
-
-
-def test_an_outcome_is_the_same_whether_it_is_printed_or_published(configured, tmp_path):
-    printed, _ = evaluated(configured())
-    published, _ = evaluated(configured(output=str(tmp_path / "out")))
-    named = {"evaluation_id"}
-    assert [{k: v for k, v in row.items() if k not in named} for row in printed.dataset_scores] == [
-        {k: v for k, v in row.items() if k not in named} for row in published.dataset_scores
-    ]
-
-
-def test_a_publication_leaves_a_record_of_what_was_evaluated_how(configured, tmp_path):
-    outcome, _ = evaluated(configured(output=str(tmp_path / "out"), convention="trec_eval"))
-    found = only_night(tmp_path / "out").record
-    assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
-    assert found["options"]["gain"] == "linear"
-    assert found["configuration"]["cutoffs"] == [1, 3]
-    files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
-    fingerprint, by_dataset = (found["inputs"]["results"].pop(name) for name in ("fingerprint", "fingerprints"))
-    assert found["inputs"]["results"] == {"format": "trec", "rows": 3, "files": files, "recognised": []}
-    assert int(fingerprint, 16) > 0
-    assert by_dataset == {"default": fingerprint}
-    assert found["rejected"] == []
-
-
-def test_a_refused_input_leaves_a_row_of_the_log_alone(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 a 9 0.1 bm25\n", encoding="utf-8")
-    with pytest.raises(InputError, match="returned twice for one query"):
-        evaluated(configured(output=str(tmp_path / "out")))
-    (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert file.parts[-3] == "evaluations"
-    (row,) = committed(str(tmp_path / "out")).attempts
-    assert (row["status"], row["exit_code"]) == ("refused", 3)
-
-
-def test_a_dataset_in_the_tables_and_in_the_configuration_is_refused(configured, tmp_path):
-    import pyarrow as pa
-
-    columns = {"dataset": ["d"], "query_id": ["q1"], "doc_id": ["a"]}
-    pq.write_table(pa.table({**columns, "relevance": [1]}), tmp_path / "j.parquet")
-    pq.write_table(pa.table({**columns, "run": ["r"], "score": [1.0]}), tmp_path / "r.parquet")
-    paths = {"judgments": {"path": str(tmp_path / "j.parquet")}, "results": {"path": str(tmp_path / "r.parquet")}}
-    outcome, _ = evaluated(configured(**paths))
-    assert {row["dataset"] for row in outcome.dataset_scores} == {"d"}
-    with pytest.raises(ConfigurationError, match="the tables name their datasets"):
-        evaluated(configured(**paths, dataset="other"))
-
-
-def published(folder, table):
-    """The rows of a table that a plain reader of the folder finds."""
-    return ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
-
-
-def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n", encoding="utf-8")
-    outcome, told = run(configured(output=str(tmp_path / "out"), max_rejected_fraction=0.4))
-    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
-    assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
-    rows = published(tmp_path / "out", "rejected_rows")
-    assert {(row["reason"], row["line"], row["score"]) for row in rows} == {
-        ("broken_line", "q1 Q0 z", None),
-        ("score_is_no_number", "q1 Q0 d 9 high bm25", None),
-    }
-    assert {(row["dataset"], row["table"], row["evaluation_id"]) for row in rows} == {
-        ("default", "results", outcome.evaluation_id)
-    }
-    (tmp_path / "run.txt").write_text(RUN, encoding="utf-8")
-    without, _ = evaluated(configured())
-    expected = [pytest.approx(row["ndcg"], abs=1e-12) for row in without.dataset_scores]
-    assert [row["ndcg"] for row in outcome.dataset_scores] == expected
-    assert "2 rows of results: 1 line(s) that are not rows, e.g. q1 Q0 z" in dict(told)["rejected"]
-
-
-@pytest.mark.slow
-def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configured, tmp_path):
-    (tmp_path / "j.csv").write_text("dataset,query_id,doc_id,relevance\nweb,q,a,1\n", encoding="utf-8")
-    header = "dataset,run,query_id,doc_id,score\n"
-    for name, bad in (("shop", ""), ("web", "shop,r,q,b,x\n,r,q,c,1\nweb,r,q,d,x\n")):
-        (tmp_path / "j.csv").write_text(f"dataset,query_id,doc_id,relevance\n{name},q,a,1\n", encoding="utf-8")
-        (tmp_path / "r.csv").write_text(f"{header}{name},r,q,a,1\n{bad}", encoding="utf-8")
-        paths = {"judgments": {"path": str(tmp_path / "j.csv")}, "results": {"path": str(tmp_path / "r.csv")}}
-        evaluated(configured(**paths, output=str(tmp_path / "out"), cutoffs=[1], max_rejected_fraction=0.9))
-    assert {row["dataset"] for row in published(tmp_path / "out", "query_scores")} == {"shop", "web"}
-    rows = published(tmp_path / "out", "rejected_rows")
-    assert {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in rows} == {
-        ("web", "shop", "b"),
-        ("web", None, "c"),
-        ("web", "web", "d"),
-    }
-
-
-def test_results_that_are_judged_too_little_are_refused_and_not_published(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    evaluated(configured(min_judged_rate=2 / 3))
-    with pytest.raises(InputError, match=r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"):
-        evaluated(configured(min_judged_rate=0.7, output=str(tmp_path / "out")))
-    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
-
-
-def test_gaps_past_their_limits_are_refused(configured):
-    evaluated(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
-    with pytest.raises(InputError, match=r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete"):
-        evaluated(configured(max_missing_fraction=0.4, max_unjudged_fraction=0.4))
-
-
-def test_a_check_counts_the_rejected_and_the_judged_rate(configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", encoding="utf-8")
-    found, _ = checked(configured(max_rejected_fraction=0.2))
-    assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
-    assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 2 / 3}]
-    with pytest.raises(InputError, match="judged_rate@3"):
-        checked(configured(max_rejected_fraction=0.2, min_judged_rate=0.9))
+JUDGED = "query_id,item_id\nq1,a\nq1,b\nq2,c\n"
+RANKED = "run,query_id,doc_id,score,rank\nr,q1,x,3,1\nr,q1,y,2,2\nr,q1,a,1,3\n"
 
 
 @pytest.mark.parametrize(
-    ("ranks", "rank_of_the_relevant"), [((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 6, 9), 2), ((2, 3, 1), 3)]
+    ("files", "settings", "label", "scores"),
+    [
+        # b is first of the ranks; q2 has no results.
+        (
+            {"msmarco.tsv": "q1\tb\t1\nq1\ta\t2\n"},
+            {"results": "msmarco.tsv", "convention": "trec_eval_9"},
+            "trec_eval_9 order=rank score_precision=float64",
+            {("msmarco", 1): 0.0, ("msmarco", 3): 1 / math.log2(3) / 2},
+        ),
+        (
+            {"r.tsv": "q1\ta\t1\nq1\tb\t2\n"},
+            {"results": "r.tsv", "convention": "lightgbm"},
+            "lightgbm ties=doc_id_desc order=rank",
+            {("r", 1): 1.0, ("r", 3): 1.0},
+        ),
+        # One grade for all: q1 has both its documents on top.
+        *(
+            (
+                {"train.csv": JUDGED},
+                {"judgments": {"path": "train.csv"} | grade, "convention": gain},
+                label,
+                {("bm25", 3): 0.5},
+            )
+            for grade, gain, label in (
+                ({"relevance": 1}, {}, "standard"),
+                ({}, {"gain": "judged"}, "standard gain=judged"),
+            )
+        ),
+        # a, of grade 2, is first; q2 has no relevant document and is left out.
+        (
+            {},
+            {"convention": {"gain": "linear", "min_relevance": 2}},
+            "standard gain=linear min_relevance=2",
+            {("bm25", 3): 1},
+        ),
+        # a is first once x and y have left.
+        (
+            {"r.csv": RANKED, "train.csv": "query_id,doc_id\nq1,x\nq1,y\n"},
+            {"results": "r.csv", "exclude": "train.csv"},
+            "standard",
+            {("r", 1): 0.5},
+        ),
+        # A run that loses all its documents.
+        (
+            {
+                "two.txt": RUN.replace("bm25", "dense").replace("q1 Q0 a", "q1 Q0 c"),
+                "train.csv": "query_id,doc_id\nq1,a\nq1,b\n",
+            },
+            {"results": {"path": ["two.txt", "run.txt"]}, "exclude": "train.csv"},
+            "standard",
+            {("bm25", 3): 0.0, ("dense", 3): 0.0},
+        ),
+        *(
+            (
+                {"run.txt": "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))},
+                {"cutoffs": [2], "convention": {"order": "rank", "ties": "doc_id_desc"}},
+                "standard order=rank",
+                {("bm25", 2): (1 / math.log2(place + 1) if place <= 2 else 0) / 2},
+            )
+            for ranks, place in (((1, 2, 3), 2), ((1, 7, 9), 2), ((5, 6, 9), 2), ((2, 3, 1), 3))
+        ),
+    ],
 )
-def test_results_in_the_order_of_ranks_are_scored_whether_ranks_have_gaps_or_not(
-    configured, tmp_path, ranks, rank_of_the_relevant
-):
-    rows = "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))
-    (tmp_path / "run.txt").write_text(rows, encoding="utf-8")
-    outcome, _ = evaluated(configured(cutoffs=[2], convention={"order": "rank", "ties": "doc_id_desc"}))
-    dcg = 1 / math.log2(rank_of_the_relevant + 1) if rank_of_the_relevant <= 2 else 0.0
-    assert outcome.dataset_scores[0]["ndcg"] == pytest.approx(dcg / 2)
-    assert outcome.dataset_scores[0]["judged_rate"] == (0.5 if rank_of_the_relevant <= 2 else 0.0)
+def test_scores(configured, files, settings, label, scores):
+    outcome, _ = evaluated(configured(files, **settings))
+    assert outcome.convention == label
+    assert {key: means(outcome)[key] for key in scores} == pytest.approx(scores)
 
 
-def test_what_is_hardly_meant_is_told_and_changes_nothing(configured, tmp_path):
-    (tmp_path / "run.txt").write_text("q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n", encoding="utf-8")
-    outcome, told = evaluated(configured(convention="standard"))
+def test_a_dataset_that_is_judged_but_has_no_results(configured):
+    files = {
+        "qrels.csv": "dataset,query_id,doc_id,relevance\nd,q1,a,1\ne,q1,a,1\ne,q2,a,1\n",
+        "run.csv": "dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n",
+    }
+    settings = configured(files, judgments="qrels.csv", results="run.csv")
+    outcome, told = evaluated(settings)
+    found, told_by_check = checked(settings)
+    assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
+    for steps in (told, told_by_check):
+        (warning,) = (words for step, words in steps if step == "warning")
+        assert warning.startswith("1 dataset(s) judged but without results, e.g. e with 2 queries")
+
+
+def test_what_is_published_is_what_is_printed(configured):
+    printed, published = (evaluated(configured(**more))[0] for more in ({}, {"output": "out"}))
+    for rows in zip(printed.dataset_scores, published.dataset_scores, strict=True):
+        one, other = ({**row, "evaluation_id": None} for row in rows)
+        assert one == other
+
+
+def test_the_record(configured, tmp_path):
+    files = {"train.csv": "user_id,item_id\nq1,a\nq1,a\nq7,b\n"}
+    outcome, told = evaluated(configured(files, output="out", convention="trec_eval", exclude="train.csv"))
+    found = only_night(tmp_path / "out").record
+    assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
+    assert (found["options"]["gain"], found["configuration"]["cutoffs"]) == ("linear", [1, 3])
+    files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
+    results = found["inputs"]["results"]
+    fingerprint, by_dataset = (results.pop(name) for name in ("fingerprint", "fingerprints"))
+    assert results == {"format": "trec", "rows": 3, "files": files, "recognised": []}
+    assert int(fingerprint, 16) > 0
+    assert (by_dataset, found["rejected"]) == ({"default": fingerprint}, [])
+    assert (outcome.counts["excluded_results"], dict(told)["excluded"]) == (1, f"1 results, by {tmp_path}/train.csv")
+    assert [file["path"] for file in found["inputs"]["exclude"]["files"]] == [str(tmp_path / "train.csv")]
+
+
+def test_a_record_names_paths_and_servers_without_their_secrets(configured):
+    paths = {"judgments": "s3://KEY:SECRET@bucket/qrels.txt", "results": "hdfs://SECRET@host/runs?key=SECRET"}
+    remote = "sc://host:15002/;token=SECRET;x-api-key=SECRET"
+    config = configured(**paths, output="s3://KEY:SECRET@bucket/scores", remote=remote)
+    sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
+    counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
+    checked = SimpleNamespace(
+        judgment_counts=counted,
+        result_counts=counted,
+        breaches=[],
+        counts=lambda _: {},
+        datasets=[None],
+        datasets_without_results=[],
+    )
+    evaluation, engine = SimpleNamespace(evaluation_id="id", cutoffs=(1,)), SimpleNamespace(name=f"Spark at {remote}")
+    clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
+    record = night_record(Context(engine, config, sources, checked, evaluation, clock))
+    assert "SECRET" not in json.dumps(record)
+    assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"
+    assert record["inputs"]["judgments"]["files"] == [{"path": "s3://***@bucket/qrels.txt", "size": 7}]
+    assert (record["datasets"], record["seconds"]) == (["default"], {"read": 0.5})
+
+
+def published(table):
+    """The rows of a table that a plain reader of the folder finds."""
+    return ds.dataset(f"out/{table}", partitioning="hive").to_table().to_pylist()
+
+
+def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, configured):
+    files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n"}
+    outcome, told = run(configured(files, output="out", max_rejected_fraction=0.4))
+    assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
+    assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
+    named = ("dataset", "table", "evaluation_id", "reason", "line", "score")
+    always = ("default", "results", outcome.evaluation_id)
+    assert {tuple(row[name] for name in named) for row in published("rejected_rows")} == {
+        (*always, "broken_line", "q1 Q0 z", None),
+        (*always, "score_is_no_number", "q1 Q0 d 9 high bm25", None),
+    }
+    assert "2 rows of results: 1 line(s) that are not rows, e.g. q1 Q0 z" in dict(told)["rejected"]
+    without, _ = evaluated(configured({"run.txt": RUN}))
+    assert means(outcome) == pytest.approx(means(without), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configured):
+    header = "dataset,run,query_id,doc_id,score\n"
+    for name, bad in (("shop", ""), ("web", "shop,r,q,b,x\n,r,q,c,1\nweb,r,q,d,x\n")):
+        files = {
+            "j.csv": f"dataset,query_id,doc_id,relevance\n{name},q,a,1\n",
+            "r.csv": f"{header}{name},r,q,a,1\n{bad}",
+        }
+        paths = {"judgments": "j.csv", "results": "r.csv"}
+        evaluated(configured(files, **paths, output="out", cutoffs=[1], max_rejected_fraction=0.9))
+    assert {row["dataset"] for row in published("query_scores")} == {"shop", "web"}
+    rows = {(row["dataset"], row["dataset_read"], row["doc_id"]) for row in published("rejected_rows")}
+    assert rows == {("web", "shop", "b"), ("web", None, "c"), ("web", "web", "d")}
+
+
+def test_a_check_counts_the_rejected_the_excluded_and_the_judged_rate(configured):
+    files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", "train.csv": "query_id,doc_id\nq1,b\n"}
+    found, _ = checked(configured(files, max_rejected_fraction=0.2, exclude="train.csv"))
+    assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
+    assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 1 / 2}]
+    assert found["counts"]["excluded_results"] == 1
+
+
+def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(RUN, encoding="utf-8"))
+    writer.start()
+    piped, _ = evaluated(configured(results="pipe"))
+    writer.join()
+    assert means(piped) == means(evaluated(configured())[0])
+
+
+def test_what_is_hardly_meant_is_told_and_changes_nothing(configured):
+    outcome, told = evaluated(configured({"run.txt": "q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n"}, convention="standard"))
     # Who names the convention needs no note.
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]
     assert "no judged document within the cutoff 3, e.g. run=r" in told[4][1]
-    assert [row["ndcg"] for row in outcome.dataset_scores] == [0.0, 0.0]
+    assert set(means(outcome).values()) == {0.0}

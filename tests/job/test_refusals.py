@@ -1,45 +1,86 @@
-"""What a plan refuses while it runs, and inputs that change under it: whose failure it is, and nothing is published."""
+"""Input that is refused, before or while it is scored, or that changes meanwhile: nothing is published but why."""
 
 import functools
 
 import pytest
-from evaluations import QRELS, RUN, evaluated
+from evaluations import QRELS, RUN, checked, evaluated
 
-from ndcg_spark.errors import ConventionError, DuplicatesError, InputError
+from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.inputs import sources_of
 from ndcg_spark.nights.log import committed
 
-#: Infinite at rank 1.
-INFINITE = "python:numpy.arctanh"
+JUDGED = "dataset,query_id,doc_id,relevance\nd,q1,a,1\n"
+RETURNED = "dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n"
+NAMED = {"judgments": "j.csv", "results": "r.csv"}
+#: The files and the settings, and what is refused.
+CASES = {
+    # Infinite at rank 1.
+    "discount": ({}, {"convention": {"discount": "python:numpy.arctanh"}}, ConventionError, "DCG that is not a finite"),
+    "missing query": (
+        *({}, {"convention": {"missing_query": "error"}}, InputError),
+        r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2",
+    ),
+    **{
+        f"no relevant {ideal}": (
+            *(
+                {"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"},
+                {"convention": {"no_relevant": "error", "ideal": ideal}},
+                InputError,
+            ),
+            r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2",
+        )
+        for ideal in ("judged", "retrieved")
+    },
+    "twice": (
+        *({"run.txt": RUN + RUN.splitlines()[0] + "\n"}, {}, DuplicatesError),
+        r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; ",
+    ),
+    "judged too little": (
+        *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}, InputError),
+        r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667",
+    ),
+    "gaps": (
+        *({}, {"max_missing_fraction": 0.4, "max_unjudged_fraction": 0.4}, InputError),
+        r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete",
+    ),
+    "no grades": (
+        *({"train.csv": "user_id,item_id\nq1,a\n"}, {"judgments": "train.csv"}, InputError),
+        r"1 column\(s\) missing, relevance",
+    ),
+    "excluded": (
+        *({"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"}, {"exclude": "train.csv"}, InputError),
+        r"without 2 results that .*train\.csv excludes",
+    ),
+    "datasets": (
+        *({"j.csv": JUDGED, "r.csv": RETURNED}, {**NAMED, "dataset": "other"}, ConfigurationError),
+        "the tables name their datasets",
+    ),
+}
+
+
+def refused_night(folder):
+    """The status and the exit code in the log, beside which nothing was left."""
+    nights = committed(str(folder / "out"))
+    assert (nights, {path.parts[-3] for path in (folder / "out").rglob("*.parquet")} - {"evaluations"}) == ([], set())
+    return [(row["status"], row["exit_code"]) for row in nights.attempts]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_discount_that_is_infinite_is_the_conventions_failure_and_says_so(configured):
-    with pytest.raises(
-        ConventionError, match=r"a DCG that is not a finite number, e\.g\. .*; correct the gains or the"
-    ):
-        evaluated(configured(convention={"discount": INFINITE}))
+@pytest.mark.parametrize(("files", "settings", "error", "said"), CASES.values(), ids=CASES)
+def test_refused(run, configured, tmp_path, files, settings, error, said):
+    with pytest.raises(error, match=said):
+        run(configured(files, output="out", **settings))
+    assert refused_night(tmp_path) == ([("refused", 3)] if issubclass(error, InputError) else [])
 
 
-def test_a_query_without_results_that_is_refused_is_counted_with_its_kind(run, configured):
-    with pytest.raises(InputError, match=r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2"):
-        run(configured(convention={"missing_query": "error"}))
-
-
-def test_a_document_returned_twice_is_refused_with_the_option_that_merges_it(run, configured, tmp_path):
-    (tmp_path / "run.txt").write_text(RUN + RUN.splitlines()[0] + "\n", encoding="utf-8")
-    with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; "):
-        run(configured())
-
-
-@pytest.mark.parametrize("ideal", ["judged", "retrieved"])
-def test_a_query_without_relevant_documents_and_without_results_is_counted_too(configured, tmp_path, ideal):
-    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 0\n", encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2"
-    ):
-        evaluated(configured(convention={"no_relevant": "error", "ideal": ideal}))
+def test_within_the_limits(configured):
+    evaluated(configured(max_missing_fraction=0.5, max_unjudged_fraction=0.5))
+    evaluated(configured({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, min_judged_rate=2 / 3))
+    with pytest.raises(InputError, match="judged_rate@3"):
+        checked(configured(min_judged_rate=0.9))
+    outcome, _ = evaluated(configured({"j.csv": JUDGED, "r.csv": RETURNED}, **NAMED))
+    assert outcome.datasets == ["d"]
 
 
 def changed(path, change, step):
@@ -54,24 +95,13 @@ def changed(path, change, step):
 
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
 @pytest.mark.parametrize("change", ["replaced", "shortened", "removed"])
-def test_a_file_that_changes_after_it_was_checked_is_refused_and_nothing_is_published(
-    configured, tmp_path, file, change
-):
+def test_a_file_that_changes_after_it_was_checked(run, configured, tmp_path, file, change):
     with pytest.raises(InputError, match=rf"{file}"):
-        evaluated(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / file, change))
-    assert committed(str(tmp_path / "out")) == []
-    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
+        run(configured(output="out"), functools.partial(changed, tmp_path / file, change))
+    assert refused_night(tmp_path) == [("refused", 3)]
 
 
-@pytest.mark.classic
-def test_so_is_one_that_classic_spark_no_longer_finds(run, configured, tmp_path):
-    with pytest.raises(InputError, match=r"run\.txt"):
-        run(configured(output=str(tmp_path / "out")), functools.partial(changed, tmp_path / "run.txt", "removed"))
-    assert committed(str(tmp_path / "out")) == []
-    assert {path.parts[-3] for path in (tmp_path / "out").rglob("*.parquet")} == {"evaluations"}
-
-
-def test_a_file_that_goes_before_it_was_looked_at_is_refused(configured, tmp_path, engine):
+def test_a_file_that_goes_before_it_was_looked_at(configured, tmp_path, engine):
     sources = sources_of(engine, configured())
     (tmp_path / "run.txt").unlink()
     with pytest.raises(InputError, match=r"results: 1 file\(s\) changed during the evaluation, e\.g\. .*run\.txt"):

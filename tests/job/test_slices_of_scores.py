@@ -5,14 +5,10 @@ import io
 import json
 import math
 import statistics
-from unittest import mock
 
 import pytest
 from commands import command_line
 
-from ndcg_spark import config
-from ndcg_spark.errors import StorageError
-from ndcg_spark.job import evaluate as job
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
@@ -23,6 +19,7 @@ RANKS = {"first": {"q1": 1, "q2": 2, "q3": None}, "second": {"q1": 2, "q2": 2, "
 NDCG = {None: 0.0, 1: 1.0, 2: DISCOUNTED}
 #: q1 has two values of an attribute, q3 has none of the other; q9 is not judged.
 SLICES = "query_id,attribute,value\nq1,language,de\nq1,language,en\nq2,language,de\nq3,language,en\nq1,size,big\n"
+TABLES = {"judgments": "qrels.txt", "results": "runs.txt", "query_attributes": "slices.csv"}
 #: By slice, its queries.
 QUERIES = {
     ("language", "de"): ["q1", "q2"],
@@ -43,23 +40,23 @@ def results():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slices")
-    (folder / "qrels.txt").write_text("".join(f"q{n} 0 a 1\n" for n in (1, 2, 3)), encoding="utf-8")
-    (folder / "runs.txt").write_text("".join(results()), encoding="utf-8")
-    (folder / "slices.csv").write_text(SLICES, encoding="utf-8")
-    (folder / "unknown.csv").write_text("query_id,language\nq8,de\nq9,en\n", encoding="utf-8")
-    (folder / "broken.csv").write_text("query_id,attribute,value\nq1,language,de\nq1,language,de\n", encoding="utf-8")
+    files = {
+        "qrels.txt": "".join(f"q{n} 0 a 1\n" for n in (1, 2, 3)),
+        "runs.txt": "".join(results()),
+        "slices.csv": SLICES,
+        "unknown.csv": "query_id,language\nq8,de\nq9,en\n",
+        "broken.csv": "query_id,attribute,value\nq1,language,de\nq1,language,de\n",
+        "night.toml": "\n".join(f'{table} = "{file}"' for table, file in TABLES.items()) + "\ncutoffs = [1, 2]\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
-def run(folder, *arguments, code=0):
-    done = command_line(*arguments, cwd=folder, COLUMNS="120", NO_COLOR="1")
+def evaluate(folder, *arguments, code=0):
+    done = command_line("evaluate", "--config", "night.toml", *arguments, cwd=folder, COLUMNS="120", NO_COLOR="1")
     assert done.returncode == code, done.stderr
     return done
-
-
-def evaluate(folder, *arguments, slices="slices.csv", code=0):
-    tables = ("evaluate", "qrels.txt", "runs.txt", "--cutoffs", "1,2", "--engine", "embedded", "--slices", slices)
-    return run(folder, *tables, *arguments, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -91,17 +88,14 @@ def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
         assert row["missing_queries"] == sum(RANKS[run][query] is None for query in queries)
         assert row["unjudged_queries"] == (None if each[0] else 0)
     assert "4 dataset scores, 16 slice scores" in told
-    assert len(read_rows(committed(str(out)), "dataset_scores").to_pylist()) == 2 * 2 * (1 + len(QUERIES))
-
-
-def test_who_reads_the_scores_of_nights_reads_those_of_all_queries(folder, kept):
-    (rows,) = read_dataset_scores(committed(str(kept[2])))
+    nights = committed(str(out))
+    assert read_rows(nights, "dataset_scores").num_rows == 2 * 2 * (1 + len(QUERIES))
+    # Who reads the scores of nights reads those of all queries.
+    (rows,) = read_dataset_scores(nights)
     assert [(row["run"], row["cutoff"], row["attribute"]) for row in rows] == [
         (run, cutoff, None) for run in RANKS for cutoff in (1, 2)
     ]
-    (night,) = json.loads(run(folder, "nights", "out", "--format", "json").stdout)
-    assert len(night["dataset_scores"]) == 2 * 2
-    trends = json.loads(run(folder, "trend", "out", "--format", "json").stdout)
+    trends = json.loads(command_line("trend", out, "--format", "json", cwd=out).stdout)
     assert [(line["run"], len(line["points"])) for line in trends] == [(run, 1) for run in RANKS]
 
 
@@ -114,58 +108,40 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
     sliced = next(at for at, line in enumerate(lines) if line[:2] == ["slice", "run"])
     assert lines[sliced][2:7] == heading
     assert "unjudged" not in lines[sliced]
-    assert [line[:2] for line in lines[sliced + 1 :]][:3] == [
-        ["language=de", "first"],
-        ["language=de", "second"],
-        ["language=en", "second"],
+    assert [" ".join(line[:2]) for line in lines[sliced + 1 :]][:3] == [
+        *("language=de first", "language=de second", "language=en second"),
     ]
     assert ["size=big", "first", "1.0000", "1.0000", "-", "1"] in [line[:6] for line in lines]
 
 
 def test_a_baseline_is_compared_in_the_slices_too(folder):
-    rows = list(csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout)))
+    rows = csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout))
     found = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}
-    assert [found["first", value] for value in ("", "de", "en", "(none)", "big")] == [""] * 5
-    assert [float(found["second", value]) for value in ("", "de", "en", "(none)", "big")] == [
-        pytest.approx((DISCOUNTED - 1 + 1) / 3),
-        pytest.approx((DISCOUNTED - 1) / 2),
-        pytest.approx((DISCOUNTED - 1 + 1) / 2),
-        pytest.approx(1 / 2),
-        pytest.approx(DISCOUNTED - 1),
-    ]
+    lost = DISCOUNTED - 1
+    differences = {"": (lost + 1) / 3, "de": lost / 2, "en": (lost + 1) / 2, "(none)": 1 / 2, "big": lost}
+    assert [found["first", value] for value in differences] == [""] * 5
+    assert {value: float(found["second", value]) for value in differences} == pytest.approx(differences)
 
 
-def test_a_configuration_names_the_slices_and_an_option_replaces_their_file(folder):
-    config = 'query_attributes = "slices.csv"\njudgments = "qrels.txt"\nresults = "runs.txt"\ncutoffs = [2]\n'
-    (folder / "night.toml").write_text(config, encoding="utf-8")
-    base = ("evaluate", "--config", "night.toml", "--engine", "embedded", "--format", "json")
-    assert len(json.loads(run(folder, *base).stdout)["slice_scores"]) == 2 * len(QUERIES)
-    done = run(folder, *base, "--slices", "unknown.csv")
+def test_an_option_replaces_the_file_of_the_configuration(folder):
+    done = evaluate(folder, "--slices", "unknown.csv", "--format", "json")
     assert {row["value"] for row in json.loads(done.stdout)["slice_scores"]} == {"(none)"}
     assert "no judged query of default has a value of language; check the query_id" in done.stderr
 
 
 def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):
-    done = evaluate(folder, "--output", "refused", slices="broken.csv", code=3)
-    assert "query_attributes: 1 row(s) are repeated, e.g. of query_id=q1" in done.stderr
+    done = evaluate(folder, "--output", "refused", "--slices", "broken.csv", code=3)
+    assert "query_attributes: 1 row(s) are repeated, e.g. " in done.stderr
     assert [path.name for path in (folder / "refused").iterdir()] == ["evaluations"]
 
 
-def evaluated_with_a_lost_row(settings):
+def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder, monkeypatch):
     write = Publication.write_rows
 
     def losing(publication, name, rows):
         lost = ("first", 1, "de")
         write(publication, name, [row for row in rows if (row["run"], row["cutoff"], row["value"]) != lost])
 
-    with mock.patch.object(Publication, "write_rows", losing):
-        job.evaluate(settings)
-
-
-def test_a_night_that_lost_the_score_of_a_slice_is_not_published(folder):
-    tables = {"judgments": "qrels.txt", "results": "runs.txt", "query_attributes": "slices.csv"}
-    paths = {name: {"path": str(folder / file)} for name, file in tables.items()}
-    more = {"cutoffs": [1, 2], "engine": "embedded", "output": str(folder / "lost")}
-    with pytest.raises(StorageError, match="19 of 20 rows of dataset_scores were read back"):
-        evaluated_with_a_lost_row(config.validate({**paths, **more}, "test"))
+    monkeypatch.setattr(Publication, "write_rows", losing)
+    assert "19 of 20 rows of dataset_scores were read back" in evaluate(folder, "--output", "lost", code=4).stderr
     assert committed(str(folder / "lost")) == []

@@ -6,16 +6,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from gates import result, verdict
 
-from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.comparisons import (
     FLAGS,
     SORT_COLUMNS,
     comparison_notes,
-    comparison_table,
+    comparison_tables,
     marks_of,
-    query_table,
     stars,
 )
 from ndcg_spark.report.scores import paper_table, score_table
@@ -55,8 +54,8 @@ def row(run, difference=0.1, **more):
     return {**UNCHANGED, "run": run, "difference": difference, **interval, **tests, **more}
 
 
-def shown(rows, **more):
-    return comparison_table(rows, ComparisonOptions(), **more)
+def shown(rows, queries=(), **more):
+    return comparison_tables(Comparison(rows, queries, []), **more)[-1 if queries else 0]
 
 
 MANY = [
@@ -98,7 +97,7 @@ def test_a_row_with_weights_stays_below_the_one_without_and_baselines_are_named_
     alone = shown([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}])
     assert (alone.headings[:2], alone.notes[0]) == (["run", "mean"], "baseline: the run of the same name")
     query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
-    assert query_table([query, {**query, "dataset": "news"}]).headings[:3] == ["dataset", "run", "measure"]
+    assert shown([], [query, {**query, "dataset": "news"}]).headings[:3] == ["dataset", "run", "measure"]
 
 
 def test_only_what_is_shown_is_explained():

@@ -17,27 +17,17 @@ from ndcg_spark.report.console import printing
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message, printable
 
-
-def test_what_a_terminal_only_prints_stays_as_it_is():
-    text = "système 日本語 🎉 a-b_c [x] \\ 'q'"
-    assert printable(text) == text
-
-
 SIGNS = "\x00 \x1b \n \t \x7f \x9b \u200e \u2066 \ufeff \U000e0041 \ufe0f \u3164 \ufffe"
 
 
-def test_what_could_steer_it_is_spelled_out():
+def test_what_could_steer_a_terminal_is_spelled_out_and_all_else_stays():
+    text = "système 日本語 🎉 a-b_c [x] \\ 'q'"
+    assert printable(text) == text
     for sign in SIGNS.split(" "):
         assert printable(f"a{sign}b") == "a" + sign.encode("unicode_escape").decode() + "b"
-
-
-def test_what_is_printable_can_stand_in_xml():
     text = printable("".join(map(chr, range(0x30000))))
     assert ET.fromstring(f"<a>{escape(text)}</a>").text == text  # noqa: S314  # we have written it
     assert not {unicodedata.category(sign) for sign in text} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-
-def test_a_message_is_one_line_without_secrets():
     assert message("no storage for s3://KEY:SECRET@b/x,\ncheck sc://h/;token=t") == (
         r"no storage for s3://***@b/x,\ncheck sc://h/;token=***"
     )

@@ -1,52 +1,181 @@
-"""The list of nights, and the list of documents to judge, as tables."""
+"""The nights as a list and as a line, notes on them, and rows that are printed without words of their own."""
 
+import csv
+import io
 import json
+import random
+import runpy
+from pathlib import Path
 
+import pandas as pd
+import pytest
 from commands import command_line
+from evaluations import configuration, evaluated
 from kept_nights import committed_night, damage, date, night, publish, record, written
+from programs import forked
 
+from ndcg_spark import trend as trend_of
+from ndcg_spark.cli import app as cli
+from ndcg_spark.comparison.trend import Point, lines
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed
-from ndcg_spark.report.nights import print_nights
+from ndcg_spark.report.nights import drawn, print_nights
 from ndcg_spark.report.printed import print_check, print_documents
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    return ended.value.code, *capsys.readouterr()
 
 
 def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evaluated_together(capsys, tmp_path):
-    together = {"counts": {"runs": 3, "judged_queries": 130, "dataset_scores": 3}}
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(**together), ["shop", "web"])
+    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(), ["shop", "web"])
     print_nights(committed(str(tmp_path)), scores, "table")
-    assert [line.split()[8:10] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
+    assert [line.split()[5:7] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 
 
-def test_the_best_run_of_a_night_is_by_the_first_measure_that_it_was_asked_for(capsys):
-    record = {"configuration": {"measures": ["ndcg@5", "recall@1000"], "headline": "ndcg@5"}}
-    scores = {"a": (0.9, 0.1), "b": (0.1, 0.9)}
+@pytest.mark.parametrize(
+    ("measures", "best"),
+    [(["ndcg@5", "recall@1000"], ("a", "ndcg@5", "0.9000")), (["precision@5", "ndcg@5"], ("precision@5", "2", "60"))],
+)
+def test_the_best_run_of_a_night_is_by_the_first_measure_if_it_has_values(capsys, measures, best):
+    settings = {"configuration": {"measures": measures, "headline": measures[0]}}
+    scores = {("a", 5): 0.9, ("b", 5): 0.1, ("a", 1000): 0.1, ("b", 1000): 0.9}
     rows = [
         {"dataset": "web", "run": run, "cutoff": cutoff, "ndcg": ndcg, "queries": 60}
-        for run, both in scores.items()
-        for cutoff, ndcg in zip((5, 1000), both, strict=True)
+        for (run, cutoff), ndcg in scores.items()
     ]
-    print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
-    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["a", "ndcg@5", "0.9000"]
+    print_nights(Nights([committed_night("web", "2026-11-20", settings)]), [rows], "table")
+    assert " ".join(best) in " ".join(capsys.readouterr().out.splitlines()[1].split())
 
 
-def test_where_no_run_has_the_measure_that_decides_none_is_the_best(capsys):
-    record = {"configuration": {"measures": ["precision@5", "ndcg@5"], "headline": "precision@5"}}
-    rows = [{"dataset": "web", "run": "a", "cutoff": 5, "ndcg": 0.5, "queries": 60}]
-    print_nights(Nights([committed_night("web", "2026-11-20", record)]), [rows], "table")
-    assert capsys.readouterr().out.splitlines()[1].split()[5:8] == ["-", "precision@5", "-"]
-
-
-def test_where_everything_is_judged_the_list_of_documents_to_judge_says_so(capsys):
-    print_documents([], "table")
-    assert capsys.readouterr().out.splitlines()[-1] == "every document that a run returns within the cutoff is judged"
-
-
-def test_a_folder_without_nights_is_told(capsys):
+def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, tmp_path):
+    publish(str(tmp_path), "e", 0.5)
+    nights = committed(str(tmp_path))
+    print_nights(nights, [[]], "json")
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert shown["record"] == nights[0].record
+    assert (shown["dataset"], shown["evaluated_on"], "store" in shown) == ("web", "2026-11-16", False)
     print_nights(Nights(), [], "table")
     assert capsys.readouterr().out.splitlines()[-1] == "there is no night; check the path"
+
+
+def test_what_needs_no_words_is_printed_as_it_is(capsys):
+    print_documents([], "table")
+    assert capsys.readouterr().out.splitlines()[-1] == "every document that a run returns within the cutoff is judged"
+    rates = [
+        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1.0))
+    ]
+    print_check({"counts": {"judged_queries": 1200}, "judged_rate": rates}, "table")
+    assert [line.split() for line in capsys.readouterr().out.splitlines() if line] == [
+        *(["counted", "number"], ["judged", "queries", "1,200"]),
+        *(["run", "cutoff", "judged", "rate"], ["a", "all", "0.5000"], ["b", "all", "1.0000"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    """Seventy nights of two runs: other judgments from night 40 on, and a bad night 60 of one run."""
+    folder, chance = tmp_path_factory.mktemp("nights"), random.Random(3)  # noqa: S311  # it makes test data
+    for number in range(70):
+        level = 0.06 if number >= 40 else 0.0
+        scores = {run: base + level + chance.uniform(-0.003, 0.003) for run, base in (("bm25", 0.52), ("dense", 0.6))}
+        scores["dense"] -= 0.05 if number == 60 else 0.0
+        verdict = ("fail" if number == 60 else "pass") if number > 50 else None
+        night(folder, number, scores, judgments="new" if number >= 40 else "old", verdict=verdict)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsys, tmp_path):
+    done = forked(example_nights, str(tmp_path / "nights"), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    shown = run(capsys, "trend", tmp_path / "nights")[1]
+    assert shown == (ROOT / "tests/golden/trend.txt").read_text(encoding="utf-8")
+    # The night on which a ranker was broken.
+    asked = ("--date", "2026-11-17", "--baseline-date", "2026-11-16", "--measures", "ndcg@10", "--queries", "2")
+    utf8 = {"PYTHONIOENCODING": "utf-8"}
+    done = command_line("compare", "nights", *asked, "--engine", "embedded", cwd=tmp_path, **utf8)
+    assert done.stdout == (ROOT / "tests/golden/compare.txt").read_text(encoding="utf-8"), done.stderr
+
+
+def example_nights(output):
+    runpy.run_path("scripts/example_nights.py")["main"](output)
+
+
+def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):
+    said = [line.split() for line in run(capsys, "trend", output)[1].partition("Unusual nights")[2].splitlines()[2:]]
+    assert [row[:4] for row in said] == [
+        ["ndcg@10", "all", date(40), "break"],
+        ["ndcg@10", "all", date(60), "fail"],
+        ["ndcg@10", "dense", date(60), "low"],
+    ]
+
+
+def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(capsys, output):
+    rows = list(csv.DictReader(io.StringIO(run(capsys, "trend", output, "--run", "dense", "--format", "csv")[1])))
+    assert [row["evaluated_on"] for row in rows] == [date(number) for number in range(10, 70)]
+    assert {row["evaluated_on"]: row["flags"] for row in rows if row["flags"]} == {date(60): "low"}
+    assert {row["evaluated_on"]: row["breaks"] for row in rows if row["breaks"]} == {date(40): "judgments"}
+    assert [row["verdict"] for row in rows][40:] == ["", *["pass"] * 9, "fail", *["pass"] * 9]
+    assert float(rows[50]["value"]) < float(rows[50]["low"]) < float(rows[50]["median"]) < float(rows[50]["high"])
+    frame = trend_of(str(output), run="dense", measures="nDCG@10")
+    assert (list(frame), frame["value"].tolist()) == (list(rows[0]), [float(row["value"]) for row in rows])
+    assert (set(frame["cutoff"]), str(frame["cutoff"].dtype)) == ({10}, "Int64")
+    asked = ("--measures", "ndcg@10,judged_rate", "--last", "5", "--format", "json")
+    found = json.loads(run(capsys, "trend", output, *asked)[1])
+    places = [(line["run"], line["measure"], line["cutoff"]) for line in found]
+    assert places == [(run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")]
+    assert [point["value"] for point in found[1]["points"]] == [1.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
+        (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
+        (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
+        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; the cutoffs are 10"),
+    ],
+)
+def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
+    code, out, err = run(capsys, "trend", output, *arguments)
+    assert (code, out, said in err) == (2, "", True)
+
+
+def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
+    asked = {"measures": ["judged@10", "ndcg@10"], "headline": "judged@10"}
+    for number in range(2):
+        night(tmp_path, number, {"a": 0.5}, dataset="d3", cutoff=3)
+        night(tmp_path, number, {"a": 0.5}, dataset="d10", configuration=asked if number else {})
+        night(tmp_path, number, {"a": 0.5}, dataset="all", cutoff=None, judgments="others")
+    found, _ = lines(str(tmp_path), "d3")
+    assert [(each.measure, each.cutoff, len(each.points)) for each in found] == [("ndcg", 3, 2)]
+    with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
+        lines(str(tmp_path), "d10")
+    # Datasets are not joined, and the whole ranking is no number in pandas.
+    found, _ = lines(str(tmp_path), measures="ndcg")
+    assert [(line.dataset, [point.breaks for point in line.points]) for line in found] == [
+        (name, [(), ()]) for name in ("all", "d10", "d3")
+    ]
+    whole = trend_of(str(tmp_path), dataset="all")["cutoff"]
+    assert (whole.tolist(), str(whole.dtype)) == ([pd.NA] * 2, "Int64")
+
+
+def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_path):
+    for number in range(4):
+        night(tmp_path, number, {"a": 0.5, **({} if number == 2 else {"b": 0.1 * number})})
+    points = lines(str(tmp_path), run="b")[0][0].points
+    assert [point.date for point in points] == [date(0), date(1), date(3)]
+    assert drawn(points) == "▁▃█"
+    # A sum in another order is no change.
+    assert len(set(drawn([Point("2026-11-01", value) for value in (0.1 + 0.2, 0.3)]))) == 1
 
 
 def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
@@ -58,22 +187,28 @@ def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
     assert date(0) in done.stderr
 
 
-def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, tmp_path):
-    publish(str(tmp_path), "e", 0.5)
-    nights = committed(str(tmp_path))
-    print_nights(nights, [[]], "json")
-    (night,) = json.loads(capsys.readouterr().out)
-    assert night["record"] == nights[0].record
-    assert (night["dataset"], night["evaluated_on"]) == ("web", "2026-11-16")
-    assert "store" not in night
+def notes(output):
+    nights = committed(str(output))
+    return {(each.dataset, each.evaluated_on): list(each.notes) for each in nights if each.notes}
 
 
-def test_a_check_is_printed_as_its_counts_and_the_judged_rate_of_each_run(capsys):
-    rates = [
-        {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1.0))
-    ]
-    print_check({"counts": {"judged_queries": 1200}, "judged_rate": rates}, "table")
-    assert [line.split() for line in capsys.readouterr().out.splitlines() if line] == [
-        *(["counted", "number"], ["judged", "queries", "1,200"]),
-        *(["run", "cutoff", "judged", "rate"], ["a", "all", "0.5000"], ["b", "all", "1.0000"]),
-    ]
+def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_shows_it(capsys, tmp_path):
+    for dataset in ("web", "shop"):
+        for number in range(2):
+            night(tmp_path, number, {"bm25": 0.5}, dataset=dataset)
+    said = "".join(f"noted for the night {date(1)} of {name}\n" for name in ("shop", "web"))
+    assert run(capsys, "note", tmp_path, date(1), "new ranker")[:2] == (0, said)
+    run(capsys, "note", tmp_path, date(1), "index rebuilt", "--dataset", "web")
+    assert notes(tmp_path) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
+    shown = run(capsys, "trend", tmp_path, "--dataset", "shop")[1]
+    assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
+    for arguments in ((date(1), " "), ("2025-01-01", "x")):
+        assert run(capsys, "note", tmp_path, *arguments)[0] == 2
+
+
+def test_a_night_that_is_evaluated_again_keeps_its_notes(capsys, tmp_path):
+    settings = configuration(tmp_path)(output=str(tmp_path / "out"))
+    evaluated(settings)
+    run(capsys, "note", tmp_path / "out", "2026-11-20", "new ranker")
+    evaluated(settings)
+    assert notes(tmp_path / "out") == {("default", "2026-11-20"): ["new ranker"]}

@@ -12,12 +12,8 @@ from ndcg_spark.report.console import Messages
 from ndcg_spark.steps import LOGGER, report_step
 
 
-@pytest.fixture(autouse=True)
-def _narrow(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-
-
 def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Messages([]).printed():
         LOGGER.debug("reading")
@@ -28,37 +24,18 @@ def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch
     assert capsys.readouterr().err == erased.join(lines)
 
 
-def test_without_a_terminal_there_are_lines_alone(capsys):
+def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that_steer_it(capsys):
     with Messages([]).printed():
         LOGGER.debug("evaluating 10 results of 2 runs")
-        report_step("documents", "kept for 57 lists of [a]/b.run")
-        report_step("wrote", "/data/" + "x" * 300)
-    lines = ["documents kept for 57 lists of [a]/b.run", "wrote    /data/" + "x" * 300]
+        report_step("documents", "kept for 57 lists of \x1b[31m[a]/b.run")
+        report_step("wrote", "s3://KEY:SECRET@bucket/" + "x" * 300)
+    # A step of the library prints nothing.
+    report_step("read", "10 results")
+    lines = [r"documents kept for 57 lists of \x1b[31m[a]/b.run", "wrote    s3://***@bucket/" + "x" * 300]
     assert capsys.readouterr() == ("", "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_under_spark_submit_no_step_stands_between_rows_for_programs(capsys, monkeypatch, terminal):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    with Messages(["--format", "csv"]).printed():
-        report_step("read", "10 results")
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_name_cannot_steer_the_terminal(capsys):
-    with Messages([]).printed():
-        report_step("read", "10 results of \x1b[31mred\n a\u202eb")
-    assert capsys.readouterr().err == "read     10 results of \\x1b[31mred\\n a\\u202eb\n"
-
-
-def test_a_step_tells_no_secret(capsys):
-    with Messages([]).printed():
-        report_step("wrote", "s3://KEY:SECRET@bucket/out?token=abc")
-    assert capsys.readouterr().err == "wrote    s3://***@bucket/out?token=***\n"
-
-
-def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
+def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_without_them(capsys, monkeypatch):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
         with Messages([]).printed():
@@ -66,10 +43,10 @@ def test_an_evaluation_goes_on_where_its_steps_cannot_be_told(monkeypatch):
             report_step("scored", "2 query scores")
         # What is in its buffer must go somewhere, or closing it fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
-
-
-def test_a_step_of_the_library_prints_nothing(capsys):
-    report_step("read", "10 results")
+    monkeypatch.undo()
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with Messages(["--format", "csv"]).printed():
+        report_step("read", "10 results")
     assert capsys.readouterr() == ("", "")
 
 

@@ -1,10 +1,7 @@
-import contextlib
-import io
-
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
-from tables import judgment, judgments, random_rows, result, results
+from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention
 from ndcg_spark.rules import broken_judgments
@@ -12,8 +9,6 @@ from ndcg_spark.scoring import gains, ideal, lists
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
-#: `engine.sessions` sets it to false.
-COPARTITION = "spark.sql.requireAllClusterKeysForCoPartition"
 
 
 def gains_of(session, judged, **options):
@@ -57,36 +52,3 @@ def test_a_document_returned_twice_within_the_depth_fails_every_score(session):
     scores = lists.run_scores(documents, KEY, Convention(), [1, 2], 2)
     with pytest.raises(PySparkException, match=r"\[returned_twice\].*run=r query_id=q1"):
         lists.refuse_returned_twice(scores, ["run", *KEY], Convention(), [1, 2]).select("dcg_1").collect()
-
-
-def moves(table):
-    """How often the plan moves rows from one part to another."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        table.explain()
-    return sum("Exchange hashpartitioning" in line for line in printed.getvalue().splitlines())
-
-
-@pytest.mark.classic
-@pytest.mark.parametrize("ties", ["doc_id_desc", "average", "best"])
-def test_results_are_moved_once_where_the_rows_of_each_query_are_brought_together(session, ties):
-    convention, rows = Convention(ties=ties), list(random_rows(9))
-    judged = judgments(session, [judgment(row["doc_id"], len(row["query_id"]), row["query_id"]) for row in rows[::2]])
-    worth, returned = ideal.judged_documents(judged, KEY, convention), results(session, rows)
-
-    def scores(listing, documents):
-        listed = lists.listed_gains(listing, documents, KEY, convention, 3)
-        return lists.run_scores(listed, KEY, convention, [1, 3], 3)
-
-    session.conf.set("spark.sql.shuffle.partitions", "3")
-    try:
-        elsewhere = scores(returned, worth)
-        assert moves(elsewhere) > 1 + 1
-        session.conf.set(COPARTITION, "false")
-        in_place = scores(returned.repartition(*KEY), worth)
-        # The results, and the judgments.
-        assert moves(in_place) == 1 + 1
-        assert sorted(in_place.collect()) == sorted(elsewhere.collect())
-    finally:
-        session.conf.set("spark.sql.shuffle.partitions", "1")
-        session.conf.unset(COPARTITION)

@@ -1,6 +1,6 @@
 """Small evaluations from files: a test names only what it is about."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ Told = list[tuple[str, str]]
 
 
 def configuration(folder: Path) -> Callable[..., EvaluationConfig]:
-    """Writes two small files, and makes configurations of them; what a test is about goes on top."""
+    """Writes two small files, and makes configurations of them; files and settings of a test go on top."""
     (folder / "qrels.txt").write_text(QRELS, encoding="utf-8")
     (folder / "run.txt").write_text(RUN, encoding="utf-8")
 
-    def with_(**settings: Any) -> EvaluationConfig:
-        paths = {"judgments": {"path": str(folder / "qrels.txt")}, "results": {"path": str(folder / "run.txt")}}
+    def with_(files: Mapping[str, str] | None = None, **settings: Any) -> EvaluationConfig:
+        for name, text in (files or {}).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        paths = {"judgments": str(folder / "qrels.txt"), "results": str(folder / "run.txt")}
         return config.validate({**paths, "cutoffs": [1, 3], "date": "2026-11-20", **settings}, "test")
 
     return with_
@@ -44,4 +46,4 @@ def checked(settings: EvaluationConfig) -> tuple[dict[str, Any], Told]:
     """What a check of the input finds on the session of the tests, and the steps that were told."""
     sessions.engine()
     with logged_steps() as told:
-        return check.check_inputs(settings), told
+        return check.check_inputs(settings.model_copy(update={"engine": "embedded"})), told

@@ -14,6 +14,7 @@ from ndcg_spark.nights.publish import Publication
 #: By run and query, documents by rank.
 Lists = Mapping[str, Mapping[str, Sequence[str]]]
 DEPTH = 10
+GRADES = {f"d{at}": 3.0 - at // 2 for at in range(5)}
 
 
 def lists_of(runs: Mapping[str, float], queries: int, *, lost: Mapping[str, int] | None = None, seed: int = 0) -> Lists:
@@ -22,16 +23,20 @@ def lists_of(runs: Mapping[str, float], queries: int, *, lost: Mapping[str, int]
     `lost`: in every third of so many queries a run has lost its relevant documents. One query in ten has other lists
     with every `seed`.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    lists: dict[str, dict[str, list[str]]] = {}
     for run, quality in runs.items():
         for number in range(queries):
             draw = random.Random(f"{run} {number} {seed if number % 10 == 1 else 0}")  # noqa: S311  # not for secrets
             gone = number % 3 == 2 and number < (lost or {}).get(run, 0)
-            relevant = [] if gone else [f"d{at}" for at in range(5) if draw.random() < quality]
-            others = [f"x{at}" for at in range(DEPTH - len(relevant))]
-            documents = sorted([*relevant, *others], key=lambda _: draw.random())
-            found.setdefault(run, {})[f"q{number:04}"] = documents
-    return found
+            relevant = [] if gone else [name for name in GRADES if draw.random() < quality]
+            documents = [*relevant, *(f"x{at}" for at in range(DEPTH - len(relevant)))]
+            lists.setdefault(run, {})[f"q{number:04}"] = sorted(documents, key=lambda _: draw.random())
+    return lists
+
+
+def dcg(grades: Sequence[float]) -> float:
+    """The DCG of grades by rank."""
+    return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 def night(
@@ -52,68 +57,39 @@ def night(
 ) -> None:
     """Publish a night; `languages` are those of the queries in turn, x0 and so on up to `unjudged` are unjudged."""
     publication = Publication(str(output), date(number), evaluation_id or f"e{number:03}-{len(dataset)}")
-    grades = {f"d{at}": 3.0 - at // 2 for at in range(5)}
-    none = {f"x{at}": 0.0 for at in range(unjudged, DEPTH)}
-    ideal = [grade / math.log2(rank + 1) for rank, grade in enumerate(sorted(grades.values(), reverse=True), 1)]
-    rows, kept, scores = [], [], {}
-    for run, of_run in lists.items():
-        for query, listed in of_run.items():
-            gains = [grades.get(document, 0.0) / math.log2(rank + 1) for rank, document in enumerate(listed, 1)]
-            counts = {"returned": len(listed), "judged": sum(each in grades or each in none for each in listed)}
-            same = {"dataset": dataset, "run": run, "query_id": query}
-            score = {
-                "ndcg": math.fsum(gains) / math.fsum(ideal),
-                "dcg": math.fsum(gains),
-                "ideal_dcg": math.fsum(ideal),
-            }
-            precision = sum(document in grades for document in listed) / DEPTH
-            hashed = hash(("j", judgments)) % 1000 + 1
-            rows.append(
-                {
-                    **same,
-                    **counts,
-                    **score,
-                    "cutoff": DEPTH,
-                    "status": "scored",
-                    "judgments_hash": hashed,
-                    "precision": precision,
-                }
-            )
-            scores.setdefault(run, []).append(rows[-1])
-            for rank, document in enumerate(listed, 1):
-                grade = {**grades, **none}.get(document)
-                more = {"tied": False, "score": -float(rank), "relevance": grade, "gain": grade or 0.0}
-                kept.append({**same, "rank": rank, "doc_id": document, "discount": 1 / math.log2(rank + 1), **more})
-    queries = sorted({row["query_id"] for row in rows})
-    for query in queries:
-        for rank, (document, grade) in enumerate(grades.items(), 1):
-            more = {
-                "tied": False,
-                "score": None,
-                "relevance": grade,
-                "gain": grade,
-                "discount": 1 / math.log2(rank + 1),
-            }
-            kept.append({"dataset": dataset, "run": None, "query_id": query, "rank": rank, "doc_id": document, **more})
-    means = [
-        {
-            "dataset": dataset,
-            "run": run,
-            "cutoff": DEPTH,
-            "convention": "standard",
-            "formula": "gain / log2(rank + 1)",
-            "queries": len(of_run),
-            "missing_queries": 0,
-            "no_relevant_queries": 0,
-            "unjudged_queries": 0,
-            **{name: math.fsum(row[name] for row in of_run) / len(of_run) for name in ("ndcg", "precision")},
-            "judged_rate": math.fsum(row["judged"] for row in of_run) / math.fsum(row["returned"] for row in of_run),
-        }
-        for run, of_run in scores.items()
+    judged = {**GRADES, **{f"x{at}": 0.0 for at in range(unjudged, DEPTH)}}
+    ideal, scored = dcg(sorted(GRADES.values(), reverse=True)), {"dataset": dataset, "cutoff": DEPTH}
+
+    def kept(run: str | None, query: str, listed: Sequence[str]) -> list[dict[str, Any]]:
+        return [
+            {"dataset": dataset, "run": run, "query_id": query, "rank": rank, "doc_id": document, "tied": False}
+            | {"score": run and -float(rank), "relevance": judged.get(document), "gain": judged.get(document, 0.0)}
+            | {"discount": 1 / math.log2(rank + 1)}
+            for rank, document in enumerate(listed, 1)
+        ]
+
+    rows = [
+        {**scored, "run": run, "query_id": query, "status": "scored", "judgments_hash": hash(judgments) % 1000 + 1}
+        | {"dcg": dcg([judged.get(document, 0.0) for document in listed]), "ideal_dcg": ideal}
+        | {"returned": len(listed), "judged": sum(document in judged for document in listed)}
+        | {"precision": sum(document in GRADES for document in listed) / DEPTH}
+        for run, of_run in lists.items()
+        for query, listed in of_run.items()
     ]
+    rows = [{**row, "ndcg": row["dcg"] / ideal} for row in rows]
+    queries = sorted({row["query_id"] for row in rows})
+    lists_kept = [row for run, of_run in lists.items() for query in of_run for row in kept(run, query, of_run[query])]
+    none = dict.fromkeys(("missing_queries", "no_relevant_queries", "unjudged_queries"), 0)
+    means = []
+    for run in lists:
+        own = [row for row in rows if row["run"] == run]
+        mean = {name: math.fsum(row[name] for row in own) / len(own) for name in ("ndcg", "precision")}
+        mean["judged_rate"] = sum(row["judged"] for row in own) / sum(row["returned"] for row in own)
+        formula = {"convention": "standard", "formula": "gain / log2(rank + 1)"}
+        means.append({**scored, **none, **mean, **formula, "run": run, "queries": len(own)})
     tables = {"query_scores": rows, "dataset_scores": means}
     if documents:
-        tables["ranked_documents"] = kept
+        tables["ranked_documents"] = lists_kept + [row for query in queries for row in kept(None, query, list(GRADES))]
     if languages:
         tables["query_attributes"] = [
             {"dataset": dataset, "query_id": query, "attribute": "language", "value": languages[at % len(languages)]}
@@ -127,9 +103,7 @@ def night(
         configuration={"documents": "all" if documents else None, **(configuration or {})},
         inputs={"judgments": {"fingerprint": judgments}, "results": {"fingerprint": f"r{number}"}},
     )
-    good = bool(accepted) or bool(verdict and verdict["verdict"] == "pass")
-    found = {"verdict": verdict, "accepted": accepted, "is_baseline": good} if verdict else {}
-    publication.commit(own, [dataset], {dataset: found} if found else {})
+    publication.commit(own, [dataset], {dataset: {"verdict": verdict, "accepted": accepted}} if verdict else {})
 
 
 def verdict(
@@ -144,22 +118,20 @@ def verdict(
     **numbers: Any,
 ) -> dict[str, Any]:
     """A verdict as the log has it, with one result."""
-    measured = dict.fromkeys(("mean", "baseline_mean", "difference", "interval_low", "interval_high", "p", "queries"))
-    check = {"check": "gate.check.0", "severity": "fail", "slice": None, "weighted": False, "reason": reason}
-    place = {"run": run, "measure": "ndcg", "cutoff": str(DEPTH), "allowed": 0.01, "sentence": sentence}
+    about = {"run": run, "reason": reason, "sentence": sentence}
+    check = {"check": "gate.check.0", "severity": "fail", "slice": None, "weighted": False, "allowed": 0.01}
+    place = {"measure": "ndcg", "cutoff": str(DEPTH), "result": result or word}
     against = {"baseline": "good", "baseline_night": date(nights[-1]) if nights else None}
+    measured = dict.fromkeys(("mean", "baseline_mean", "difference", "interval_low", "interval_high", "p", "queries"))
     baseline = {"name": "good", "nights": [date(at) for at in nights], "changed_judgments": 0, "queries": 60}
-    results = [{**measured, **check, **place, **against, **numbers, "result": result or word}]
     return {
+        **about,
         "verdict": word,
-        "reason": reason,
-        "run": run,
-        "sentence": sentence,
         "exit_code": 5,
         "warnings": ["a warning of the gate"],
-        "results": results,
-        "causes": list(causes),
         "same_results": None,
+        "results": [{**measured, **check, **about, **place, **against, **numbers}],
+        "causes": list(causes),
         "accepted": None,
         "baselines": [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else [],
     }
