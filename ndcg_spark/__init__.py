@@ -35,7 +35,7 @@ _MODULES = {
     "open_session": "spark_library",
     "read_scores": "nights.api",
 }
-__all__ = [*_MODULES]
+__all__ = list(_MODULES)
 
 
 def __dir__() -> list[str]:

@@ -190,9 +190,10 @@ def start_embedded() -> Engine:
         try:
             server = SparkConnectServer("127.0.0.1", 0)
             admitted = port_guard.start(server)
-        except (EngineError, KeyboardInterrupt, SystemExit):
-            raise
         except BaseException as error:  # many kinds, for its settings in the environment; a panic is no Exception
+            is_panic = type(error).__name__ == "PanicException"
+            if isinstance(error, EngineError) or not (is_panic or isinstance(error, Exception)):
+                raise
             raise EngineError(
                 f"engine: the embedded engine does not start, {first_line(error)}; check the variables SAIL_*, and the "
                 "limits of memory and threads"
