@@ -110,7 +110,8 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
             write_file("site", file, read_page(output, date, request, labels).html)
             written += 1
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
-    shown = [night for night in reversed(by_date) if request.dataset in (None, night.dataset)]
+    named = sorted(night for night in nights if request.dataset in (None, night.dataset))
+    shown = sorted(named, key=lambda night: night.evaluated_on, reverse=True)
     parts = [NightData(output, night, nights, request) for night in newest]
     index = rendered("report/site.html.j2", title="Nights", nights=shown, pages=parts, **_shared())
     write_file("site", folder / "index.html", index)
