@@ -9,18 +9,7 @@ from typing import Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import (
-    EXIT_CODES,
-    FORMATS,
-    GATE_CODES,
-    argument,
-    choice,
-    command,
-    date,
-    load_arguments,
-    option,
-    output_format,
-)
+from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
@@ -42,7 +31,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom."),
     option("--on-end", "COMMAND", "Run this at the end, however it ends, with JSON on its stdin."),
     option("--after", None, "", type=int, hidden=True),  # for nightly.sh: what remains to be done after this exit code
-    codes=GATE_CODES,
+    codes=options.GATE_CODES,
 )
 def evaluate(
     style: str,
@@ -101,11 +90,7 @@ def evaluate(
     raise SystemExit(outcome.exit_code)
 
 
-@command(
-    options.evaluation(without="output documents cutoffs measures dataset"),
-    output_format("table", "json"),
-    codes=EXIT_CODES,
-)
+@command(options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))
 def check(style: str, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
@@ -122,7 +107,6 @@ def check(style: str, **arguments: Any) -> None:
     argument("folder", "New folder, on any storage.", metavar="OUT"),
     choice("--input table", "What it is.", "judgments", "results", default="results"),
     options.evaluation(only="run run_from column as_of relevance input_format"),
-    codes=EXIT_CODES,
 )
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
@@ -138,15 +122,8 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 
 @command(
     options.evaluation(without="output documents measures"),
-    option(
-        "--documents",
-        "N",
-        "Number of documents, those that matter most first.",
-        type=click.IntRange(min=1),
-        default=100,
-    ),
+    option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
     output_format(*FORMATS),
-    codes=EXIT_CODES,
 )
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
@@ -174,7 +151,6 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     argument("b", "Other judgments, in the same way."),
     options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
     output_format(*FORMATS),
-    codes=EXIT_CODES,
 )
 def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
@@ -201,7 +177,6 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
         "max_unjudged_fraction min_judged_rate"
     ),
     output_format(*FORMATS),
-    codes=EXIT_CODES,
 )
 def compare_lists(
     old: str, new: str | None, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
@@ -229,7 +204,6 @@ def compare_lists(
     option("--dataset", "NAME", "Dataset of the query, if there are several."),
     option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]"),
     output_format("table", "json", "markdown"),
-    codes=EXIT_CODES,
 )
 def explain(style: str, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
@@ -264,13 +238,11 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None
-    others = sorted(given - {"paths", "date", "engine", "remote"})
+    path, others = arguments["paths"][0], sorted(given - {"paths", "date", "engine", "remote"})
     if others:
-        raise ConfigurationError(
-            f"arguments: only {arguments['paths'][0]} is given, and --{others[0].replace('_', '-')} is for judgments "
-            "and results; give these, or omit it"
-        )
-    return options.output_path(arguments["paths"][0])
+        option = others[0].replace("_", "-")
+        raise ConfigurationError(f"arguments: only {path} is given, and --{option} is for judgments and results")
+    return options.output_path(path)
 
 
 @command(
@@ -287,10 +259,7 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     settings = {option: value for option, value in arguments.items() if value is not None}
     if compare is None:
         if style != "table" or settings:
-            raise ConfigurationError(
-                "arguments: --cutoffs, --measures, --input-format, --engine and --format are for comparisons; add "
-                "--compare"
-            )
+            raise ConfigurationError("arguments: options are for comparisons; add --compare JUDGMENTS RESULTS")
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:

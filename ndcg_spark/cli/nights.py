@@ -8,18 +8,7 @@ from typing import Any
 import click
 
 from ndcg_spark.cli import options
-from ndcg_spark.cli.options import (
-    EXIT_CODES,
-    FORMATS,
-    GATE_CODES,
-    argument,
-    choice,
-    command,
-    date,
-    many,
-    option,
-    output_format,
-)
+from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, many, option, output_format
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view
 
@@ -52,18 +41,9 @@ _MEASURES = "MEASURE[@CUTOFF],..."
     ),
     output_format(*FORMATS),
     options.engine,
-    codes=EXIT_CODES,
 )
 def compare(
-    output: str,
-    style: str,
-    date: str | None,
-    dataset: str | None,
-    baseline_date: str | None,
-    measures: str | None,
-    sort: str | None,
-    top: int | None,
-    **arguments: Any,
+    output: str, style: str, date: str | None, dataset: str | None, baseline_date: str | None, **arguments: Any
 ) -> None:
     """Compare published runs with a baseline.
 
@@ -77,14 +57,17 @@ def compare(
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.tables.sorting import order_of
 
-    names = ("alpha", "correction", "margin", "unchanged_queries")
-    settings = {name: arguments.pop(name) for name in names}
-    chosen = ComparisonOptions(measures_of(measures) if measures else {}, **settings)
-    baselines, runs, queries = (arguments.pop(name) for name in ("baselines", "runs", "queries"))
+    def taken(*names: str) -> dict[str, Any]:
+        return {name: arguments.pop(name) for name in names}
+
+    measures, sort, top = taken("measures", "sort", "top").values()
+    chosen = taken("alpha", "correction", "margin", "unchanged_queries")
+    options = ComparisonOptions(measures_of(measures) if measures else {}, **chosen)
+    request = taken("baselines", "runs", "queries")
+    attributes, weights = read_tables_of_queries(load_arguments(arguments, NightConfig))
+    compared = Compared(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
-    tables = read_tables_of_queries(options.load_arguments(arguments, NightConfig))
-    compared = Compared(chosen, baselines, runs or None, *tables, queries)
-    print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, chosen, order, top)
+    print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, options, order, top)
 
 
 @command(
@@ -98,7 +81,7 @@ def compare(
     output_format(*FORMATS),
     options.engine,
     options.messages,
-    codes=GATE_CODES,
+    codes=options.GATE_CODES,
 )
 def gate(
     output: str,
@@ -163,13 +146,7 @@ def nights(output: str, style: str) -> None:
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
-    option(
-        "--floor",
-        "DIFFERENCE",
-        "Smallest distance from the median of earlier nights that is reported.",
-        type=click.FloatRange(min=0),
-        default=0.005,
-    ),
+    option("--floor", "DIFFERENCE", "Smallest jump that is reported.", type=click.FloatRange(0), default=0.005),
     output_format("table", "json", "csv"),
 )
 def trend(output: str, style: str, **request: Any) -> None:
@@ -220,7 +197,7 @@ def report(
         raise ConfigurationError(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
-    attributes, _ = read_tables_of_queries(options.load_arguments({"slices": slices}, NightConfig))
+    attributes, _ = read_tables_of_queries(load_arguments({"slices": slices}, NightConfig))
     request = Request(**arguments, attributes=attributes)
     names = read_labels(labels) if labels else Labels()
     if html is not None:

@@ -36,7 +36,7 @@ class Command(click.Command):
 
 
 def command(
-    *parameters: click.Parameter | Sequence[click.Parameter], codes: str | None = None
+    *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], Command]:
     """A decorator that makes a function a command with these parameters, in the order of its help."""
     params = [each for some in parameters for each in ([some] if isinstance(some, click.Parameter) else some)]

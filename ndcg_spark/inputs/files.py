@@ -112,10 +112,9 @@ class File:
     def is_parquet(self) -> bool:
         """Whether it begins and ends as Parquet does; text may begin so too."""
         system, place = self.location("")
-        if self.size < 12:  # the shortest file of Parquet
-            return False
-        with system.open_input_file(place) as stream:
-            return bool(stream.read_at(4, 0) == stream.read_at(4, self.size - 4) == b"PAR1")
+        with contextlib.suppress(OSError, ValueError), system.open_input_file(place) as stream:
+            return self.size > 8 and stream.read_at(4, 0) == stream.read_at(4, self.size - 4) == b"PAR1"
+        return False
 
     @property
     def has_changed(self) -> bool:
@@ -177,13 +176,17 @@ def files_of(path: str, where: str) -> list[File]:
             given, root = _matches(system, place)
         if not given:
             raise missing(path, where)
-        found = [info for entry in given for info in _below(system, entry)]
-        beside = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
-        refuse_log([info.path for info in (*found, *_logs(system, beside - {""}))], where)
-        files = [info for info in found if info.type != fs.FileType.Directory]
+        found = [info for infos in of_each(given, lambda entry: _below(system, entry)) for info in infos]
+        # A file, or what a glob matches, may be within a table.
+        above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
+        logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
+        beside = of_each(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
+        refuse_log((info.path for info in itertools.chain(found, *beside)), where)
+        seen = [info for info in found if not _HIDDEN.search(info.path.removeprefix(root))]
+        files = [info for info in seen if info.type != fs.FileType.Directory]
         if odd := [info.path for info in files if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
-        stamps = {info.path: _stamp(system, info) for info in files if not _HIDDEN.search(info.path.removeprefix(root))}
+        stamps = {info.path: _stamp(system, info) for info in files}
     except (UnicodeEncodeError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: {path!r}: the name {error.object!r} is not UTF-8; rename it") from error
     except (OSError, pa.ArrowException) as error:
@@ -243,13 +246,6 @@ def _matches(system: fs.FileSystem, place: str) -> tuple[list[fs.FileInfo], str]
             infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
             level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
     return [info for info in level if not _HIDDEN.search(info.path.removeprefix(root))], root
-
-
-def _logs(system: fs.FileSystem, folders: Iterable[str]) -> Iterator[fs.FileInfo]:
-    """What may be the log of a table that these folders, or files in them, belong to."""
-    for folder in folders:
-        for name in ("_delta_log", "metadata"):
-            yield from system.get_file_info(fs.FileSelector(f"{folder}/{name}", allow_not_found=True))
 
 
 def refuse_log(paths: Iterable[str], where: str) -> None:

@@ -56,9 +56,8 @@ class JsonLines:
 
     columns: Mapping[str, str]
     absent: Sequence[str] = ()
-    #: Whether a line has lists of documents, and whether the position in such a list, from 1, is the rank.
+    #: Whether a line has lists of documents, in which the position, from 1, is the rank where there are no ranks.
     has_lists: bool = False
-    is_ranked: bool = False
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
         """The text of a file in blocks of whole lines."""
@@ -82,7 +81,7 @@ class JsonLines:
             else:
                 rows += found
                 lines_of_rows += [line] * len(found)
-        names = [*self.columns, *(["rank"] if self.is_ranked else [])]
+        names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
         read = {name: pa.chunked_array([[row[name] for row in rows]], pa.string()) for name in names}
         return Part(with_numbers(read, lines_of_rows), broken)
 
@@ -126,8 +125,10 @@ class JsonLines:
                 return UNEQUAL
             # A query without a list is a row without a document, an empty list has no rows.
             documents = zip(*lists.values(), strict=True) if lists else [()]
-            rows = [row | dict(zip(lists, document, strict=True)) for document in documents]
-            rows = [each | {"rank": f"{at}"} for at, each in enumerate(rows, 1)] if self.is_ranked else rows
+            rows = [
+                {"rank": f"{at}", **row, **dict(zip(lists, document, strict=True))}
+                for at, document in enumerate(documents, 1)
+            ]
         is_plain = all(value is None or isinstance(value, str) for each in rows for value in each.values())
         return rows if is_plain else NO_SCALAR
 

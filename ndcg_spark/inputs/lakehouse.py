@@ -50,6 +50,7 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
     try:
         return files.files_of(_kept(engine.scratch, path) if _is_pipe(path) else engine.addressed(path), where)
     except TableLogError as log:
+        # deltalake gives the rows of a version; files of a table alone have deleted rows too.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
         if not is_read or storage(path, where)[1].rstrip("/") != log.folder:
             raise
@@ -110,10 +111,10 @@ def _delta(path: str, as_of: int | str | None, where: str) -> File:
             f"{commit.mtime:%Y-%m-%dT%H:%M:%SZ}; name a later time"
         )
 
-    def scan(names: list[str]) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_stream(table.scan(columns=names))
-
-    return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
+    snapshot = Snapshot(
+        "delta", version, schema, lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))
+    )
+    return File(path, 0, snapshot=snapshot)
 
 
 def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
@@ -160,10 +161,11 @@ def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
         known = [str(entry.snapshot_id) for entry in table.snapshots()]
         listed = f"it has {', '.join(known[-3:])}" if known else "it has none at all"
         raise InputError(f"{where}: {path} has no snapshot as of {as_of}, {listed}; name another")
-    version = snapshot.snapshot_id if snapshot else None
-
-    def scan(names: list[str]) -> Any:
-        return table.scan(snapshot_id=version, selected_fields=tuple(names)).to_arrow_batch_reader()
-
-    schema = table.scan(snapshot_id=version).projection().as_arrow()
-    return File(path, 0, snapshot=Snapshot("iceberg", version, schema, scan))
+    scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
+    snapshot = Snapshot(
+        "iceberg",
+        scan.snapshot_id,
+        scan.projection().as_arrow(),
+        lambda names: scan.select(*names).to_arrow_batch_reader(),
+    )
+    return File(path, 0, snapshot=snapshot)

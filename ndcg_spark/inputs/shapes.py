@@ -64,11 +64,10 @@ class Shape:
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
         if self.kind == "json":
-            return JsonObject(sorted(present, key=lambda name: self.fields.index(present[name])))
+            return JsonObject(self.fields)
         if self.kind == "jsonl":
             absent = [theirs for ours, theirs in called.items() if ours not in present]
-            is_ranked = self.has_lists and "rank" in names and "rank" not in present
-            return JsonLines(present, absent, self.has_lists, is_ranked)
+            return JsonLines(present, absent, self.has_lists)
         return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header)
 
 
@@ -113,12 +112,13 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     first, *others = [file for file in files if file.size] or list(files[:1])
     text = first.head(table.name)
     table = replace(table, place=f"{table.name}: {first.path}")
+    lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
-        return _of_json(text, kind, table)
-    lines, mapped = _whole_lines(text), table.config.columns.values()
+        return _of_json(text, lines, table)
+    mapped = table.config.columns.values()
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
-        # TSV without a header is common.
         fields = lines[0].split("\t") if lines else []
+        # TSV without a header is common.
         if kind == "csv" or table.config.format or any(is_known(*pair) for pair in product(table.names, fields)):
             return _with_header(kind, first, others, table)
         kind = "trec"
@@ -126,25 +126,25 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
 
 
 def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[:1])
+    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
     for file, other in zip(others, further, strict=True):
         if other != header:
             raise InputError(
-                f"{table.name}: files with different headers, {first.path} has {header[0]!r}, {file.path} has "
-                f"{other[0]!r}; write them alike"
+                f"{table.name}: files with different headers, {first.path} has {header!r}, {file.path} has {other!r}; "
+                "write them alike"
             )
     try:
-        names = next(csv.reader(header, delimiter=_SEPARATORS[kind], strict=True), [])
+        names = next(csv.reader([header], delimiter=_SEPARATORS[kind], strict=True), [])
     except csv.Error as error:
-        raise InputError(f"{table.place}, {header[0][:200]!r} is not a header, {error}; write it again") from error
+        raise InputError(f"{table.place}, {header[:200]!r} is not a header, {error}; write it again") from error
     refuse_alike(names, table.place)
     return replace(table.shape(kind, names), has_header=True)
 
 
 def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
-    separator, layouts = _SEPARATORS.get(kind), _LAYOUTS.get(table.name, {})
-    usual, is_run = max(layouts, default=0), table.name == "results"
+    separator, layouts = _SEPARATORS.get(kind), _LAYOUTS[table.name]
+    usual, is_run = max(layouts), table.name == "results"
     rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     # More fields than a run has belong to its name.
     counts = Counter(min(len(row), usual) if is_run and not separator else len(row) for row in rows)
@@ -179,13 +179,12 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
     return shape
 
 
-def _of_json(text: str, kind: str, table: TableContext) -> Shape:
-    lines = _whole_lines(text)
+def _of_json(text: str, lines: Sequence[str], table: TableContext) -> Shape:
     objects = [row for row in map(_object_in, lines) if row]
     keys = [*dict.fromkeys(key for row in objects for key in row)]
     is_named = any(is_known(*pair) for pair in product(table.names, keys))
     if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
-        names = ["query_id", "doc_id", "relevance" if "relevance" in table.names else "score"]
+        names = ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
         names = ["run", *names] if "run" in table.names and re.match(_RUNS, text) else names
         return table.numbered("json", names)
     shape = table.shape("jsonl", keys)
@@ -211,11 +210,6 @@ def _count_up(rows: Sequence[tuple[str, str]]) -> bool:
 
 def _is_timed(row: Sequence[str]) -> bool:
     return row[3].isdecimal() and int(row[3]) >= _SECONDS
-
-
-def _whole_lines(text: str) -> list[str]:
-    """The first lines that are not blank."""
-    return [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
 
 
 def _object_in(line: str) -> dict[str, object] | None:

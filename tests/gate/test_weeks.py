@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
 
-from ndcg_spark.gate.baselines import Scores
+from ndcg_spark.gate.baselines import Scores, key_of
 from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.read import read_rows
 
 BASE = 0.6 + spread(0, 0.1)
 LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
@@ -26,10 +27,9 @@ NO_BASELINE, NO_RUN, NO_DATASET = (("none", code) for code in ("no_baseline", "m
 OTHER_JUDGMENTS, NOT_MEASURED = ("none", "other_judgments"), ("none", "not_measured")
 
 
-def night(expected, hybrid=BASE, **more):
+def night(expected, hybrid=BASE, *, scores=None, date=None, **more):
     """A night of one run, or of the runs or datasets in `scores`, and its verdict and reason."""
-    scores = more.pop("scores", {"hybrid": hybrid})
-    return scores, more, expected
+    return expected, date, scores or {"hybrid": hybrid}, more
 
 
 FIRST = night(NO_BASELINE, accepted="the first night")
@@ -216,31 +216,28 @@ WEEKS = {
 }
 
 
-def evaluated(output, held, week):
-    """The verdicts on the nights of a week."""
-    found = []
-    for number, (scores, more, _) in enumerate(week, 1):
-        date = f"2026-11-{more.pop('date', number):02}"
-        found.append(evaluate(output, held, date, scores, **more))
-    return found
+KEY = ("dataset", "evaluation_id", "baseline", "baseline_night", "baseline_nights")
 
 
 @pytest.mark.parametrize("name", WEEKS)
 def test_week(tmp_path, name):
     held, *week = WEEKS[name]
-    week = [(scores, dict(more), expected) for scores, more, expected in week]
-    found = evaluated(tmp_path, held, week)
-    words = [(each["web"].verdict, each["web"].reason) for each in found]
-    assert words == [expected for *_, expected in week]
-    for each in found:
-        verdict = each["web"]
+    found = [
+        evaluate(tmp_path, held, f"2026-11-{date or number:02}", scores, **more)["web"]
+        for number, (_, date, scores, more) in enumerate(week, 1)
+    ]
+    assert [(verdict.verdict, verdict.reason) for verdict in found] == [expected for expected, *_ in week]
+    for verdict in found:
         codes = {"pass": 0, "fail": 5, "none": 0 if verdict.accepted else 6}
         assert verdict.exit_code == codes[verdict.verdict]
         json.dumps(verdict.as_json(), allow_nan=False)
-    if not any("weights" in more for _, more, _ in week):
-        last = {each["web"].evaluated_on: each["web"] for each in found}
-        rehearsed = rehearse(held, committed(str(tmp_path)), Scores(only_losses=True), "web")
-        assert [said(each) for each in rehearsed] == [said(each) for each in last.values()]
+    nights = committed(str(tmp_path))
+    keys = [tuple(row[name] for name in KEY) + key_of(row) for row in read_rows(nights, "comparisons").to_pylist()]
+    assert len(set(keys)) == len(keys)
+    if not any("weights" in more for *_, more in week):
+        last = {verdict.evaluated_on: verdict for verdict in found}
+        rehearsed = rehearse(held, nights, Scores(only_losses=True), "web")
+        assert [said(verdict) for verdict in rehearsed] == [said(verdict) for verdict in last.values()]
 
 
 def said(verdict):

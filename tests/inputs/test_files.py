@@ -74,7 +74,7 @@ def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert format_of([File(name, 1, found=(None, name))], None, "results") == expected
+    assert format_of([File(name, 1, found=(fs.LocalFileSystem(), name))], None, "results") == expected
 
 
 def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
@@ -106,6 +106,9 @@ def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypa
 )
 def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make):
     file(tmp_path / "runs" / "a.run")
+    # As editors lock a file.
+    (tmp_path / "runs" / ".#a.run").symlink_to("nowhere")
+    assert found(tmp_path) == [f"{tmp_path}/runs/a.run"]
     make(tmp_path / "runs" / "b.run")
     for given in ("", "*", "*.run*", "b.run"):
         with pytest.raises(InputError, match=r"^results: .*/runs/.*b\.run"):

@@ -1,41 +1,82 @@
-"""Files of search tools, evaluated as they are or by a recipe: every document counts."""
+"""Exports of Quepid, OpenSearch, UBI and RAGAS, as they are or by their recipe, score as the same tables do in TREC."""
 
+import csv
 import json
-import math
 
-import field_files
 import pytest
 from commands import command_line
-from field_files import GRADES, RETURNED
 from pages import recipe
 
 pytestmark = pytest.mark.embedded
 
-WHOLE = None
-CUTOFFS = (1, 2, 3, WHOLE)
-#: The references of RAGAS have no grades; what is none of them is not judged.
+TV, LAMP, NOTHING = "4k tv", 'lamp, "warm" light', "warp drive"
+GRADES = {TV: {"tv-1": 3, "tv-2": 0, "tv-3": 1}, LAMP: {"100": 2, "101": 1}}
+#: In their order; tv-9 and 107 are not judged, and a query was not found.
+RETURNED = {TV: ["tv-3", "tv-1", "tv-9", "tv-2"], LAMP: ["107", "101", "100"]}
+#: Quepid has rows for queries that found nothing, and for documents that nobody has rated.
+SOME_REJECTED = ("--max-rejected-fraction", "0.5")
+
+BASIC = [
+    ("query", "docid", "rating"),
+    *((query, doc, float(grade)) for query, docs in GRADES.items() for doc, grade in docs.items()),
+    (NOTHING, "", ""),
+]
+DETAILED = [
+    ("Team Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"),
+    *(
+        ("Search, EU", 12, query, doc, at, f"The {doc}", GRADES[query].get(doc, ""), "Acme")
+        for query, docs in RETURNED.items()
+        for at, doc in enumerate(docs, start=1)
+    ),
+    ("Search, EU", 12, NOTHING, *[""] * 5),
+]
+OPENSEARCH = [
+    {"query": query, "ratings": [{"docId": doc, "rating": f"{grade}.000"} for doc, grade in docs.items()]}
+    for query, docs in GRADES.items()
+]
+QUEPID = [
+    {
+        "query_text": query,
+        "ratings": [
+            *({"doc_id": doc, "rating": float(grade), "user_email": "a@b.example"} for doc, grade in docs.items()),
+            {"doc_id": "tv-8", "rating": None},
+        ],
+    }
+    for query, docs in {**GRADES, NOTHING: {}}.items()
+]
+UBI = [
+    {"query_id": f"0b7e-{at}", "user_query": query, "query_response_hit_ids": docs, "timestamp": "2026-11-20T03:04:05Z"}
+    for at, (query, docs) in enumerate({**RETURNED, NOTHING: []}.items())
+]
+#: What has no grade above 0 is no reference, and so is not judged.
 REFERENCES = {query: {doc: 1 for doc, grade in docs.items() if grade} for query, docs in GRADES.items()}
+RAGAS = [
+    {"user_input": query, "retrieved_context_ids": docs, "reference_context_ids": [*REFERENCES[query]]}
+    for query, docs in RETURNED.items()
+]
 
 
-def dcg(grades, cutoff):
-    return sum((2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades[:cutoff], start=1))
+def written(path, rows):
+    """A file of rows: CSV, one JSON object, or JSON lines, as its name says."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        if path.suffix == ".csv":
+            csv.writer(stream).writerows(rows)
+        else:
+            stream.write(
+                json.dumps(rows) if path.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+            )
+    return path
 
 
-def expected(judged=GRADES):
-    """NDCG, and how many documents are returned and judged, by query and cutoff: another rank or grade changes one."""
-    found = {}
-    for query, documents in RETURNED.items():
-        grades = judged[query]
-        for cutoff in CUTOFFS:
-            gained = dcg([grades.get(doc, 0) for doc in documents], cutoff)
-            ideal = dcg(sorted(grades.values(), reverse=True), cutoff)
-            top = documents[:cutoff]
-            found[query, cutoff] = (pytest.approx(gained / ideal), len(top), sum(doc in grades for doc in top))
-    return found
+def plain(folder, judged=GRADES):
+    """The same judgments and results in formats of our own."""
+    qrels = [{"query_id": q, "doc_id": d, "relevance": g} for q, docs in judged.items() for d, g in docs.items()]
+    run = [{"query_id": query, "doc_ids": docs} for query, docs in RETURNED.items()]
+    return written(folder / "qrels.jsonl", qrels), written(folder / "run.jsonl", run)
 
 
 def scored(folder, judgments, results, *options):
-    """What the command line finds, by query and cutoff."""
+    """What the command line finds, by query and cutoff: another rank or grade changes a score."""
     asked = ("--per-query", "--format", "json", "--cutoffs", "1,2,3,all")
     done = command_line("evaluate", judgments, results, *asked, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -43,68 +84,33 @@ def scored(folder, judgments, results, *options):
     return {(row["query_id"], row["cutoff"]): (row["ndcg"], row["returned"], row["judged"]) for row in rows}
 
 
-def refused(folder, judgments, results, *options):
-    """What the command line says of input that it refuses."""
-    done = command_line("evaluate", judgments, results, *options, cwd=folder, COLUMNS="1000", NO_COLOR="1")
-    assert (done.returncode, done.stdout) == (3, "")
-    return done.stderr
-
-
-@pytest.fixture
-def qrels(tmp_path):
-    """The judgments of GRADES in a format of our own."""
-    rows = [
-        {"query_id": query, "doc_id": doc, "relevance": grade}
-        for query, docs in GRADES.items()
-        for doc, grade in docs.items()
-    ]
-    path = tmp_path / "qrels.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def run(tmp_path):
-    """The results of RETURNED in a format of our own."""
-    path = tmp_path / "run.jsonl"
-    lines = (json.dumps({"query_id": query, "doc_ids": docs}) for query, docs in RETURNED.items())
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-#: Quepid has rows for queries that found nothing, and for documents that nobody has rated.
-SOME_REJECTED = ("--max-rejected-fraction", "0.5")
-
-
-@pytest.mark.parametrize("build", [field_files.quepid_basic, field_files.quepid_detailed])
-def test_judgments_of_quepid_are_read_and_no_row_is_lost(tmp_path, run, build):
-    assert scored(tmp_path, build(tmp_path), run, *SOME_REJECTED) == expected()
-    assert refused(tmp_path, build(tmp_path), run)
+def test_csv_of_quepid_is_read_and_no_row_is_lost(tmp_path):
+    qrels, run = plain(tmp_path)
+    basic, detailed = written(tmp_path / "basic.csv", BASIC), written(tmp_path / "detailed.csv", DETAILED)
+    expected = scored(tmp_path, qrels, run)
+    assert len({*expected.values()}) == 7
+    for tables in ((basic, run), (detailed, run), (detailed, detailed)):
+        assert scored(tmp_path, *tables, *SOME_REJECTED) == expected
+    for tables in ((basic, run), (detailed, run), (qrels, basic)):
+        assert command_line("evaluate", *tables, cwd=tmp_path).returncode == 3
 
 
 @pytest.mark.parametrize(
-    ("tool", "build", "name", "judged"),
+    ("tool", "name", "export", "judged"),
     [
-        ("OpenSearch", field_files.opensearch_returned, "opensearch.json", GRADES),
-        ("Quepid", field_files.quepid_case, "quepid.json", GRADES),
-        ("UBI", field_files.ubi_lines, "ubi_queries.jsonl", GRADES),
-        ("RAGAS", field_files.ragas_lines, "samples.jsonl", REFERENCES),
+        ("OpenSearch", "opensearch.json", {"hits": {"hits": [{"_source": {"judgmentRatings": OPENSEARCH}}]}}, GRADES),
+        ("Quepid", "quepid.json", {"case_name": "Shop", "queries": QUEPID}, GRADES),
+        ("UBI", "ubi_queries.jsonl", UBI, GRADES),
+        ("RAGAS", "samples.jsonl", RAGAS, REFERENCES),
     ],
 )
-def test_other_exports_are_read_after_their_recipe(tmp_path, monkeypatch, qrels, run, tool, build, name, judged):
-    build(tmp_path).rename(tmp_path / name)
+def test_other_exports_are_read_after_their_recipe(tmp_path, monkeypatch, tool, name, export, judged):
+    qrels, run = plain(tmp_path, judged)
+    written(tmp_path / name, export)
     monkeypatch.chdir(tmp_path)
     exec(recipe(tool, "python"), {})  # noqa: S102  # our own page
-    made = [path for path in (tmp_path / "judgments.csv", tmp_path / "results.parquet") if path.exists()]
+    given = {"judgments.csv": qrels, "results.parquet": run}
+    made = [tmp_path / name for name in given if (tmp_path / name).exists()]
     assert made
-    judgments = made[0] if made[0].suffix == ".csv" else qrels
-    assert scored(tmp_path, judgments, made[-1] if made[-1].suffix == ".parquet" else run) == expected(judged)
-
-
-def test_one_export_of_quepid_is_both_tables(tmp_path):
-    export = field_files.quepid_detailed(tmp_path)
-    assert scored(tmp_path, export, export, *SOME_REJECTED) == expected()
-
-
-def test_ratings_of_quepid_given_as_results_are_refused(tmp_path, qrels):
-    assert "rank" in refused(tmp_path, qrels, field_files.quepid_basic(tmp_path))
+    given |= {path.name: path for path in made}
+    assert scored(tmp_path, *given.values()) == scored(tmp_path, qrels, run)
