@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import conform, quoted, refuse_alike
@@ -52,101 +52,71 @@ class Slices:
         if self.table is None:
             nothing = F.lit(None).cast("string")
             return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
-        attributes, values = zip(*self.names.values(), strict=True)
-        columns = {
-            "slice": pa.array(self.names, pa.int32()),
-            "attribute": pa.array(attributes, pa.string()),
-            "value": pa.array(values, pa.string()),
-        }
-        names = F.broadcast(table.sparkSession.createDataFrame(pa.table(columns)))
+        names = _numbered(table.sparkSession, self.names)
         return table.join(names, on=["slice"], how="inner").drop("slice")
+
+
+def _numbered(session: SparkSession, names: Mapping[int, Slice]) -> DataFrame:
+    """The columns slice, attribute and value of these slices."""
+    attributes, values = zip(*names.values(), strict=True)
+    columns = {name: pa.array(column, pa.string()) for name, column in (("attribute", attributes), ("value", values))}
+    return F.broadcast(session.createDataFrame(pa.table({"slice": pa.array(names, pa.int32()), **columns})))
 
 
 def long(table: DataFrame) -> DataFrame:
     """QUERY_ATTRIBUTES of a table with a column for each attribute; a null has no row."""
     refuse_alike(table.columns, WHERE)
-    names = set(table.columns)
-    if {"attribute", "value"} <= names:
-        return table
-    if {"attribute", "value"} & names:
-        raise InputError(
-            f"{WHERE}: only one of the columns attribute and value, of {', '.join(table.columns)}; give both, or one "
-            "column for each attribute, named after it"
-        )
     attributes = [name for name in table.columns if name not in _KEY]
-    if "query_id" not in names or not attributes:
+    pair = {"attribute", "value"}.intersection(attributes)
+    if len(pair) == 2:
+        return table
+    if pair or not attributes or "query_id" not in table.columns:
         raise InputError(
-            f"{WHERE}: no query_id, or no other column, in {', '.join(table.columns)}; give query_id, attribute and "
-            "value, or query_id and one column for each attribute"
+            f"{WHERE}: columns {', '.join(table.columns)}; give query_id, attribute and value, or query_id and one "
+            "column for each attribute, named after it"
         )
     cells = [
         F.struct(F.lit(name).alias("attribute"), F.col(quoted(name)).cast("string").alias("value"))
         for name in attributes
     ]
-    key = [name for name in _KEY if name in names]
+    key = [name for name in _KEY if name in table.columns]
     rows = table.select(*key, F.explode(F.array(*cells)).alias("cell")).select(*key, "cell.attribute", "cell.value")
     return rows.where(F.col("value").isNotNull())
 
 
 def read(table: DataFrame) -> Slices:
-    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. Runs jobs.
+    """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. Runs a job.
 
-    Raises
-    ------
-    InputError
-        A column is missing, a value is null or empty, a query has a value twice, or there are more than MOST slices.
+    InputError if a column is missing, a value is null or empty, a query has a value twice, or there are more than MOST
+    slices.
     """
     rows = conform(long(table), QUERY_ATTRIBUTES, WHERE, _NAMES)
+    key = query_key(rows.columns)
     is_empty = reduce(Column.__or__, (F.coalesce(F.col(name) == "", F.lit(True)) for name in rows.columns))
-    by_value = rows.groupBy("attribute", "value").agg(F.count_if(is_empty).alias("empty"))
-    found = by_value.orderBy(F.desc("empty"), "attribute", "value").limit(MOST + 1).collect()
-    empty = sum(row["empty"] for row in found)
-    if empty:
+    again = F.count(F.lit(1)) - F.count_distinct(*key)
+    by_value = rows.groupBy("attribute", "value").agg(F.count_if(is_empty).alias("empty"), again.alias("again"))
+    found = by_value.orderBy(F.desc("empty"), F.desc("again"), "attribute", "value").limit(MOST + 1).collect()
+    example = f"e.g. {found[0]['attribute']}={found[0]['value']}" if found else ""
+    if empty := sum(row["empty"] for row in found):
         raise InputError(
             f"{WHERE}: {empty:,} row(s) with an empty {', '.join(rows.columns[:-1])} or value; a query without a value "
             "needs no row"
         )
     if len(found) > MOST:
-        raise InputError(
-            f"{WHERE}: more than {MOST:,} slices, e.g. {found[0]['attribute']}={found[0]['value']}; group them"
-        )
+        raise InputError(f"{WHERE}: more than {MOST:,} slices, {example}; group them")
+    if repeated := sum(row["again"] for row in found):
+        raise InputError(f"{WHERE}: {repeated:,} row(s) are repeated, {example}; give each row once")
     pairs = sorted((row["attribute"], row["value"]) for row in found)
     attributes = dict.fromkeys(attribute for attribute, _ in pairs)
     # The slice exists even if no row lacks a value, because queries without a value may have no row at all.
     every = list(dict.fromkeys([*pairs, *((attribute, NONE) for attribute in attributes)]))
-    names = {ALL: (None, None), **dict(enumerate(every, ALL + 1))}
-    of_queries = _of_queries(rows, names)
-    _refuse_repeated(of_queries)
-    return Slices(names, of_queries)
-
-
-def _of_queries(rows: DataFrame, names: Mapping[int, Slice]) -> DataFrame:
-    """One row per query with a value: slices, the numbers of its slices and of ALL; times, how often it has each."""
-    numbers = {pair: number for number, pair in names.items() if number != ALL}
-    columns = {
-        "attribute": pa.array([attribute for attribute, _ in numbers], pa.string()),
-        "value": pa.array([value for _, value in numbers], pa.string()),
-        "number": pa.array(numbers.values(), pa.int32()),
-    }
-    numbered = rows.join(
-        F.broadcast(rows.sparkSession.createDataFrame(pa.table(columns))), on=["attribute", "value"], how="inner"
-    )
-    empty = F.array().cast("array<int>")
+    names: dict[int, Slice] = {ALL: (None, None), **dict(enumerate(every, ALL + 1))}
+    nothing = F.array().cast("array<int>")
     lacking = [
-        F.when(F.count_if(F.col("attribute") == F.lit(attribute)) == 0, F.array(F.lit(number))).otherwise(empty)
-        for (attribute, value), number in numbers.items()
+        F.when(F.count_if(F.col("attribute") == F.lit(attribute)) == 0, F.array(F.lit(number))).otherwise(nothing)
+        for number, (attribute, value) in names.items()
         if value == NONE
     ]
-    own = F.collect_list("number")
-    return numbered.groupBy(*query_key(rows.columns)).agg(
-        F.concat(F.array(F.lit(ALL)), own, *lacking).alias("slices"),
-        (F.size(own) - F.size(F.array_distinct(own))).alias("again"),
-    )
-
-
-def _refuse_repeated(of_queries: DataFrame) -> None:
-    """InputError if a query has a value twice. Runs a job."""
-    example = F.max(F.when(F.col("again") > 0, F.col("query_id")))
-    ((again, query),) = of_queries.agg(F.sum("again"), example).collect()
-    if again:
-        raise InputError(f"{WHERE}: {again:,} row(s) are repeated, e.g. of query_id={query}; give each row once")
+    numbered = rows.join(_numbered(rows.sparkSession, names), on=["attribute", "value"], how="inner")
+    slices = F.concat(F.array(F.lit(ALL)), F.collect_list("slice"), *lacking)
+    return Slices(names, numbered.groupBy(*key).agg(slices.alias("slices")))

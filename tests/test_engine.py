@@ -137,9 +137,7 @@ def test_local_spark_needs_java(monkeypatch):
         engines.start_local()
 
 
-@pytest.mark.parametrize(
-    "start", [engines.start_local, lambda: engines.submitted("auto"), lambda: engines.connect("local")]
-)
+@pytest.mark.parametrize("start", [engines.start_local, lambda: engines.submitted("auto")])
 def test_a_client_is_no_spark(start, monkeypatch):
     monkeypatch.setattr(engines, "is_remote_only", lambda: True)
     with pytest.raises(InstallationError, match="pyspark-client has no Spark of its own"):

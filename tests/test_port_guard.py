@@ -144,15 +144,11 @@ def test_the_guard_ends_with_the_thread_that_it_guards(greeting):
     servers.wait_until(lambda: guards() == before, "the guard's end", Path(os.devnull), 10)
 
 
-def test_where_no_guard_is_possible_the_server_is_not_started(greeting, monkeypatch):
+def test_where_no_guard_is_possible_the_server_starts_only_for_somebody_who_is_alone_and_says_so(greeting, monkeypatch):
     monkeypatch.setattr(port_guard.platform, "machine", lambda: "pdp11")
     with pytest.raises(EngineError, match=r"cannot be guarded .* unknown machine pdp11; .* use --engine spark"):
         port_guard.start(greeting)
     assert not hasattr(greeting, "port")
-
-
-def test_where_no_guard_is_possible_somebody_who_is_alone_may_say_so(greeting, monkeypatch):
-    monkeypatch.setattr(port_guard.platform, "machine", lambda: "pdp11")
     monkeypatch.setenv(port_guard.OPEN_PORT, "1")
     assert port_guard.start(greeting).is_set()
     assert greeting.port

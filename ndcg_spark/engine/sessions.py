@@ -139,7 +139,7 @@ def engine_of(session: SparkSession, place: str = "running session") -> Engine:
         return Engine(session, "embedded", f"Sail {sail} ({masked(place)})", True)
     configure(session)
     if not is_classic(session):
-        return Engine(session, "connect", f"Spark {session.version} ({masked(place)})", place.startswith("local"))
+        return Engine(session, "connect", f"Spark {session.version} ({masked(place)})", sees_local_files=False)
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
     # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
@@ -202,7 +202,8 @@ def start_embedded() -> Engine:
         _, port = server.listening_address
         session = start_session(SparkSession.builder.remote(f"sc://127.0.0.1:{port}"), "the embedded engine's session")
         stack.callback(_suppressing(session.stop))
-        _limit_retries(session, is_own=True)
+        # After about a second.
+        _limit_retries(session, 3, 1_000)
         try:
             session.conf.set(_CALL_SITES, "false")
         except failures() as error:
@@ -259,7 +260,11 @@ def start_local() -> Engine:
 
 def _start_classic(settings: dict[str, str], what: str) -> Engine:
     """A session of Spark in a JVM of its own."""
-    refuse_client()
+    if is_remote_only():
+        raise InstallationError(
+            "engine: pyspark-client has no Spark of its own; use --engine embedded, or pip uninstall pyspark-client, "
+            "then pip install 'ndcg-spark[spark]' where the platform has no Spark"
+        )
     builder = SparkSession.builder.appName("ndcg-spark")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -274,25 +279,12 @@ def submitted(choice: str) -> Engine:
     return _start_classic({_CALL_SITES: "false"}, "the session of spark-submit")
 
 
-def refuse_client() -> None:
-    """InstallationError where pyspark-client is installed, which has no Spark of its own."""
-    if is_remote_only():
-        raise InstallationError(
-            "engine: pyspark-client has no Spark of its own; use --engine embedded, or pip uninstall pyspark-client, "
-            "then pip install 'ndcg-spark[spark]' where the platform has no Spark"
-        )
-
-
 def connect(url: str) -> Engine:
-    """A session on the server at this address, `sc://host:port/;name=value`, or `local...` to start a server."""
-    is_own = url.startswith("local")
-    if is_own:
-        refuse_client()
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    else:
-        require_server(url)
+    """A session on the server at this address, `sc://host:port/;name=value`."""
+    require_server(url)
     session = start_session(SparkSession.builder.remote(url), url)
-    _limit_retries(session, is_own)
+    # After about 40 seconds, as another's server may come back.
+    _limit_retries(session, 8, 10_000)
     with contextlib.ExitStack() as stack:
         stack.callback(_suppressing(session.stop))
         engine = engine_of(session, url)
@@ -336,11 +328,10 @@ def require_server(url: str) -> None:
             ) from error
 
 
-def _limit_retries(session: Any, is_own: bool) -> None:
-    """Let a session give up on our own server after about 1 second, on another, which may come back, after 40."""
+def _limit_retries(session: Any, retries: int, longest_pause: int) -> None:
+    """Let a session give up on its server after so many retries, with pauses of at most so many milliseconds."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    retries, longest_pause = (3, 1_000) if is_own else (8, 10_000)
     # The session is Any: before Spark 4.2 the type of its `client` is wrong.
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=longest_pause)])
 

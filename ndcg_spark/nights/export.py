@@ -47,8 +47,8 @@ def export(
                     for name in TABLES:
                         target.replace(name, day, nights)
                     report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
-                before, known = {*map(_version, known)}, committed(output, dates)
-                dates = sorted({night.evaluated_on for night in known if _version(night) not in before})
+                before, known = [night.row for night in known], committed(output, dates)
+                dates = sorted({night.evaluated_on for night in known if night.row not in before})
                 if not dates:
                     return
     except NdcgSparkError:
@@ -56,10 +56,6 @@ def export(
     except Exception as error:  # the libraries raise many kinds
         raise StorageError(f"export: {masked(to)} failed, {masked(first_line(error))}; run it again") from error
     raise StorageError(f"export: nights of {dates[0]} change faster than they are exported; run it again")
-
-
-def _version(night: Night) -> tuple[Any, ...]:
-    return night.dataset, night.evaluated_on, night.evaluation_id, night.row["revision"]
 
 
 def _prepare(target: "_Tables", place: str) -> None:

@@ -9,9 +9,6 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.text import GOOD, masked, unknown_name
 
-#: How many sentences are shown.
-_SHOWN = 10
-
 
 def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:
     """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
@@ -66,8 +63,8 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
             usual = statistics.mode(steps)
             gaps = (at for at, step in enumerate(steps) if step > usual)
             sentences += [f"{name} has no night between {days[at]} and {days[at + 1]}" for at in gaps]
-    more = len(sentences) - _SHOWN
-    return [f"and {more} more before", *sentences[-_SHOWN:]] if more > 0 else sentences
+    before, shown = sentences[:-10], sentences[-10:]
+    return [f"and {len(before)} more before", *shown] if before else shown
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:

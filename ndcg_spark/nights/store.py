@@ -24,8 +24,7 @@ LOG = "evaluations"
 #: The exceptions of a storage that fails.
 FAILURES = (OSError, pa.ArrowException)
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
-AT_ONCE = 64
-_LOCAL_THREADS = 4
+_AT_ONCE = 64
 
 
 class Store:
@@ -39,9 +38,9 @@ class Store:
         self.place = masked(output)
         is_remote = "://" in output
         #: How many files to read at once: on a remote storage, reading is waiting.
-        self.at_once = AT_ONCE if is_remote else _LOCAL_THREADS
-        if is_remote and pa.io_thread_count() < AT_ONCE:
-            pa.set_io_thread_count(AT_ONCE)
+        self.at_once = _AT_ONCE if is_remote else 4
+        if is_remote and pa.io_thread_count() < _AT_ONCE:
+            pa.set_io_thread_count(_AT_ONCE)
         base, root = storage(output, "output", StorageError)
         self._kind, self._root = base.type_name, root.rstrip("/")
         self._uri = output.rstrip("/") if is_remote else self._root

@@ -21,57 +21,50 @@ ROOT = Path(__file__).parents[2]
 
 
 class DagsterError(Exception):
-    """Dagster's Failure, of which the description and the retries are looked at."""
+    """Dagster's Failure, whose retries are looked at."""
 
     def __init__(self, description, allow_retries):
         super().__init__(description)
         self.allow_retries = allow_retries
 
 
-@pytest.fixture
-def materialize(monkeypatch):
-    """The asset of the page, with stand-ins for Dagster and for a program that ends with a code and prints a night."""
-    dagster = types.SimpleNamespace(
-        **dict.fromkeys(("AssetCheckResult", "MaterializeResult", "AssetExecutionContext"), types.SimpleNamespace),
-        **dict.fromkeys(
-            ("AssetCheckSpec", "DailyPartitionsDefinition", "Definitions", "RetryPolicy"), lambda *_, **__: None
-        ),
-        AssetCheckSeverity=types.SimpleNamespace(WARN="WARN", ERROR="ERROR"),
-        Backoff=types.SimpleNamespace(EXPONENTIAL=None),
-        Failure=DagsterError,
-        asset=lambda **_: lambda function: function,
-    )
+@pytest.mark.parametrize(
+    ("code", "has_gate", "expected"),
+    [
+        (0, True, (True, "ERROR")),
+        (0, False, (False, "ERROR")),
+        (5, True, (False, "ERROR")),
+        (6, True, (False, "WARN")),
+        *((1, True, False), (2, True, False), (3, True, False), (4, True, True), (-9, True, True)),
+    ],
+)
+def test_the_check_of_a_dagster_asset_is_the_verdict_and_it_retries_what_a_retry_can_cure(
+    monkeypatch, code, has_gate, expected
+):
+    # Stand-ins for Dagster, and for a program that ends with this code and prints a night.
+    shown = ("AssetCheckResult", "MaterializeResult", "AssetExecutionContext")
+    unused = ("AssetCheckSpec", "DailyPartitionsDefinition", "Definitions", "RetryPolicy")
+    dagster = types.SimpleNamespace(**dict.fromkeys(shown, types.SimpleNamespace), Failure=DagsterError)
+    vars(dagster).update(dict.fromkeys(unused, lambda *_, **__: None), asset=lambda **_: lambda function: function)
+    dagster.AssetCheckSeverity = types.SimpleNamespace(WARN="WARN", ERROR="ERROR")
+    dagster.Backoff = types.SimpleNamespace(EXPONENTIAL=None)
     monkeypatch.setitem(sys.modules, "dagster", dagster)
+    night = {"dataset_scores": [{"dataset": "web", "run": "bm25", "cutoff": None, "ndcg": 0.5}]}
+    night |= {"verdicts": [{"sentence": "as it is"}]} if has_gate else {}
+    printed = json.dumps(night).encode()
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code, printed))
     names = {}
     exec(recipe("Dagster", "python"), names)  # noqa: S102  # our own page
-
-    def result(code, **night):
-        printed = json.dumps({"dataset_scores": [], **night}).encode()
-        monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code, printed))
-        return names["ndcg"](types.SimpleNamespace(partition_key="2026-11-20"))
-
-    return result
-
-
-@pytest.mark.parametrize(("code", "passed", "severity"), [(0, True, "ERROR"), (5, False, "ERROR"), (6, False, "WARN")])
-def test_the_check_of_a_dagster_asset_is_the_verdict_of_the_gate(materialize, code, passed, severity):
-    row = {"dataset": "web", "run": "bm25", "cutoff": None, "ndcg": 0.5}
-    found = materialize(code, dataset_scores=[row], verdicts=[{"sentence": "as it is"}])
+    context = types.SimpleNamespace(partition_key="2026-11-20")
+    if isinstance(expected, bool):
+        with pytest.raises(DagsterError) as failure:
+            names["ndcg"](context)
+        assert failure.value.allow_retries is expected
+        return
+    found = names["ndcg"](context)
     (check,) = found.check_results
-    assert (check.passed, check.severity, check.description) == (passed, severity, "as it is")
+    assert (check.passed, check.severity) == expected
     assert found.metadata == {"web bm25 ndcg@all": 0.5}
-
-
-def test_a_dagster_asset_without_a_gate_does_not_pass_its_check(materialize):
-    (check,) = materialize(0).check_results
-    assert not check.passed
-
-
-@pytest.mark.parametrize(("code", "is_retried"), [(1, False), (2, False), (3, False), (4, True), (-9, True)])
-def test_a_dagster_asset_retries_what_a_retry_can_cure(materialize, code, is_retried):
-    with pytest.raises(DagsterError) as failure:
-        materialize(code)
-    assert failure.value.allow_retries is is_retried
 
 
 def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path):

@@ -20,7 +20,7 @@ def read(engine, folder, how, content):
     good, bad = [], 0
     for row in table.collect():
         values = tuple(row[name] for name in names)
-        is_bad = row.get(FAULT) or {None, ""} & {*values} or row.get("rank", 1) < 1
+        is_bad = (FAULT in row and row[FAULT]) or {None, ""} & {*values} or ("rank" in row and row["rank"] < 1)
         bad += bool(is_bad)
         good += [] if is_bad else [values]
     return Counter(good), bad
@@ -33,13 +33,14 @@ def check(engine, folder, seeds):
         assert read(engine, folder, how, content) == (Counter(good), bad), seed
 
 
-def test_files_are_read_by_their_definition(no_engine, tmp_path):
-    check(no_engine, tmp_path, range(30))
+def test_files_are_read_by_their_definition(engine, tmp_path):
+    check(engine, tmp_path, range(30))
 
 
 @pytest.mark.slow
-def test_many_files_are_read_by_their_definition(no_engine, tmp_path, thorough):
-    check(no_engine, tmp_path, range(30, 10_000 if thorough else 300))
+@pytest.mark.embedded
+def test_many_files_are_read_by_their_definition(engine, tmp_path, thorough):
+    check(engine, tmp_path, range(30, 10_000 if thorough else 300))
 
 
 #: The values of documents in one object of all queries, and those with which it is refused as a whole.
@@ -47,8 +48,9 @@ NUMBERS = ("1", "0", "2.50", "-3", "1e999", '"2"', '"high"', "null", "1E+3", "12
 NONE = ("true", "NaN", "[1]", '{"a": 1}', "007", '"\\ud800"')
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("seed", range(20))
-def test_one_object_is_a_row_for_every_document(no_engine, tmp_path, seed):
+def test_one_object_is_a_row_for_every_document(engine, tmp_path, seed):
     rng = random.Random(seed)  # noqa: S311  # it makes test data
     ids = [text for text in odd_files.VALUES if text.strip() and text != "query_id"]
     number = rng.choice([NUMBERS, NUMBERS, (*NUMBERS, *NONE)])
@@ -60,9 +62,9 @@ def test_one_object_is_a_row_for_every_document(no_engine, tmp_path, seed):
     how = odd_files.Format("judgments", ".json", odd_files.COLUMNS["judgments"])
     if {value for _, docs in queries for _, value in docs} & {*NONE}:
         with pytest.raises(InputError, match="is not"):
-            read(no_engine, tmp_path, how, content)
+            read(engine, tmp_path, how, content)
         return
     pairs = [(query, doc, json.loads(value, parse_float=str)) for query, docs in queries for doc, value in docs]
     rows = [odd_files.typed(dict(zip(how.fields, map(str, pair), strict=True))) for pair in pairs]
     good = Counter(tuple(row.values()) for row in rows if row)
-    assert read(no_engine, tmp_path, how, content) == (good, len(rows) - good.total())
+    assert read(engine, tmp_path, how, content) == (good, len(rows) - good.total())
