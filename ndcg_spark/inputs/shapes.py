@@ -160,12 +160,7 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
         problem = f"of which one may be a rank or a score; say which, {which}"
     elif table.config.columns:
         return shape
-    elif (
-        table.name == "judgments"
-        and fields == 4
-        and rows
-        and all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
-    ):
+    elif table.name == "judgments" and fields == 4 and rows and all(map(_is_timed, rows)):
         others = f"{column}query_id=1 {column}doc_id=2 {column}relevance=3"
         problem = f"of which the last is a time; number the others, {others}"
     elif "relevance" in table.names and fields == 2:
