@@ -168,4 +168,4 @@ def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFra
 
 def _folder(value: str | None) -> str:
     """The name of a link's folder for a value of a file's folder."""
-    return _NULL if value is None else _VALUE + _UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", value)
+    return _NULL if value is None else _VALUE + _UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value)
