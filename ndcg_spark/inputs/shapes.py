@@ -13,7 +13,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known, resolve
 from ndcg_spark.inputs.delimited import Delimited
-from ndcg_spark.inputs.files import File, of_each
+from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -126,7 +126,7 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
 
 
 def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
+    header, *further = map_files([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
     for file, other in zip(others, further, strict=True):
         if other != header:
             raise InputError(

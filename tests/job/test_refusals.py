@@ -2,6 +2,8 @@
 
 import functools
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
@@ -96,6 +98,18 @@ def test_within_the_limits(configured):
         checked(configured(min_judged_rate=0.9))
     outcome, _ = evaluated(configured({"j.csv": JUDGED, "r.csv": RETURNED}, **NAMED))
     assert outcome.datasets == ["d"]
+
+
+def test_merged_runs_in_parquet_are_refused_with_their_files_too(run, configured):
+    files = [name.replace("run", "parquet") for name in MERGED]
+    for name, text in zip(files, MERGED.values(), strict=True):
+        rows = [
+            {"query_id": query, "doc_id": doc, "rank": int(rank), "score": float(score), "run": run_}
+            for query, _, doc, rank, score, run_ in map(str.split, text.splitlines())
+        ]
+        pq.write_table(pa.Table.from_pylist(rows), name)
+    with pytest.raises(InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "):
+        run(configured(results={"path": files}))
 
 
 @pytest.mark.parametrize(
