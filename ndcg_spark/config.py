@@ -235,22 +235,11 @@ class EvaluationConfig(Strict):
         return dated(path, self.date)
 
 
-class ListsConfig(EvaluationConfig):
-    """The configuration of a command that reads results and no judgments."""
+class NightConfig(EvaluationConfig):
+    """The configuration of a command that needs neither judgments nor results, or only one of them."""
 
-    judgments: JudgmentsConfig | None = None  # type: ignore[assignment]  # and that uses none
-
-
-class AgreementConfig(EvaluationConfig):
-    """The configuration of a command that reads judgments, and perhaps results."""
-
-    results: ResultsConfig | None = None  # type: ignore[assignment]  # which it looks at first
-
-
-class NightConfig(ListsConfig):
-    """The configuration of a command about a published night, which reads neither judgments nor results."""
-
-    results: ResultsConfig | None = None  # type: ignore[assignment]  # as above
+    judgments: JudgmentsConfig | None = None  # type: ignore[assignment]
+    results: ResultsConfig | None = None  # type: ignore[assignment]
 
 
 def load(

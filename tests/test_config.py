@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.config import AgreementConfig, ListsConfig, NightConfig, dated, load, validate
+from ndcg_spark.config import NightConfig, dated, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 
@@ -141,15 +141,10 @@ def test_invalid_cutoffs(given):
         configured(cutoffs=given)
 
 
-@pytest.mark.parametrize(
-    ("model", "given"), [(ListsConfig, "results"), (AgreementConfig, "judgments"), (NightConfig, None)]
-)
-def test_a_command_needs_only_the_tables_that_it_reads(model, given):
-    config = validate({given: "path"} if given else {}, "test", model)
-    assert {name for name in TABLES if getattr(config, name)} == ({given} if given else set())
-    if given:
-        with pytest.raises(ConfigurationError, match=f"1 problem.*: {given}: "):
-            validate({}, "test", model)
+@pytest.mark.parametrize("given", ["judgments", "results", None])
+def test_a_command_needs_only_the_tables_that_it_reads(given):
+    config = validate({given: "path"} if given else {}, "test", NightConfig)
+    assert [name for name in TABLES if getattr(config, name)] == ([given] if given else [])
 
 
 @pytest.mark.parametrize("content", [None, b"cutoffs = ", b'dataset = "\xe9"'])

@@ -13,27 +13,13 @@ MODULE = """
 import numpy as np
 import pandas as pd
 
-def tripled(grades):
-    return grades * 3
-
-def whole(grades):
-    return pd.Series([7] * len(grades))
-
-def array(grades):
-    return np.sqrt(grades.to_numpy())
-
-def unknown_above_one(grades):
-    return grades.where(grades <= 1)
-
-def words(grades):
-    return pd.Series(["high"] * len(grades))
-
-def nothing(grades):
-    return pd.Series([], dtype="float64")
-
-def fails(grades):
-    raise KeyError("grade 9")
-
+def tripled(grades): return grades * 3
+def whole(grades): return pd.Series([7] * len(grades))
+def array(grades): return np.sqrt(grades.to_numpy())
+def unknown_above_one(grades): return grades.where(grades <= 1)
+def words(grades): return pd.Series(["high"] * len(grades))
+def nothing(grades): return pd.Series([], dtype="float64")
+def fails(grades): raise KeyError("grade 9")
 not_callable = 5
 """
 
@@ -51,57 +37,43 @@ def house_gains(session, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("function", "expected"),
+    ("function", "kind", "expected"),
     [
-        ("tripled", [0.0, 3.0, 12.0]),
-        ("whole", [7.0, 7.0, 7.0]),
-        ("array", [0.0, 1.0, 2.0]),
-        ("unknown_above_one", [0.0, 1.0, None]),
+        ("tripled", "double", [0.0, 3.0, 12.0]),
+        ("tripled", "int", [0.0, 3.0, 12.0]),
+        ("whole", "double", [7.0, 7.0, 7.0]),
+        ("array", "double", [0.0, 1.0, 2.0]),
+        ("unknown_above_one", "double", [0.0, 1.0, None]),
     ],
 )
-def test_a_users_function_is_applied_to_each_row_and_gives_doubles(session, function, expected):
-    table = session.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double")
+def test_a_users_function_is_applied_to_each_row_and_gives_doubles(session, function, kind, expected):
+    table = session.createDataFrame([(0.0,), (1.0,), (4.0,)], "grade double").select(F.col("grade").cast(kind))
     gains = table.select(user_function(f"python:house_gains.{function}", F.col("grade")).alias("gain"))
     assert gains.dtypes == [("gain", "double")]
     assert [row["gain"] for row in gains.collect()] == expected
 
 
-def test_a_users_function_may_be_applied_to_whole_numbers(session):
-    ranks = session.createDataFrame([(1,), (5,)], "rank int")
-    assert ranks.select(user_function("python:house_gains.tripled", F.col("rank"))).collect() == [(3.0,), (15.0,)]
-
-
 def test_a_function_is_found_by_its_dotted_name():
     assert load_function("python:house_gains.tripled")(pd.Series([2.0])).tolist() == [6.0]
     assert load_function("python:os.path.basename")("folder/file") == "file"
+    assert computed("python:house_gains.tripled", [2.5, 1.0]) == [2.5 * 3, 1.0 * 3]
+    assert computed("python:house_gains.whole", [2.5]) == [7.0]
 
 
 @pytest.mark.parametrize(
+    "use", [load_function, lambda name: computed(name, [0.0]), lambda name: user_function(name, F.col("x"))]
+)
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
-        (
-            "python:no_such_package.gains.cubed",
-            "no_such_package.gains.cubed cannot be imported, ModuleNotFoundError: No module named",
-        ),
-        ("python:house_gains.cubed", "house_gains.cubed cannot be imported, .*no attribute 'cubed'; put its folder on"),
-        ("python:house_gains.not_callable", "house_gains.not_callable is not a function"),
+        ("no_such_package.gains.cubed", "cubed cannot be imported, ModuleNotFoundError: No module named"),
+        ("house_gains.cubed", "cubed cannot be imported, .*no attribute 'cubed'; put its folder on"),
+        ("house_gains.not_callable", "not_callable is not a function"),
     ],
 )
-def test_a_function_that_cannot_be_had_is_a_convention_error(name, reason):
+def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name, reason):
     with pytest.raises(ConventionError, match=reason):
-        load_function(name)
-
-
-def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read():
-    with pytest.raises(ConventionError, match="cannot be imported"):
-        user_function("python:house_gains.cubed", F.col("grade"))
-    with pytest.raises(ConventionError, match="cannot be imported"):
-        computed("python:house_gains.cubed", [0.0])
-
-
-def test_the_value_of_a_function_is_computed_here():
-    assert computed("python:house_gains.tripled", [2.5, 1.0]) == [2.5 * 3, 1.0 * 3]
-    assert computed("python:house_gains.whole", [2.5]) == [7.0]
+        use(f"python:{name}")
 
 
 @pytest.mark.parametrize(

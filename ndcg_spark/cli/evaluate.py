@@ -158,11 +158,11 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
     same order, by their NDCG at the deepest cutoff.
     """
-    from ndcg_spark.config import AgreementConfig
+    from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.report.printed import print_judgments
 
-    config = load_arguments({**arguments, "judgments": (a,)}, AgreementConfig)
+    config = load_arguments({**arguments, "judgments": (a,)}, NightConfig)
     print_judgments(compare_judgments(config, b), style)
 
 
@@ -185,13 +185,13 @@ def compare_lists(
 
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """
-    from ndcg_spark.config import ListsConfig
+    from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.report.printed import print_lists
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
-    sides = [load_arguments({**arguments, "results": (path,)}, ListsConfig) for path in (old, new) if path is not None]
+    sides = [load_arguments({**arguments, "results": (path,)}, NightConfig) for path in (old, new) if path is not None]
     print_lists(job(sides[0], sides[1] if new else None, baseline, persistence, queries), style)
 
 

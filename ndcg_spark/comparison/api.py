@@ -52,9 +52,8 @@ def compare(
     Parameters
     ----------
     query_scores : table
-        What `evaluate` returns, QUERY_SCORES of `read_scores`, a dictionary {run: table}, or any table with the columns
-        run, query_id and the measure, and optionally others of QUERY_SCORES. A query occurs once per run, cutoff and
-        night.
+        What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with the columns run,
+        query_id and the measure. A query occurs once per run, cutoff and night.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with; or such a table of another night, whose runs
         are paired by name.
@@ -64,14 +63,12 @@ def compare(
         NDCG.
     runs : several str, optional
         The runs to compare; by default all.
-    alpha : float
-        The significance level; intervals cover 1 - alpha.
-    correction : str
-        How p values are adjusted for the number of runs and slices: `holm`, `bonferroni`, `bh`, `none`.
-    attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
-    weights : table, optional
-        query_id and weight; dataset is optional. Every comparison then has a second row, with `weight_effective_n`.
+    alpha, correction
+        The significance level, and how p values are adjusted for the number of runs and slices: `holm`, `bonferroni`,
+        `bh`, `none`.
+    attributes, weights : table, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute. For a second row of
+        every comparison: query_id and weight. In both, dataset is optional.
     margin : float
         The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
     unchanged_queries : bool

@@ -7,18 +7,15 @@ from typing import Any
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.log import Night
 
-#: A night's record.
-Record = Mapping[str, Any]
 
-
-def fingerprint(record: Record, table: str, dataset: str) -> str | None:
+def fingerprint(record: Mapping[str, Any], table: str, dataset: str) -> str | None:
     """The fingerprint of a dataset's `judgments` or `results`; None if its record has none."""
     own = record.get("inputs", {}).get(table, {})
-    found: str | None = own.get("fingerprints", {}).get(dataset, own.get("fingerprint"))
-    return found
+    known: str | None = own.get("fingerprints", {}).get(dataset, own.get("fingerprint"))
+    return known
 
 
-def convention_key(record: Record) -> str:
+def convention_key(record: Mapping[str, Any]) -> str:
     """What distinguishes conventions: their options, not their names."""
     return json.dumps(record.get("options"), sort_keys=True)
 
@@ -28,8 +25,8 @@ def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> lis
 
     The name of a convention does not count: two presets may have the same options.
     """
-    here, there, default = (json.loads(json.dumps(each)) for each in (ours, theirs, Convention().options()))
-    values = {name: [each.get(name, default.get(name)) for each in (here, there)] for name in {**here, **there}}
+    here, there, default = (json.loads(json.dumps(options)) for options in (ours, theirs, Convention().options()))
+    values = {name: [options.get(name, default.get(name)) for options in (here, there)] for name in {**here, **there}}
     return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
 
 

@@ -113,8 +113,7 @@ def rows_of(
     """
     samples = list(_samples(sides, options, attributes, weights))
     rows = [row for row, _ in samples]
-    tested = [(row, apart) for row, apart in samples if row["p_value"] is not None and not _UNTESTED & {*row["flags"]}]
-    tested = [(row, apart) for row, apart in tested if row["weight_effective_n"] is None]
+    tested = [(row, apart) for row, apart in samples if row["effect_size"] is not None]
     if options.only_losses:
         tested = [(row, apart) for row, apart in tested if row["difference"] < 0 and row["p_value"] < options.alpha]
     for precise in (False, True):
@@ -224,11 +223,10 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
     """What may be concluded, None without a p value."""
     if row["p_decides"] is None:
         return None
-    if {OTHER_JUDGMENTS, "doubt"} & {*row["flags"]}:
-        return "cannot_tell"
-    if row["largest"] is not None and row["largest"] < options.margin:
+    is_doubted = {OTHER_JUDGMENTS, "doubt"} & {*row["flags"]}
+    if not is_doubted and row["largest"] is not None and row["largest"] < options.margin:
         return "same"
-    if row["p_decides"] >= options.alpha:
+    if is_doubted or row["p_decides"] >= options.alpha:
         return "cannot_tell"
     return "better" if row["difference"] > 0 else "worse"
 

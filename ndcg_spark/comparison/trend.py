@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
-from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, written
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
 from ndcg_spark.errors import ConfigurationError
@@ -55,10 +55,8 @@ class Point:
     #: The first night of the last change of the level up to this night, among comparable nights, and by how much.
     level_since: str | None = None
     level_change: float | None = None
-    #: How many queries it is a mean of.
     queries: int = 0
     verdict: str | None = None
-    #: The reason why somebody accepted the night.
     accepted: str | None = None
     notes: Sequence[str] = ()
 
@@ -209,19 +207,17 @@ def _places(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutof
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
-    known = {format_cutoff(row["cutoff"]): row["cutoff"] for _, rows in reversed(nights) for row in rows}
     night, newest = nights[-1]
     asked = measure_set_in(night.record.get("configuration") or {})
     places = []
     for measure, cutoff in columns_of(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
-        valued = [row["cutoff"] for row in newest if row.get(measure) is not None]
-        chosen = asked.main_cutoff(measure, valued) if cutoff == "each" else known.get(cutoff, 0)
-        there = (row for _, rows in nights for row in rows if row["cutoff"] == chosen)
-        if chosen == 0 or (measure != "ndcg" and all(row.get(measure) is None for row in there)):
-            at = cutoff if chosen == 0 else format_cutoff(chosen)
+        cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
+        valued = [row["cutoff"] for row in newest if row[measure] is not None]
+        chosen = asked.main_cutoff(measure, valued) if cutoff == "each" else parse_cutoff(cutoff)
+        if chosen not in cutoffs:
+            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "no cutoff"
             raise ConfigurationError(
-                f"measures: {measure}@{at} was not evaluated in these nights; the cutoffs are {', '.join(known)}, and "
-                "ndcg-spark nights OUTPUT --format csv shows all scores"
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; it was at {known}"
             )
         places.append((measure, chosen))
     return list(dict.fromkeys(places))

@@ -104,6 +104,4 @@ def counted(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """How many nights of each dataset have each verdict and reason: dataset, verdict, reason and nights."""
     counts = Counter((each.dataset, each.verdict, each.reason) for each in verdicts)
     ordered = sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1]))
-    return [
-        dict(zip(("dataset", "verdict", "reason", "nights"), (*key, nights), strict=True)) for key, nights in ordered
-    ]
+    return [{"dataset": name, "verdict": word, "reason": why, "nights": many} for (name, word, why), many in ordered]

@@ -107,9 +107,7 @@ def evaluate(
         from ndcg_spark.job.gate import refuse_unusable
 
         refuse_unusable(config, accepted)
-    with _attempts_logged(config), contextlib.ExitStack() as stack:
-        with clock.step("engine", "starting the engine"):
-            engine = stack.enter_context(engine_for(config))
+    with _attempts_logged(config), engine_for(config, clock) as engine:
         return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
 
 

@@ -66,9 +66,11 @@ class Context:
 
 
 @contextlib.contextmanager
-def engine_for(config: EvaluationConfig) -> Iterator[Engine]:
+def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator[Engine]:
     """The engine that the configuration names, which is reported. Raises EngineError."""
-    with open_engine(config.engine, config.remote) as engine:
+    with contextlib.ExitStack() as stack:
+        with (clock or Clock()).step("engine", "starting the engine"):
+            engine = stack.enter_context(open_engine(config.engine, config.remote))
         report_step("engine", engine.name)
         yield engine
 

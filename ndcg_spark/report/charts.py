@@ -11,10 +11,10 @@ import pandas as pd
 from ndcg_spark.comparison.api import compare
 from ndcg_spark.comparison.trend import TrendLine
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.comparisons import in_words, marks_of, notes_of_test
+from ndcg_spark.report import words
+from ndcg_spark.report.comparisons import marks_of, notes_of_test
 from ndcg_spark.report.night import NightData
 from ndcg_spark.report.scores import paper_table
-from ndcg_spark.report.words import TONES, change, score
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.tables.writers import rendered
@@ -24,14 +24,12 @@ from ndcg_spark.text import unknown_name
 _RUNS, _BARS = 6, 240
 #: Differences of at most this size are ties.
 _TIE = 1e-9
-#: What the templates of all charts use.
-SHARED = {"change": change, "conclusion": in_words, "score": score, "tones": TONES}
 
 
 def forest(data: NightData) -> dict[str, Any]:
     """The differences of runs with their intervals, the run in detail and then the surest ones first."""
     rows = [row for row in data.compared.values() if row["difference"] is not None]
-    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
+    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in words.TONES, -abs(row["difference"])))
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run)
     limit = None if result is None or not result["allowed"] else -result["allowed"]
@@ -122,7 +120,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
-    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {change(both['change'].mean())}"
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
     title = f"{run} less {baseline}, {measure or scores.table().columns[0]}, query by query"
     return _plot(
         title,
@@ -158,7 +156,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
     title = f"{measure} less that of {baseline}, with 95 % intervals"
-    label = ", ".join(f"{row['run']} {change(row['difference'])}" for row in compared[:20])
+    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
     return _plot(title, f"{title}: {label}", shape=differences(compared))
 
 
@@ -185,4 +183,4 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plot(title: str, label: str, **chart: Any) -> Plot:
-    return Plot(rendered("report/plots.svg.j2", **SHARED, title=title, label=label, **chart))
+    return Plot(rendered("report/plots.svg.j2", words=words, title=title, label=label, **chart))

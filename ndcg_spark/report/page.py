@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from ndcg_spark.report import charts, words
 from ndcg_spark.report.baseline import day
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.labels import Labels, name
+from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night import NightData, QueryScore, Request
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS
@@ -109,9 +110,10 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
             write_file("site", file, read_page(output, date, request, labels).html)
             written += 1
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
-    shown = [night for night in reversed(by_date) if request.dataset in (None, night.dataset)]
+    named = sorted(night for night in nights if request.dataset in (None, night.dataset))
+    shown = sorted(named, key=lambda night: night.evaluated_on, reverse=True)
     parts = [NightData(output, night, nights, request) for night in newest]
-    index = rendered("report/site.html.j2", title="Nights", nights=shown, pages=parts, trend=charts.trend, **_shared())
+    index = rendered("report/site.html.j2", title="Nights", nights=shown, pages=parts, **_shared())
     write_file("site", folder / "index.html", index)
     return written
 
@@ -126,33 +128,16 @@ def _shared() -> dict[str, Any]:
     read = resources.files("ndcg_spark.report").joinpath
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     # Our own, and named by its digest, so that a page runs nothing else.
-    values = {"script": Markup(script), "style": Markup(style)}  # noqa: S704
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return {**charts.SHARED, **values, "digest": digest, "day": day, "name": name, "verdict": words.verdict_of}
+    return {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "draw": charts}  # noqa: S704
 
 
 def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, note: str | None) -> str:
-    return rendered(
-        "report/page.html.j2",
-        pages=parts,
-        output=output,
-        labels=labels,
-        note=note,
-        title=f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}",
-        evaluations=_evaluations([data.night for data in parts]),
-        banner=words.banner,
-        cause=words.cause,
-        last_night=words.against_last_night,
-        bars=charts.bars,
-        forest=charts.forest,
-        trend=charts.trend,
-        details=lambda data: _details(data, labels, output),
-        explain=lambda data, query: words.explain(data, str(output), query.query_id),
-        next_steps=lambda data: words.next_steps(data, output, labels),
-        unjudged=words.unjudged,
-        words=words.WHAT,
-        **_shared(),
-    )
+    title = f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}"
+    values = {"pages": parts, "output": output, "labels": labels, "note": note, "title": title}
+    evaluations = _evaluations([data.night for data in parts])
+    details = functools.partial(_details, labels=labels, output=output)
+    return rendered("report/page.html.j2", **values, evaluations=evaluations, details=details, **_shared())
 
 
 def _details(data: NightData, labels: Labels, output: str | None) -> Iterator[tuple[str, str, Table]]:

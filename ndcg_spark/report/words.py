@@ -180,7 +180,7 @@ def unjudged(data: NightData) -> str:
     if data.parts is None or not _is_lost(data) or data.parts.unjudged < _UNJUDGED / 2:
         return rate
     share = f"{100 * data.parts.unjudged:.0f} % of what was lost is at ranks that unjudged documents hold now"
-    return f"{share}: the true drop may be smaller. {rate}"
+    return f"{share}: the true difference may be smaller. {rate}"
 
 
 def _is_lost(data: NightData) -> bool:
@@ -207,7 +207,7 @@ def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Mark
         shared = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
         steps.append(Markup("Open {}{}.").format(_and(links), shared))
     if _is_lost(data) and where and data.parts and data.parts.unjudged >= _UNJUDGED:
-        said = "Have the unjudged documents judged; this decides whether the drop is real:"
+        said = "Have the unjudged documents judged; this decides whether the difference is real:"
         steps.append(_step(said, "judge-next", *where, "--run", data.run))
     if row is not None and not data.has_documents and "unchanged" not in row["flags"]:
         said = "Evaluate with --documents all, so that queries show what moved"

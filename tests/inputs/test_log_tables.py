@@ -253,8 +253,8 @@ def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(t
     assert f"{table} has no version as of 2001-09-08T12:00:00Z" in early.stderr
 
 
-def test_delta_without_its_library_is_refused_with_what_installs_it(no_engine, tmp_path, monkeypatch):
+def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_path, monkeypatch):
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"):
-        returned(no_engine, table)
+        returned(engine, table)

@@ -17,7 +17,7 @@ def read(engine, folder, how, content):
     good, bad = [], 0
     for row in table.collect():
         values = tuple(row[name] for name in names)
-        is_bad = row.get(FAULT) or {None, ""} & {*values} or row.get("rank", 1) < 1
+        is_bad = (FAULT in row and row[FAULT]) or {None, ""} & {*values} or ("rank" in row and row["rank"] < 1)
         bad += bool(is_bad)
         good += [] if is_bad else [values]
     return Counter(good), bad
@@ -30,10 +30,11 @@ def check(engine, folder, seeds):
         assert read(engine, folder, how, content) == (Counter(good), bad), seed
 
 
-def test_files_are_read_by_their_definition(no_engine, tmp_path):
-    check(no_engine, tmp_path, range(30))
+def test_files_are_read_by_their_definition(engine, tmp_path):
+    check(engine, tmp_path, range(30))
 
 
 @pytest.mark.slow
-def test_many_files_are_read_by_their_definition(no_engine, tmp_path, thorough):
-    check(no_engine, tmp_path, range(30, 10_000 if thorough else 300))
+@pytest.mark.embedded
+def test_many_files_are_read_by_their_definition(engine, tmp_path, thorough):
+    check(engine, tmp_path, range(30, 10_000 if thorough else 300))

@@ -75,22 +75,22 @@ def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scr
         write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
 
 
-def test_a_damaged_file_is_told_and_not_the_end_of_the_others(no_engine, tmp_path, scratch):
+def test_a_damaged_file_is_told_and_not_the_end_of_the_others(engine, tmp_path, scratch):
     text = "".join(f"q{at} Q0 d{at * 7919 % 10007} 1 0.5 bm25\n" for at in range(20_000)).encode()
     file(tmp_path / "a.run", text * 40)
     file(tmp_path / "b.run.gz", gzipped(text)[:-100])
     with pytest.raises(InputError, match=r"^results: .*/b\.run\.gz cannot be read, .*; write it again$"):
-        returned(no_engine, tmp_path)
+        returned(engine, tmp_path)
 
 
-def test_no_room_for_the_rows_is_no_fault_of_the_input(no_engine, tmp_path, monkeypatch):
+def test_no_room_for_the_rows_is_no_fault_of_the_input(engine, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     path = file(tmp_path / "a.run", "q1 Q0 d1 1 0.5 bm25\n").path
     with pytest.raises(EngineError, match=r"results: no temporary copy, .*No space left.*; make room, set TMPDIR"):
-        returned(no_engine, path)
+        returned(engine, path)
 
 
 def test_a_thread_that_cannot_be_started_is_no_fault_of_the_input(scratch, monkeypatch):

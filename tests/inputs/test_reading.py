@@ -10,9 +10,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import LINE
 
 
-def test_a_format_that_is_given_goes_before_the_name(no_engine, tmp_path):
+def test_a_format_that_is_given_goes_before_the_name(engine, tmp_path):
     file = written(tmp_path / "export.txt", "query_id,doc_id,relevance\nq1,d1,2\n")
-    source = judged(no_engine, file, format="csv")
+    source = judged(engine, file, format="csv")
     assert (source.format, documents(source)) == ("csv", ["d1"])
 
 
@@ -23,9 +23,9 @@ def test_a_format_that_is_given_goes_before_the_name(no_engine, tmp_path):
         ("a.jsonl", '{"topic": "q1", "doc.id": "d1", "final grade": 2, "doc_id": "other"}\n'),
     ],
 )
-def test_columns_are_read_by_the_names_they_are_mapped_to(no_engine, tmp_path, name, text):
+def test_columns_are_read_by_the_names_they_are_mapped_to(engine, tmp_path, name, text):
     mapped = {"query_id": "topic", "doc_id": "doc.id", "relevance": "final grade"}
-    source = judged(no_engine, written(tmp_path / name, text), columns=mapped)
+    source = judged(engine, written(tmp_path / name, text), columns=mapped)
     assert rows(source) == [("q1", "d1", 2.0)]
 
 
@@ -45,9 +45,9 @@ def test_a_catalog_table_is_read_by_its_name(engine, session):
     assert (source.place, source.files) == ("table:judged_items", [])
 
 
-def test_a_file_behind_two_paths_is_read_once(no_engine, tmp_path):
+def test_a_file_behind_two_paths_is_read_once(engine, tmp_path):
     file = written(tmp_path / "a.run", "q1 Q0 d1 1 2.5 r\n")
-    assert documents(returned(no_engine, tmp_path, file)) == ["d1"]
+    assert documents(returned(engine, tmp_path, file)) == ["d1"]
 
 
 def test_a_catalog_table_that_is_not_there_is_refused(engine):
@@ -55,17 +55,17 @@ def test_a_catalog_table_that_is_not_there_is_refused(engine):
         judged(engine, "table:no_such_table")
 
 
-def test_a_mapped_column_that_is_missing_is_refused_with_what_there_is(no_engine, tmp_path):
+def test_a_mapped_column_that_is_missing_is_refused_with_what_there_is(engine, tmp_path):
     file = written(tmp_path / "a.csv", "query_id,doc_id,grade\nq1,d1,2\n")
     with pytest.raises(InputError, match=r"columns\.relevance = 'label'; it has query_id, doc_id, grade"):
-        judged(no_engine, file, columns={"relevance": "label"})
+        judged(engine, file, columns={"relevance": "label"})
 
 
-def test_a_table_without_any_column_of_the_schema_is_refused(no_engine, tmp_path):
+def test_a_table_without_any_column_of_the_schema_is_refused(engine, tmp_path):
     with pytest.raises(
         InputError, match="csv: none of dataset, query_id, doc_id, relevance is a column; it has a, b; map"
     ):
-        judged(no_engine, written(tmp_path / "a.csv", "a,b\n1,2\n"))
+        judged(engine, written(tmp_path / "a.csv", "a,b\n1,2\n"))
 
 
 def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):

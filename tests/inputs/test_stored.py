@@ -334,13 +334,13 @@ def test_a_truncated_parquet_file_is_refused_by_name(engine, tmp_path, kept):
 
 
 @pytest.mark.parametrize(("name", "scores"), [("a.orc", [1.0] * 1000), ("a.parquet", HALF.take(pa.array([0] * 1000)))])
-def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(no_engine, tmp_path, name, scores):
+def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(engine, tmp_path, name, scores):
     table = {"run": [f"r{at}" for at in range(1000)], "query_id": ["q"] * 1000, "doc_id": ["d"] * 1000}
     write(tmp_path / name, {**table, "score": scores})
     stored = (tmp_path / name).read_bytes()
     write(tmp_path / name, stored[:8] + b"\xff" * 500 + stored[508:])
     with pytest.raises(InputError, match=rf"^results: {tmp_path}/{name} cannot be read, .*; write it again$"):
-        returned(no_engine, tmp_path / name)
+        returned(engine, tmp_path / name)
 
 
 @pytest.mark.parametrize(("most", "repeated"), [(1 << 26, 9), (10, 9), (1 << 16, 100_000)])

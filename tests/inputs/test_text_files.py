@@ -12,6 +12,8 @@ from ndcg_spark.inputs import delimited
 from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import FAULT, LINE
 
+pytestmark = pytest.mark.embedded
+
 ROW = ("q1", "d1", 2.0)
 BROKEN = "broken_line"
 RUN = ["q1 Q0 d1 1 7.5 a", "q2 Q0 d2 2 1 a"]
@@ -34,16 +36,16 @@ RUN = ["q1 Q0 d1 1 7.5 a", "q2 Q0 d2 2 1 a"]
         ("a.json.gz", '\n{"q0": {}, "q1": {"d1": 2}}'),
     ],
 )
-def test_a_row_is_the_same_however_it_is_spaced(no_engine, tmp_path, name, text):
-    source = judged(no_engine, written(tmp_path / name, text))
+def test_a_row_is_the_same_however_it_is_spaced(engine, tmp_path, name, text):
+    source = judged(engine, written(tmp_path / name, text))
     assert source.table.columns == ["query_id", "doc_id", "relevance"]
     assert rows(source) == [ROW]
 
 
-def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(no_engine, tmp_path):
+def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(engine, tmp_path):
     blank = "q1 Q0 iphone 12 1 9.5 bm25"
     lines = "q1 Q0 d1 1 2.5 bm25\nq1\tQ0\td2\t2\t-1e3\tbm25 k1=0.9 b=0.4\n" + blank
-    source = returned(no_engine, written(tmp_path / "a.run", lines))
+    source = returned(engine, written(tmp_path / "a.run", lines))
     assert rows(source, "run", "doc_id", "score", "rank", LINE) == [
         ("bm25", "d1", 2.5, 1, None),
         ("bm25", "d2", -1000.0, 2, None),
@@ -51,11 +53,11 @@ def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(n
     ]
 
 
-def test_csv_is_text_with_quotes_around_what_needs_them(no_engine, tmp_path):
+def test_csv_is_text_with_quotes_around_what_needs_them(engine, tmp_path):
     long = 'a "quoted", long id ' * 500
     quoted = long.replace('"', '""')
     text = f'doc_id,relevance,query_id\n"d,1",1.50,007\n"say ""hi""",3,\n d 3\\,,"q3"\n"{quoted}",1,q4\n"""""",1,q5\n'
-    source = judged(no_engine, written(tmp_path / "a.csv", text))
+    source = judged(engine, written(tmp_path / "a.csv", text))
     assert rows(source, "query_id", "doc_id", "relevance") == [
         ("007", "d,1", 1.5),
         ("q3", " d 3\\", None),
@@ -67,9 +69,9 @@ def test_csv_is_text_with_quotes_around_what_needs_them(no_engine, tmp_path):
 
 @pytest.mark.parametrize("line", ['"q1,d1,1', 'q1,d1,"1', 'q"1,d1,"1', '"q1"",d1,1'])
 @pytest.mark.parametrize("after", ["", "q2,d2,2\n", 'q2,"d2",2\n'])
-def test_a_quote_that_does_not_end_breaks_its_own_line_alone(no_engine, tmp_path, line, after):
+def test_a_quote_that_does_not_end_breaks_its_own_line_alone(engine, tmp_path, line, after):
     text = f"query_id,doc_id,relevance\nq0,d0,0\n{line}\n{after}"
-    found = rows(judged(no_engine, written(tmp_path / "a.csv", text)), "doc_id", LINE)
+    found = rows(judged(engine, written(tmp_path / "a.csv", text)), "doc_id", LINE)
     assert found == [("d0", None), *([("d2", None)] if after else []), (None, line)]
 
 
@@ -82,33 +84,33 @@ def test_a_quote_that_does_not_end_breaks_its_own_line_alone(no_engine, tmp_path
         ("a.json", '{"q": {"a": 1, "b": "x"}}', '{"q": {"b": "x"}}'),
     ],
 )
-def test_a_row_with_a_number_that_is_none_keeps_its_line(no_engine, tmp_path, name, lines, bad):
-    source = judged(no_engine, written(tmp_path / name, lines))
+def test_a_row_with_a_number_that_is_none_keeps_its_line(engine, tmp_path, name, lines, bad):
+    source = judged(engine, written(tmp_path / name, lines))
     found = [row for row in rows(source, "doc_id", "relevance", LINE) if row[0]]
     assert found == [("a", 1.0, None), ("b", None, bad or lines.splitlines()[-1])]
 
 
-def test_a_rank_is_a_whole_number_of_32_bits_and_a_score_is_finite(no_engine, tmp_path):
+def test_a_rank_is_a_whole_number_of_32_bits_and_a_score_is_finite(engine, tmp_path):
     ranks = {"1": 1, "007": 7, "2.0": 2, "1e2": 100, "1.5": None, "2147483648": None, "0x1F": None, "nan": None}
     scores = {"-0.0": 0.0, ".5": 0.5, "5.": 5.0, "1e-400": 0.0, "1e999": None, "inf": None, "1d": None, "1_0": None}
     lines = "".join(f"q Q0 {r} {r} {s} x\n" for r, s in zip(ranks, scores, strict=True))
-    source = returned(no_engine, written(tmp_path / "a.run", lines))
+    source = returned(engine, written(tmp_path / "a.run", lines))
     found = {row["doc_id"]: row for row in source.table.collect()}
     assert [row["rank"] for row in map(found.get, ranks)] == [*ranks.values()]
     assert [f"{row['score']}" for row in map(found.get, ranks)] == [*map(str, scores.values())]
 
 
-def test_a_header_that_names_a_column_twice_is_refused(no_engine, tmp_path):
+def test_a_header_that_names_a_column_twice_is_refused(engine, tmp_path):
     with pytest.raises(InputError, match=r"1 column name\(s\) occur twice"):
-        judged(no_engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
+        judged(engine, written(tmp_path / "a.csv", "query_id,doc_id,doc_id\nq1,d1,d2\n"))
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
-def test_files_with_different_headers_are_refused_with_both(no_engine, tmp_path, header):
+def test_files_with_different_headers_are_refused_with_both(engine, tmp_path, header):
     for name, text in (("1.csv", "query_id,doc_id\r\n"), ("2.csv.gz", "query_id,doc_id\n"), ("3.csv", header)):
         written(tmp_path / name, text)
     with pytest.raises(InputError, match=r"headers, .*/1\.csv has 'query_id,doc_id', .*/3\.csv has ") as refused:
-        judged(no_engine, tmp_path)
+        judged(engine, tmp_path)
     assert repr(header.strip()) in str(refused.value)
 
 
@@ -167,29 +169,29 @@ LINES = {
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[:60])
-def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(no_engine, tmp_path, line):
-    source = judged(no_engine, written(tmp_path / "a.jsonl", "\n".join([*[GOOD] * 200, line])))
+def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(engine, tmp_path, line):
+    source = judged(engine, written(tmp_path / "a.jsonl", "\n".join([*[GOOD] * 200, line])))
     other = [row for row in source.table.collect() if row["doc_id"] != "d"]
-    assert [row.get(FAULT) or row["doc_id"] for row in other] == [LINES[line]]
+    assert [(FAULT in row and row[FAULT]) or row["doc_id"] for row in other] == [LINES[line]]
 
 
-def test_one_object_of_many_queries_is_read_whole(no_engine, tmp_path):
+def test_one_object_of_many_queries_is_read_whole(engine, tmp_path):
     queries = {f"q{query}": {f"d{document}": document for document in range(3)} for query in range(10_001)}
-    source = judged(no_engine, written(tmp_path / "a.json", json.dumps(queries, indent=1)))
+    source = judged(engine, written(tmp_path / "a.json", json.dumps(queries, indent=1)))
     assert len(documents(source)) == 10_001 * 3
 
 
 @pytest.mark.parametrize("text", [f"[{GOOD}, {GOOD}]", '["q1", "d1", 2]\n', '{"q": 1}'])
-def test_other_json_is_refused_with_its_first_line_and_what_to_write(no_engine, tmp_path, text):
+def test_other_json_is_refused_with_its_first_line_and_what_to_write(engine, tmp_path, text):
     with pytest.raises(InputError, match="is not JSON lines; write one object a line, with the keys query_id, doc_id"):
-        judged(no_engine, written(tmp_path / "a.json", text))
+        judged(engine, written(tmp_path / "a.json", text))
 
 
 @pytest.mark.parametrize("other", ["Relevance", "DOC_ID"])
 @pytest.mark.parametrize("line", ['{"query_id": "q", "doc_id": "d", "relevance": 0, "%s": 3}', GOOD + '\n{"%s": 3}'])
-def test_keys_that_differ_only_in_case_are_refused(no_engine, tmp_path, other, line):
+def test_keys_that_differ_only_in_case_are_refused(engine, tmp_path, other, line):
     with pytest.raises(InputError, match=f"differ only in case, e.g. {other.lower()} and {other}; rename"):
-        judged(no_engine, written(tmp_path / "a.jsonl", line % other))
+        judged(engine, written(tmp_path / "a.jsonl", line % other))
 
 
 # ---- layouts
@@ -214,29 +216,27 @@ def test_keys_that_differ_only_in_case_are_refused(no_engine, tmp_path, other, l
         (returned, ["1 a"], "--column results.query_id=1"),
     ],
 )
-def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(
-    no_engine, tmp_path, table, lines, fields
-):
+def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(engine, tmp_path, table, lines, fields):
     path = written(tmp_path / "a", "\n".join(lines))
     if "query_id" not in fields.split():
         with pytest.raises(InputError, match=re.escape(repr(lines[0]))) as refused:
-            table(no_engine, path)
+            table(engine, path)
         assert fields in str(refused.value)
         return
     names = [name for name in fields.split() if name not in ("2", "run")]
-    assert rows(table(no_engine, path), *names)[0][0] == "1"
+    assert rows(table(engine, path), *names)[0][0] == "1"
 
 
 @pytest.mark.parametrize("suffix", ["txt", "tsv", "csv"])
-def test_fields_may_be_numbered_in_text_without_a_header(no_engine, tmp_path, suffix):
+def test_fields_may_be_numbered_in_text_without_a_header(engine, tmp_path, suffix):
     line = {"txt": " ", "tsv": "\t", "csv": ","}[suffix].join(["0.5", "q", "d", "more"])
     path = written(tmp_path / f"r.{suffix}", line)
-    source = returned(no_engine, path, columns={"query_id": "2", "doc_id": "3", "score": "1"})
+    source = returned(engine, path, columns={"query_id": "2", "doc_id": "3", "score": "1"})
     assert rows(source, "query_id", "doc_id", "score") == [("q", "d", 0.5)]
     with pytest.raises(InputError, match=r"columns\.score = '9'"):
-        returned(no_engine, path, columns={"query_id": "2", "doc_id": "3", "score": "9"})
+        returned(engine, path, columns={"query_id": "2", "doc_id": "3", "score": "9"})
 
 
 @pytest.mark.parametrize("text", ["ORC1 0 d1 1\n", "PAR1 0 d1 1\n"])
-def test_letters_of_a_magic_number_are_text(no_engine, tmp_path, text):
-    assert documents(judged(no_engine, written(tmp_path / "a.qrels", text))) == ["d1"]
+def test_letters_of_a_magic_number_are_text(engine, tmp_path, text):
+    assert documents(judged(engine, written(tmp_path / "a.qrels", text))) == ["d1"]

@@ -152,7 +152,7 @@ def junit(file):
 def listed(folder, output):
     """The date of each night and its verdict, as `nights` prints them."""
     cells = (re.split(r"  +", line) for line in program(folder, "nights", output).stdout.splitlines()[1:])
-    return [(row[1], row[2]) for row in cells]
+    return [(row[0], row[1]) for row in cells]
 
 
 def test_the_exit_code_is_the_verdict_and_stdout_stays_one_object_of_json(nights):

@@ -141,7 +141,7 @@ def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(ca
         (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
         (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
         (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
-        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; the cutoffs are 10"),
+        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; it was at 10"),
     ],
 )
 def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):

@@ -1,11 +1,14 @@
 """Nights of a gate, evaluated one after the other: what each came to, as plain data."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import sessions
+
+from ndcg_spark.config import validate
+from ndcg_spark.job.evaluate import evaluate
 
 QUERIES = 60
 GATE = {"check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
@@ -39,34 +42,18 @@ def settings(folder: Path, date: str, gate: dict[str, Any] | None = None, **nigh
     return {**paths, **known, "date": date, **night}
 
 
-def evaluated(folder: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each night came to: verdict, reason, exit_code, sentence, warnings, results, nights, evaluation_id.
+def evaluated(_: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each night came to, on the session of the tests: verdict, reason, exit_code, sentence and the like.
 
     A night with the key `accepted` is accepted for that reason.
     """
-    return in_a_session(_evaluated, folder, *nights)
-
-
-def in_a_session(function: Callable[..., Any], folder: Path, *arguments: Any) -> Any:
-    """What a function returns, as JSON has it, with the session open."""
     sessions.engine()
-    return json.loads(json.dumps(function(str(folder), *arguments), default=str))
-
-
-def _evaluated(_: str, *nights: dict[str, Any]) -> list[dict[str, Any]]:
-    return [evaluate(night) for night in nights]
-
-
-def evaluate(night: dict[str, Any]) -> dict[str, Any]:
-    """One night, in a process that has a session."""
-    from ndcg_spark.config import validate
-    from ndcg_spark.job.evaluate import evaluate
-
-    given = dict(night)
-    accepted = given.pop("accepted", None)
-    outcome = evaluate(validate(given, "test"), accepted)
-    (verdict,) = outcome.verdicts
-    found = verdict.as_json()
-    kept = ("verdict", "reason", "exit_code", "sentence", "warnings", "results", "causes")
-    nights = [night for baseline in found["baselines"] for night in baseline["nights"]]
-    return {**{name: found[name] for name in kept}, "nights": nights, "evaluation_id": outcome.evaluation_id}
+    found = []
+    for night in nights:
+        settings = {name: value for name, value in night.items() if name != "accepted"}
+        outcome = evaluate(validate(settings, "test"), night.get("accepted"))
+        (verdict,) = outcome.verdicts
+        values = verdict.as_json()
+        baselines = [date for baseline in values["baselines"] for date in baseline["nights"]]
+        found.append({**values, "nights": baselines, "evaluation_id": outcome.evaluation_id})
+    return json.loads(json.dumps(found, default=str))

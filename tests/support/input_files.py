@@ -1,57 +1,12 @@
 """Input files, as they are written, found and read."""
 
-import dataclasses
 import gzip
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import INTERNAL
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """A table as an engine would have it, of which columns are selected and rows are collected."""
-
-    schema: pa.Schema
-    table: pa.Table
-
-    @property
-    def columns(self) -> list[str]:
-        return self.table.column_names
-
-    def select(self, *names: str) -> "Rows":
-        table = self.table.select(list(names))
-        return Rows(table.schema, table)
-
-    def collect(self) -> list[dict[str, Any]]:
-        return self.table.to_pylist()
-
-
-class Session:
-    """What a session does with a table that this process has converted, without an engine."""
-
-    @property
-    def read(self) -> "Session":
-        return self
-
-    def format(self, _: str) -> "Session":
-        return self
-
-    def options(self, **_: str) -> "Session":
-        return self
-
-    def load(self, paths: list[str]) -> Rows:
-        table = pa.concat_tables(pq.read_table(path) for path in paths)
-        return Rows(table.schema, table)
-
-    def createDataFrame(self, table: pa.Table) -> Rows:  # noqa: N802  # its name there
-        return Rows(table.schema, table)
 
 
 def file(path: Path, content: bytes | str = b"x") -> File:

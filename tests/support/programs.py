@@ -6,15 +6,11 @@ it, by its name.
 
 import multiprocessing
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from ndcg_spark.errors import NdcgSparkError
 
 PROCESSES = multiprocessing.get_context("forkserver")
 #: Nothing else runs in the process that others are forked from.
@@ -56,26 +52,6 @@ def forked(
 def command_line(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """The program as `python -m ndcg_spark` with these arguments, but for its start."""
     return forked(_command_line, *map(str, arguments), cwd=cwd, **environment)
-
-
-def called(function: Callable[..., Any], *arguments: object) -> Any:
-    """What a function returns in a process of its own, or the failure that it raises there."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, "answer")
-        done = forked(_answer, str(place), function, arguments, cwd=Path.cwd())
-        assert done.returncode == 0, done.stderr[-2000:]
-        returned, kind, words = pickle.loads(place.read_bytes())  # noqa: S301  # our own
-    if kind is not None:
-        raise kind.__new__(kind, words)
-    return returned
-
-
-def _answer(place: str, function: Callable[..., Any], arguments: list[Any]) -> None:
-    try:
-        answer = function(*arguments), None, ""
-    except NdcgSparkError as error:
-        answer = None, type(error), str(error)
-    Path(place).write_bytes(pickle.dumps(answer))
 
 
 def _command_line(*arguments: str) -> None:
