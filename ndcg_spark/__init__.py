@@ -6,60 +6,46 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.errors import engine_imports
 
 if TYPE_CHECKING:
-    from ndcg_spark.agreement import compare_judgments
-    from ndcg_spark.comparison.api import compare
-    from ndcg_spark.convention.convention import Convention
-    from ndcg_spark.library import evaluate
-    from ndcg_spark.lists import compare_lists
-    from ndcg_spark.nights.api import read_scores
-    from ndcg_spark.report.api import explain, gate_night, report_night, trend
-    from ndcg_spark.report.charts import latex, plot_queries, plot_runs
-    from ndcg_spark.spark_library import open_session
+    from ndcg_spark.agreement import compare_judgments as compare_judgments
+    from ndcg_spark.comparison.api import compare as compare
+    from ndcg_spark.convention.convention import Convention as Convention
+    from ndcg_spark.library import evaluate as evaluate
+    from ndcg_spark.lists import compare_lists as compare_lists
+    from ndcg_spark.nights.api import read_scores as read_scores
+    from ndcg_spark.report.api import explain as explain
+    from ndcg_spark.report.api import gate_night as gate_night
+    from ndcg_spark.report.api import report_night as report_night
+    from ndcg_spark.report.api import trend as trend
+    from ndcg_spark.report.charts import latex as latex
+    from ndcg_spark.report.charts import plot_queries as plot_queries
+    from ndcg_spark.report.charts import plot_runs as plot_runs
+    from ndcg_spark.spark_library import open_session as open_session
 
-__all__ = [
-    "Convention",
-    "compare",
-    "compare_judgments",
-    "compare_lists",
-    "evaluate",
-    "explain",
-    "gate_night",
-    "latex",
-    "open_session",
-    "plot_queries",
-    "plot_runs",
-    "read_scores",
-    "report_night",
-    "trend",
-]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Convention": "ndcg_spark.convention.convention",
-    "compare": "ndcg_spark.comparison.api",
-    "compare_judgments": "ndcg_spark.agreement",
-    "compare_lists": "ndcg_spark.lists",
-    "evaluate": "ndcg_spark.library",
-    "explain": "ndcg_spark.report.api",
-    "gate_night": "ndcg_spark.report.api",
-    "latex": "ndcg_spark.report.charts",
-    "open_session": "ndcg_spark.spark_library",
-    "plot_queries": "ndcg_spark.report.charts",
-    "plot_runs": "ndcg_spark.report.charts",
-    "read_scores": "ndcg_spark.nights.api",
-    "report_night": "ndcg_spark.report.api",
-    "trend": "ndcg_spark.report.api",
+#: The module of every public name.
+_MODULES = {
+    "Convention": "convention.convention",
+    "compare": "comparison.api",
+    "compare_judgments": "agreement",
+    "compare_lists": "lists",
+    "evaluate": "library",
+    **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "report.api"),
+    **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "report.charts"),
+    "open_session": "spark_library",
+    "read_scores": "nights.api",
 }
+__all__ = list(_MODULES)
 
 
 def __dir__() -> list[str]:
     """What completion offers."""
-    return sorted(__all__)
+    return sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     """The library's public names, each imported on first use, so that help does not wait for Spark."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with engine_imports():
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

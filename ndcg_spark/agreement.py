@@ -17,8 +17,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.library import evaluate
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import AGREEMENTS, query_key
-from ndcg_spark.scoring.gains import counted
-from ndcg_spark.scoring.ideal import judged_documents
+from ndcg_spark.scoring.ideal import counted, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
 from ndcg_spark.spark_library import checked_judgments, session_of
 

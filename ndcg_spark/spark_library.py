@@ -19,12 +19,12 @@ from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import dataframes_in, frame, frame_of_attributes
+from ndcg_spark.inputs.dataframes import attributes_frame, dataframes_in, frame
 from ndcg_spark.inputs.memory import RUN
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
-from ndcg_spark.scoring.gains import gain
+from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
@@ -97,7 +97,7 @@ def evaluate_lazily(
     returned = of_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     attributes = tables["query_attributes"]
-    given = None if attributes is None else frame_of_attributes(attributes, session, "query_attributes")
+    given = None if attributes is None else attributes_frame(attributes, session, "query_attributes")
     slices = Slices() if given is None else slicing.read(given)
     means = dataset_scores(per_query, runs, evaluation, slices)
     return SparkScores(per_query, means, evaluation.measures)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.reference import computed, load_function
-from ndcg_spark.scoring.gains import user_function
+from ndcg_spark.scoring.ideal import user_function
 
 MODULE = """
 import numpy as np

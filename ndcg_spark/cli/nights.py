@@ -53,7 +53,8 @@ def compare(
     from ndcg_spark.comparison.compare import Compared
     from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.job.compare import compare_nights, read_tables_of_queries
+    from ndcg_spark.job.compare import compare_nights
+    from ndcg_spark.job.query_tables import read_query_tables
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.tables.sorting import order_of
 
@@ -64,7 +65,7 @@ def compare(
     chosen = taken("alpha", "correction", "margin", "unchanged_queries")
     options = ComparisonOptions(measures_of(measures) if measures else {}, **chosen)
     request = taken("baselines", "runs", "queries")
-    attributes, weights = read_tables_of_queries(load_arguments(arguments, NightConfig))
+    attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
     compared = Compared(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
     order = order_of(sort, SORT_COLUMNS, ()) if sort else None
     print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, options, order, top)
@@ -188,7 +189,7 @@ def report(
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.job.compare import read_tables_of_queries
+    from ndcg_spark.job.query_tables import read_query_tables
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
@@ -197,7 +198,7 @@ def report(
         raise ConfigurationError(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
-    attributes, _ = read_tables_of_queries(load_arguments({"slices": slices}, NightConfig))
+    attributes, _ = read_query_tables(load_arguments({"slices": slices}, NightConfig))
     request = Request(**arguments, attributes=attributes)
     names = read_labels(labels) if labels else Labels()
     if html is not None:

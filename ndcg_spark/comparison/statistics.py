@@ -34,8 +34,8 @@ UNITS = 4_096
 #: How many signs are drawn; and for a precise p value, how many at a time until the standard error is at most this
 #: share of it, or until that would be more signs than one draw for the largest possible number of units.
 DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
-#: The number of units whose signs are drawn at once: 10,000 numbers for each take 41 MB.
-_AT_ONCE = 512
+#: So many signs are drawn at once: for more, the system clears memory again and again.
+_AT_ONCE = 1 << 15
 #: Sums that differ by less than this share of the largest sum count as equal.
 _EQUAL = 1e-9
 
@@ -125,13 +125,12 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
     # log cosh x, which does not leave the range of a double.
     cumulant = float(np.sum(tilt * sizes + np.log1p(np.exp(-2 * tilt * sizes)) - np.log(2)))
     chance, drawn, draws = np.random.default_rng(0), np.zeros(0), REPLICATES if precise else DRAWS
+    share = 1 / (1 + np.exp(-2 * tilt * sizes))
     while True:
         sums = np.zeros(draws)
-        for start in range(0, len(sizes), _AT_ONCE):
-            part = sizes[start : start + _AT_ONCE]
-            plus = chance.random((draws, len(part))) < 1 / (1 + np.exp(-2 * tilt * part))
-            # Not `plus @ part`, whose threads take four times the processor time, and longer.
-            sums += 2 * np.einsum("ij,j->i", plus, part) - part.sum()
+        for part in np.array_split(sums, 1 + draws * len(sizes) // _AT_ONCE):
+            # Not `@`, whose threads take four times the processor time, and longer.
+            part[:] = 2 * np.einsum("ij,j->i", chance.random((len(part), len(sizes))) < share, sizes) - sizes.sum()
         drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - tilt * np.maximum(sums, least)), 0.0))
         mean, error = float(drawn.mean()), float(drawn.std()) / len(drawn) ** 0.5
         if not precise or error <= PRECISION * mean or (len(drawn) + draws) * len(sizes) > REPLICATES * UNITS:

@@ -8,7 +8,6 @@ from typing import Self, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
 
 from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
@@ -19,7 +18,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
-from ndcg_spark.scoring import gains
+from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.skipping import floors_of, pruning_of
 
 #: With this many results per judged query, most may belong to unjudged queries, which need no floor.
@@ -133,8 +132,8 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
     table, convention = judgments.table, config.convention
     casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
     types = dict(table.dtypes)
-    relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
-    reason = rules.reason_of(rules.broken_judgments(types, gains.gain(relevance, convention), convention))
+    relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
+    reason = rules.reason_of(rules.broken_judgments(types, gain(relevance, convention), convention))
     return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 
 

@@ -149,7 +149,7 @@ MEASURES: dict[str, Measure] = {
 }
 
 #: The columns of the measures besides NDCG, in the order of the tables.
-COLUMNS = tuple(column for name, each in MEASURES.items() if name != "ndcg" for column in each.values)
+COLUMNS = tuple(column for name, measure in MEASURES.items() if name != "ndcg" for column in measure.values)
 #: The columns of QUERY_SCORES that can be compared.
 SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
@@ -192,17 +192,17 @@ class MeasureSet:
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
         """The measures besides NDCG, by name, in the order of MEASURES."""
-        return {name: each for name, each in MEASURES.items() if name != "ndcg" and self.has(name)}
+        return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and self.has(name)}
 
     @property
     def needs_highest_grade(self) -> bool:
         """Whether a measure needs the highest grade of the judgments."""
-        return any(column in each.documents for each in self.beside_ndcg.values() for column in ("worth", "stop"))
+        return any({"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values())
 
     @property
     def columns(self) -> list[str]:
         """The columns of the measures besides NDCG in the tables of scores, in the order of COLUMNS."""
-        return [column for each in self.beside_ndcg.values() for column in each.values]
+        return [column for measure in self.beside_ndcg.values() for column in measure.values]
 
 
 NDCG_ONLY = MeasureSet()

@@ -15,7 +15,7 @@ from ndcg_spark.errors import ConventionError
 
 
 class Numbers:
-    """The functions that formulas are written with, for plain numbers; `scoring.gains` has the same for Columns."""
+    """The functions that formulas are written with, for plain numbers; `scoring.ideal` has the same for Columns."""
 
     constant = float
     log2 = staticmethod(math.log2)

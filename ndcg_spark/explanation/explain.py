@@ -214,10 +214,7 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
     sides = [*baseline, run]
     rows = [{row.doc_id: row for row in facts.listed} for facts in sides]
     added = [contributions(facts) for facts in sides]
-    parts = [
-        {doc: adds / (facts.score.ideal_dcg or math.inf) for doc, adds in each.items()}
-        for facts, each in zip(sides, added, strict=True)
-    ]
+    ideals = [facts.score.ideal_dcg or math.inf for facts in sides]
     changes = []
     # Those that are tied with a document within the cutoff count, too.
     within = ({row.doc_id for row in facts.listed if facts.is_within(row.rank)} for facts in sides)
@@ -225,7 +222,7 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
         found = [listed.get(document) for listed in rows]
         *ranks, rank = (row and row.rank for row in found)
         *before, adds = (each.get(document, 0.0) for each in added)
-        *shares, share = (each.get(document, 0.0) for each in parts)
+        *shares, share = (each.get(document, 0.0) / ideal for each, ideal in zip(added, ideals, strict=True))
         mean, part, newest = statistics.fmean(before), share - statistics.fmean(shares), ranks[-1]
         was_in = 2 * sum(map(run.is_within, ranks)) >= len(ranks)
         if was_in != run.is_within(rank):
@@ -246,7 +243,5 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
                 part=part,
             )
         )
-    return sorted(
-        changes,
-        key=lambda each: (-abs(each.change), each.rank or math.inf, each.baseline_rank or math.inf, each.doc_id),
-    )
+    last = math.inf
+    return sorted(changes, key=lambda c: (-abs(c.change), c.rank or last, c.baseline_rank or last, c.doc_id))

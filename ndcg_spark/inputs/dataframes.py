@@ -37,7 +37,7 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
     own = _frame(table, schema.names, session, where)
-    return rows_of(own, resolve({}, schema.names, own.columns, where), schema, where)
+    return document_rows(own, resolve({}, schema.names, own.columns, where), schema, where)
 
 
 def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str) -> DataFrame:
@@ -48,11 +48,11 @@ def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str)
     return own.coalesce(1) if is_classic(session) and own.isLocal() else own
 
 
-def frame_of_attributes(table: Any, session: SparkSession, where: str) -> DataFrame:
+def attributes_frame(table: Any, session: SparkSession, where: str) -> DataFrame:
     """A user's table of attributes as a DataFrame of the session, with all columns, ours under our names."""
     own = _frame(table, (), session, where)
-    found = of_attributes({}, own.columns, where)
-    return own.withColumnsRenamed({theirs: ours for ours, theirs in found.items() if ours != theirs})
+    names = of_attributes({}, own.columns, where)
+    return own.withColumnsRenamed({theirs: ours for ours, theirs in names.items() if ours != theirs})
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
@@ -68,7 +68,7 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
     return tables[0]
 
 
-def rows_of(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema, where: str) -> DataFrame:
+def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema, where: str) -> DataFrame:
     """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
     refuse_alike((name for name in table.columns if name.lower() in {*schema.names, *columns.values()}), where)
     if "doc_id" in schema.names and "doc_id" not in columns:
@@ -89,13 +89,13 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     for field in table.schema:
         element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
         if isinstance(element, StructType):
-            found = resolve({}, names, element.names, f"{where}: {field.name}")
-            packed |= {field.name: found} if "doc_id" in found else {}
+            fields = resolve({}, names, element.names, f"{where}: {field.name}")
+            packed |= {field.name: fields} if "doc_id" in fields else {}
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
-    for column, found in packed.items():
+    for column, fields in packed.items():
         # Not getField of the array, which the embedded engine takes for a position in it.
-        arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in found.items()}
+        arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in fields.items()}
         table = table.withColumns(arrays).drop(column)
     return table
 

@@ -91,9 +91,9 @@ class File:
     partition: tuple[tuple[str, str | None], ...] = ()
     #: The path that was given, up to its first wildcard.
     root: str = dataclasses.field(default="", compare=False)
-    #: Where pyarrow found it: the file system and the place there. None if only the engine can open it.
-    found: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
-    #: As it was found.
+    #: The file system of pyarrow that has it, and the path there. None if only the engine can open it.
+    storage: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    #: As it was when it was listed.
     stamp: Stamp = dataclasses.field(default=(), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -106,7 +106,7 @@ class File:
     @property
     def is_local(self) -> bool:
         """Whether it is a file of this machine, and not a table."""
-        return self.found is not None and is_local(self.path)
+        return self.storage is not None and is_local(self.path)
 
     @property
     def is_parquet(self) -> bool:
@@ -118,16 +118,16 @@ class File:
 
     @property
     def has_changed(self) -> bool:
-        """Whether it is gone, or has another size or time than when it was found."""
+        """Whether it is gone, or has another size or time than when it was listed."""
         # A version of a table never changes, and what was copied of it is what is scored.
-        if self.found is None:
+        if self.storage is None:
             return False
-        system, place = self.found
+        system, place = self.storage
         return _stamp(system, system.get_file_info(place)) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
-        return self.found or storage(self.path, where)
+        return self.storage or storage(self.path, where)
 
     @contextlib.contextmanager
     def open(self, where: str) -> Iterator[pa.NativeFile]:
@@ -150,13 +150,13 @@ class File:
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def of_each(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
+def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_Seen]:
     """What `look` returns for each file, in their order; several files are looked into at the same time."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(look, files))
 
 
-def files_of(path: str, where: str) -> list[File]:
+def list_files(path: str, where: str) -> list[File]:
     """The files that a file name, a folder or a glob stands for, sorted by path; gzip of nothing has the size 0."""
     refuse_credentials(path, where)
     address = bucket = ""
@@ -176,13 +176,13 @@ def files_of(path: str, where: str) -> list[File]:
             given, root = _matches(system, place)
         if not given:
             raise missing(path, where)
-        found = [info for infos in of_each(given, lambda entry: _below(system, entry)) for info in infos]
+        listed = [info for infos in map_files(given, lambda entry: _below(system, entry)) for info in infos]
         # A file, or what a glob matches, may be within a table.
         above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
         logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
-        beside = of_each(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
-        refuse_log((info.path for info in itertools.chain(found, *beside)), where)
-        seen = [info for info in found if not _HIDDEN.search(info.path.removeprefix(root))]
+        beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
+        refuse_log((info.path for info in itertools.chain(listed, *beside)), where)
+        seen = [info for info in listed if not _HIDDEN.search(info.path.removeprefix(root))]
         files = [info for info in seen if info.type != fs.FileType.Directory]
         if odd := [info.path for info in files if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
@@ -200,14 +200,14 @@ def files_of(path: str, where: str) -> list[File]:
         is_empty = made.is_gzipped and made.size < _LARGEST_EMPTY_GZIP and not made.head(where)
         return dataclasses.replace(made, size=0) if is_empty else made
 
-    return of_each(sorted(stamps), file)
+    return map_files(sorted(stamps), file)
 
 
 def _stamp(system: fs.FileSystem, info: fs.FileInfo) -> Stamp:
     if isinstance(system, fs.LocalFileSystem) and info.type == fs.FileType.File:
         # A file of the same size and time may still be another: it has another number, or was changed since.
-        found = os.stat(info.path)  # noqa: PTH116  # follows links, as readers do
-        return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+        status = os.stat(info.path)  # noqa: PTH116  # follows links, as readers do
+        return status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns
     # In seconds: S3 lists milliseconds, and forgets them when it is asked for one file.
     return info.size or 0, (info.mtime_ns or 0) // 10**9
 
@@ -252,8 +252,8 @@ def refuse_log(paths: Iterable[str], where: str) -> None:
     """TableLogError if one of the paths belongs to the log of a table."""
     for path in paths:
         for kind, log in _LOGS.items():
-            if found := log.search(path):
-                raise TableLogError(kind, path[: found.start()] or "/", where)
+            if match := log.search(path):
+                raise TableLogError(kind, path[: match.start()] or "/", where)
 
 
 def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
@@ -263,12 +263,12 @@ def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
 
-def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
+def file_format(files: Sequence[File], configured: str | None, where: str) -> str:
     """The format that is configured, else by names; InputError for files that are no table of one."""
     by_format: dict[str, File] = {}
     for file in files:
         suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-        kind = file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.found else "parquet")
+        kind = file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.storage else "parquet")
         by_format.setdefault(kind, file)
     if unnamed := by_format.pop("", None):
         by_format.setdefault("parquet" if not configured and unnamed.is_parquet else "trec", unnamed)
@@ -277,7 +277,7 @@ def format_of(files: Sequence[File], configured: str | None, where: str) -> str:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
     kind = configured if configured and is_named else next(iter(by_format))
-    unknown = [file.path for file in files if not file.found and file.snapshot is None]
+    unknown = [file.path for file in files if not file.storage and file.snapshot is None]
     if unknown and kind != "parquet":
         raise InputError(
             f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "

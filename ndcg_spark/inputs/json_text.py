@@ -99,8 +99,9 @@ class JsonLines:
             )
         except (ValueError, AttributeError, RecursionError):
             return None
-        # Arrow would take two objects in a line for two rows.
-        return table if len(table) == block.count(b"}\n{") + 1 else None
+        # Arrow would take two objects in a line for two rows, and an object in two lines for one.
+        lines = block.strip().count(b"\n") + 1
+        return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> str | list[dict[str, str | None]]:
         """The rows of a line; or the code of the rule that it breaks."""

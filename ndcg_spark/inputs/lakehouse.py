@@ -8,7 +8,6 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +33,24 @@ def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> l
     ConfigurationError if a version is configured, and a path is not such a table.
     """
     # A file may be behind two of the paths.
-    found = list({file.path: file for path in paths for file in _of_path(engine, config, path, where)}.values())
-    if config.as_of is not None and (plain := [file.path for file in found if file.snapshot is None]):
+    tables = list({file.path: file for path in paths for file in _files(engine, config, path, where)}.values())
+    if config.as_of is not None and (plain := [file.path for file in tables if file.snapshot is None]):
         raise ConfigurationError(
             f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
         )
-    if len(found) > 1 and (alone := [file.path for file in found if file.snapshot and file.snapshot.table is not None]):
-        raise InputError(f"{where}: {len(found)} tables, among them {alone[0]}; give what the engine reads alone")
-    return found
+    if len(tables) > 1 and (
+        alone := [file.path for file in tables if file.snapshot and file.snapshot.table is not None]
+    ):
+        raise InputError(f"{where}: {len(tables)} tables, among them {alone[0]}; give what the engine reads alone")
+    return tables
 
 
-def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
+def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
     if path.startswith(_CATALOG):
-        return [_of_catalog(engine, path, config.as_of, where)]
+        return [_catalog_table(engine, path, config.as_of, where)]
     try:
-        return files.files_of(_kept(engine.scratch, path) if _is_pipe(path) else engine.addressed(path), where)
+        given = _pipe_copy(engine.scratch, path) if Path(path).is_fifo() else engine.addressed(path)
+        return files.list_files(given, where)
     except TableLogError as log:
         # deltalake gives the rows of a version; files of a table alone have deleted rows too.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
@@ -61,23 +63,17 @@ def _of_path(engine: Engine, config: TableConfig, path: str, where: str) -> list
     # What this process cannot open is one file, unless it is the folder of a table with a log.
     for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
-            found = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
-            files.refuse_log((row["path"] for row in found), where)
+            rows = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
+            files.refuse_log((row["path"] for row in rows), where)
     return [File(path, 0)]
 
 
-def _is_pipe(path: str) -> bool:
-    with contextlib.suppress(OSError, ValueError):
-        return is_local(path) and stat.S_ISFIFO(Path(path).stat().st_mode)
-    return False
-
-
 @functools.lru_cache(maxsize=8)
-def _kept(scratch: Scratch, path: str) -> str:
+def _pipe_copy(scratch: Scratch, path: str) -> str:
     """A copy of a pipe, which can be read once: of /dev/stdin, or the shell's <(zcat ...)."""
     copy = scratch.folder() / Path(path).name
-    with Path(path).open("rb") as pipe, copy.open("wb") as kept:
-        shutil.copyfileobj(pipe, kept, 1 << 20)
+    with Path(path).open("rb") as pipe, copy.open("wb") as target:
+        shutil.copyfileobj(pipe, target, 1 << 20)
     return str(copy)
 
 
@@ -117,7 +113,7 @@ def _delta(path: str, as_of: int | str | None, where: str) -> File:
     return File(path, 0, snapshot=snapshot)
 
 
-def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
+def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
     """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
     refused: Exception | None = None
@@ -139,7 +135,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
             settings = Config().get_catalog_config(catalog)
             if settings is not None:
                 with load_catalog(catalog, **settings) as opened:
-                    return _at(opened.load_table(table_name), path, as_of, where)
+                    return _iceberg(opened.load_table(table_name), path, as_of, where)
         except InputError:
             raise
         except Exception as error:
@@ -149,7 +145,7 @@ def _of_catalog(engine: Engine, path: str, as_of: int | str | None, where: str) 
     raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
 
 
-def _at(table: Any, path: str, as_of: int | str | None, where: str) -> File:
+def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File:
     """The table of Iceberg at the snapshot or time `as_of`, else as it is now."""
     if as_of is None:
         snapshot = table.current_snapshot()

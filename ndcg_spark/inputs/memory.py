@@ -75,11 +75,11 @@ def table_of(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     """The table in types that every engine reads, with our names; only what may be `wanted`, all if that is None."""
     names = wanted or ()
     if isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values())):
-        return _of_runs(table, names, where)
+        return _run_tables(table, names, where)
     if isinstance(table, Mapping) and "doc_id" in names and not _has_columns(table, names):
-        rows = _of_queries(table, "score" if "score" in names else "relevance", where)
+        rows = _query_rows(table, "score" if "score" in names else "relevance", where)
     else:
-        rows = _of_columns(table, names, where)
+        rows = _columns(table, names, where)
     if not rows.num_rows:
         raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
     return rows
@@ -98,7 +98,7 @@ def _has_columns(table: Mapping[Any, Any], wanted: Sequence[str]) -> bool:
     return any(is_known(name, key) for name in wanted for key in keys)
 
 
-def _of_runs(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
     parts = []
     for run, one in by_id(table, where):
@@ -150,7 +150,7 @@ def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     return flat.set_column(place, "doc_id", flat["doc_id"].cast(pa.string()))
 
 
-def _of_columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
+def _columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     """A table that has columns, or tuples."""
     try:
         rows = _arrow(table, wanted, where)
@@ -203,7 +203,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(kind)
 
 
-def _of_queries(table: Mapping[Any, Any], number: str, where: str) -> pa.Table:
+def _query_rows(table: Mapping[Any, Any], number: str, where: str) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}, where a place in a list is a rank."""
     rows: list[tuple[Any, ...]] = []
     for query, documents in by_id(table, where):
@@ -211,7 +211,7 @@ def _of_queries(table: Mapping[Any, Any], number: str, where: str) -> pa.Table:
         if isinstance(documents, Mapping):
             rows += ((query, document, value, None) for document, value in by_id(documents, place))
         elif isinstance(documents, _LISTS) and not (number == "score" and isinstance(documents, set | frozenset)):
-            rows += ((query, _id_of(document, place), None, rank) for rank, document in enumerate(documents, 1))
+            rows += ((query, _id(document, place), None, rank) for rank, document in enumerate(documents, 1))
         else:
             kind = type(documents).__name__
             raise InputError(f"{place}: {kind} where documents are expected; give {{document: {number}}} or a list")
@@ -232,14 +232,14 @@ def _of_queries(table: Mapping[Any, Any], number: str, where: str) -> pa.Table:
 
 def by_id(table: Mapping[Any, Any], where: str) -> Iterator[tuple[str | None, Any]]:
     """The entries of a dictionary with the keys as ids; InputError for a key that is none, and for 1 beside "1"."""
-    ids = {key: _id_of(key, where) for key in table}
+    ids = {key: _id(key, where) for key in table}
     if len({*ids.values()}) < len(ids):
         same = next(key for key, text in ids.items() if text is not key and text in table)
         raise InputError(f"{where}: {same!r} and {str(same)!r} are the same id; give one of them")
     yield from ((text, table[key]) for key, text in ids.items())
 
 
-def _id_of(value: Any, where: str) -> str | None:
+def _id(value: Any, where: str) -> str | None:
     """An id as text; InputError if it is neither text nor a whole number, as for a column of such values."""
     if value is None:
         return None

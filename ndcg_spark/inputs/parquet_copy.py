@@ -27,13 +27,7 @@ from ndcg_spark.scratch import Scratch
 _MAX_THREADS = 16
 #: The fewest rows that are written together, as an engine takes time and memory for each part of a file.
 _MIN_ROWS = 150_000
-_TYPES = {
-    "relevance": pa.float64(),
-    "score": pa.float64(),
-    "rank": pa.int32(),
-    "doc_id": pa.string(),
-    LINE: pa.string(),
-}
+_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32(), "doc_id": pa.string()}
 
 #: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
@@ -51,12 +45,7 @@ class ParquetCopy:
 
 
 def text_to_parquet(
-    shape: Shape,
-    files: Sequence[File],
-    names: Sequence[str],
-    in_both: Collection[str],
-    scratch: Scratch,
-    where: str,
+    shape: Shape, files: Sequence[File], names: Sequence[str], in_both: Collection[str], scratch: Scratch, where: str
 ) -> ParquetCopy:
     """The rows of text files, with those of our columns `names` that the files or their folders have.
 

@@ -9,7 +9,7 @@ from pyarrow import dataset as ds
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import of_attributes, resolve
-from ndcg_spark.inputs.files import BINARY, File, TableLogError, files_of, format_of
+from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
 from ndcg_spark.inputs.storage import NoStorageError
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
         return None
     else:
         try:
-            files = [file for path in config.path for file in files_of(path, where)]
+            files = [file for path in config.path for file in list_files(path, where)]
         except (TableLogError, NoStorageError):
             return None
-    kind = format_of(files, config.format, where)
+    kind = file_format(files, config.format, where)
     if kind == "trec":
         raise InputError(
             f"{where}: {files[0].path} has no ending of a format; it is one of .csv, .tsv, .jsonl, .parquet, .orc"
@@ -62,7 +62,7 @@ def _read(file: File, kind: str, engine: "Engine | None", where: str) -> pa.Tabl
     try:
         if file.snapshot:
             return pa.Table.from_batches(file.snapshot.scan(file.snapshot.schema.names), file.snapshot.schema)
-        if engine is not None and not file.found:
+        if engine is not None and not file.storage:
             from ndcg_spark.inputs.engine_files import read_files
 
             return read_files(engine, [file], where).toArrow()

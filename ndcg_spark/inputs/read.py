@@ -17,8 +17,8 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
-from ndcg_spark.inputs.dataframes import rows_of
-from ndcg_spark.inputs.files import BINARY, TABLES, File, format_of, of_each
+from ndcg_spark.inputs.dataframes import document_rows
+from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
@@ -101,10 +101,10 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
-    """InputError if a file has another size or time than when it was found, or is gone."""
+    """InputError if a file has another size or time than when it was listed, or is gone."""
     for source in (source for each in sources for source in each.sources):
         try:
-            changes = of_each(source.files, lambda file: file.has_changed)
+            changes = map_files(source.files, lambda file: file.has_changed)
         except (OSError, pa.ArrowException) as error:
             raise unreadable(source.place, source.name, error) from error
         changed = [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]
@@ -127,18 +127,18 @@ def _read(
     files = lakehouse.find(engine, config, paths, name)
     versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
     notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
-    if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.found]:
+    if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:
         notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in files[0].partition]
     context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         shape = context.shape("table", table.columns)
-        table = rows_of(table, shape.columns, schema, context.place)
+        table = document_rows(table, shape.columns, schema, context.place)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
-    kind = format_of(files, config.format, name)
+    kind = file_format(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
-    footers = stored.footers_of(engine, files, kind, name)
+    footers = stored.read_footers(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
@@ -155,7 +155,7 @@ def _read(
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
         column_names.names_in(has, shape.columns, schema, context.place)
-    if footers and in_both and files[0].found:
+    if footers and in_both and files[0].storage:
         stored.refuse_other_values(files, in_both, kind, name)
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:

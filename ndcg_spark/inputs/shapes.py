@@ -13,7 +13,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_known, resolve
 from ndcg_spark.inputs.delimited import Delimited
-from ndcg_spark.inputs.files import File, of_each
+from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -126,7 +126,7 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
 
 
 def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    header, *further = of_each([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
+    header, *further = map_files([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
     for file, other in zip(others, further, strict=True):
         if other != header:
             raise InputError(
@@ -160,12 +160,7 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
         problem = f"of which one may be a rank or a score; say which, {which}"
     elif table.config.columns:
         return shape
-    elif (
-        table.name == "judgments"
-        and fields == 4
-        and rows
-        and all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
-    ):
+    elif table.name == "judgments" and fields == 4 and rows and all(map(_is_timed, rows)):
         others = f"{column}query_id=1 {column}doc_id=2 {column}relevance=3"
         problem = f"of which the last is a time; number the others, {others}"
     elif "relevance" in table.names and fields == 2:

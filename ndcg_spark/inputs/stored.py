@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, NdcgSparkError, first_line
-from ndcg_spark.inputs.dataframes import rows_of
+from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.engine_files import read_copy, read_files
-from ndcg_spark.inputs.files import BINARY, TABLES, File, of_each
+from ndcg_spark.inputs.files import BINARY, TABLES, File, map_files
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
@@ -27,21 +27,21 @@ class Footer(NamedTuple):
     rows: int
 
 
-def footers_of(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
+def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
     """What files with types say of their columns, one footer a file; of far files just what the first one says."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
         return [Footer({field.name: field.type for field in snapshot.schema}, 0) for snapshot in snapshots]
     if kind not in BINARY:
         return []
-    if not files[0].found:
+    if not files[0].storage:
         table = read_files(engine, files[:1], where)
         return [Footer({name: pa.null() for name in table.columns}, 0)]
     is_near = engine.sees_local_files or is_local(files[0].path)
-    return of_each(files if is_near else files[:1], lambda file: footer(file, kind, where))
+    return map_files(files if is_near else files[:1], lambda file: read_footer(file, kind, where))
 
 
-def footer(file: File, kind: str, where: str) -> Footer:
+def read_footer(file: File, kind: str, where: str) -> Footer:
     """What a file of Parquet or ORC says of itself; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
@@ -52,9 +52,9 @@ def footer(file: File, kind: str, where: str) -> Footer:
                 stored = orc.ORCFile(stream)
                 schema, rows = stored.schema, stored.nrows
             else:
-                found = parquet.read_metadata(stream)
-                schema, rows = found.schema.to_arrow_schema(), found.num_rows
-                if declared := (found.metadata or {}).get(b"ARROW:schema"):
+                metadata = parquet.read_metadata(stream)
+                schema, rows = metadata.schema.to_arrow_schema(), metadata.num_rows
+                if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
                     # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
                     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -104,7 +104,7 @@ def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind:
         except (OSError, pa.ArrowException) as error:
             raise unreadable(file.path, where, error) from error
 
-    of_each(files, look)
+    map_files(files, look)
 
 
 def read_typed(
@@ -125,11 +125,11 @@ def read_typed(
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
     ):
         table = read_files(engine, files, where)
-        rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].found else None
+        rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
         copy = _plain_copy(engine, shape.kind, files, types, names, where)
         table, rows = read_copy(engine, copy, where), copy.rows
-    listed = rows_of(table, shape.columns, schema, f"{where}: {files[0].path}")
+    listed = document_rows(table, shape.columns, schema, f"{where}: {files[0].path}")
     return listed, None if FAULT in listed.columns else rows
 
 

@@ -2,12 +2,9 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
-from ndcg_spark.comparison.slices import Attributes, Weights
-from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import measure_set_in
@@ -17,13 +14,6 @@ from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import GOOD
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ndcg_spark.job.publish import SliceTables
-
-Tables = tuple[Attributes | None, Weights | None]
 
 
 def compare_nights(
@@ -73,34 +63,3 @@ def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
     cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
     measure, cutoff = measure_set_in(night.record.get("configuration") or {}).headline(cutoffs)
     return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}
-
-
-def tables_of_queries(tables: "SliceTables") -> Tables:
-    """The tables, fetched into this process. Runs jobs; InputError where one breaks its contract."""
-    return _checked(*(table and table.toArrow() for table in (tables.attributes, tables.weights)))
-
-
-def read_tables_of_queries(config: EvaluationConfig, nights: Sequence[Night] = ()) -> Tables:
-    """The tables that a configuration names and that not all of these nights keep.
-
-    An engine starts only for those that this process cannot read.
-    """
-    # Here, because commands without such tables need no reader.
-    from ndcg_spark.inputs.query_tables import read_query_table
-
-    is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)
-    named = {"query_attributes": None if is_kept else config.query_attributes, "query_weights": config.query_weights}
-    configs = {name: table.on(config.date) for name, table in named.items() if table}
-    tables = {name: read_query_table(table, name) for name, table in configs.items()}
-    others = {name: table for name, table in configs.items() if tables[name] is None}
-    if others:
-        from ndcg_spark.job.inputs import engine_for, translated_failures
-
-        with engine_for(config) as engine, translated_failures():
-            for name, table in others.items():
-                tables[name] = read_query_table(table, name, engine)
-    return _checked(tables.get("query_attributes"), tables.get("query_weights"))
-
-
-def _checked(attributes: "pa.Table | None", weights: "pa.Table | None") -> Tables:
-    return None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark import slices
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
@@ -16,6 +17,7 @@ from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict, exit_code_of
+from ndcg_spark.inputs.engine_files import read_arrow
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -25,9 +27,11 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     runs_table,
     scores_by_part,
+    translated_failures,
     warn_of_input,
 )
-from ndcg_spark.job.publish import SliceTables, publish, slice_tables
+from ndcg_spark.job.publish import publish
+from ndcg_spark.job.query_tables import read_query_tables
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.steps import Clock
@@ -36,6 +40,7 @@ from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
+    from ndcg_spark.comparison.slices import Attributes
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
@@ -136,7 +141,11 @@ def evaluate_on(
     """The same on an engine that is open and stays so."""
     context = read_inputs(engine, config, clock)
     config, checked = context.config, context.checked
-    slices = slice_tables(context)
+    tables = read_query_tables(config, engine=engine)
+    if tables[0] is not None:
+        attributes = read_arrow(engine, tables[0].table, "query_attributes")
+        with translated_failures():
+            context = dataclasses.replace(context, attributes=attributes, slices=slices.read(attributes))
     warn_of_input(context)
     runs = {run.run for run in checked.result_counts.runs}
     if baseline is not None and baseline not in runs:
@@ -146,13 +155,13 @@ def evaluate_on(
     comparison = None
     with counted_refusals(context):
         if output is None:
-            means, read = _scored(context, slices, baseline is not None or write_queries is not None)
+            means, read = _scored(context, baseline is not None or write_queries is not None)
         else:
-            means, read, verdicts = publish(context, slices, output, accepted)
+            means, read, verdicts = publish(context, tables, output, accepted)
         if write_queries:
             write_queries(read())
         if baseline is not None:
-            comparison = _compared(read(), slices, baseline, config.measure_set)
+            comparison = _compared(read(), tables[0], baseline, config.measure_set)
     return EvaluationOutcome(
         context.evaluation.evaluation_id,
         config.convention.label,
@@ -172,7 +181,7 @@ def evaluate_on(
     )
 
 
-def _scored(context: Context, slices: SliceTables, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
+def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
     """The dataset scores, not published; and the query scores, computed only once if they are read too."""
     with context.clock.step("evaluate", context.activity):
         parts = scores_by_part(context)
@@ -180,7 +189,7 @@ def _scored(context: Context, slices: SliceTables, reads_queries: bool) -> tuple
         if reads_queries and materialize:
             # One part at a time.
             parts = [(materialize(scores for scores, _ in parts), runs_table(context, context.checked))]
-        tables = (dataset_scores(scores, runs, context.evaluation, slices.of_queries) for scores, runs in parts)
+        tables = (dataset_scores(scores, runs, context.evaluation, context.slices) for scores, runs in parts)
         rows = [row for table in tables for row in table.collect()]
     return accepted_means(context, rows), lambda: parts[0][0]
 
@@ -201,13 +210,14 @@ def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iter
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 
-def _compared(scores: DataFrame, slices: SliceTables, baseline: str, measure_set: MeasureSet) -> "Comparison":
+def _compared(
+    scores: DataFrame, attributes: "Attributes | None", baseline: str, measure_set: MeasureSet
+) -> "Comparison":
     """Every run compared with the baseline by the requested measures, else by NDCG, also in slices."""
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.api import sources
     from ndcg_spark.comparison.compare import Compared
     from ndcg_spark.comparison.differences import ComparisonOptions
-    from ndcg_spark.comparison.slices import Attributes
 
     # The columns that are compared, each at the cutoffs that were requested for it.
     names = dict.fromkeys(name for name, _ in measure_set.pairs)
@@ -215,6 +225,5 @@ def _compared(scores: DataFrame, slices: SliceTables, baseline: str, measure_set
         MEASURES[name].column: measure_set.cutoffs_of(name) for name in names
     } or {"ndcg": None}
     rows = scores.select(*_COMPARED, *measures).toArrow()
-    attributes = None if slices.attributes is None else Attributes(slices.attributes.toArrow())
     compared = Compared(ComparisonOptions(measures), [baseline], attributes=attributes)
     return compared.with_sources(sources(rows, list(measures), "query_scores"))

@@ -10,14 +10,13 @@ from ndcg_spark.gate.baselines import Scores
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.compare import Tables, read_tables_of_queries, tables_of_queries
+from ndcg_spark.job.query_tables import QueryTables, read_query_tables
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 
 if TYPE_CHECKING:
-    from ndcg_spark.job.publish import SliceTables
     from ndcg_spark.nights.publish import Publication
 
 #: The verdicts; by dataset, their part of the log; and dataset, run and id of the queries that changed most.
@@ -60,7 +59,7 @@ def gate_written(
     record: Mapping[str, Any],
     output: str,
     rows: Iterable[Mapping[str, Any]],
-    tables: "SliceTables",
+    tables: QueryTables,
     accepted: str | None,
     most_changed: int,
 ) -> _Written:
@@ -70,7 +69,7 @@ def gate_written(
     run.
     """
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
-    results = judge_written(gate, output, written, tables_of_queries(tables), accepted, most_changed)
+    results = judge_written(gate, output, written, tables, accepted, most_changed)
     comparisons = [row for each in results.values() for row in each.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
@@ -87,7 +86,7 @@ def judge_written(
     gate: GateConfig,
     output: str,
     written: Sequence[log.Night],
-    tables: Tables = (None, None),
+    tables: QueryTables = (None, None),
     accepted: str | None = None,
     most_changed: int = 0,
 ) -> dict[str, Judged]:
@@ -119,7 +118,7 @@ def gate_published(
         absent = missing_datasets(nights, date, dataset)
         if absent:
             report_step("note", absent)
-        scores = Scores(*read_tables_of_queries(config, of_date), only_losses=True)
+        scores = Scores(*read_query_tables(config, of_date), only_losses=True)
         return of_date, [
             judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in of_date
         ]
@@ -138,7 +137,7 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     def judged() -> list[Verdict]:
         nights = log.committed(output)
         nights_of_dataset(nights, output, dataset)
-        scores = Scores(*read_tables_of_queries(config, nights), only_losses=True)
+        scores = Scores(*read_query_tables(config, nights), only_losses=True)
         return list(rehearse(gate, nights, scores, dataset))
 
     return log.read_again_if_replaced(judged)

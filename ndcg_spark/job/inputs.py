@@ -24,7 +24,7 @@ from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import of_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.slices import NONE
+from ndcg_spark.slices import NONE, Slices
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.sorting import without_slices
 
@@ -57,6 +57,9 @@ class Context:
     checked: CheckedTables
     evaluation: Evaluation
     clock: Clock
+    #: The table QUERY_ATTRIBUTES if there is one, and its slices.
+    attributes: DataFrame | None = None
+    slices: Slices = dataclasses.field(default_factory=Slices)
 
     @property
     def activity(self) -> str:

@@ -11,10 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
-from ndcg_spark import slices
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.inputs.engine_files import read_arrow
-from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
     Context,
@@ -23,8 +20,8 @@ from ndcg_spark.job.inputs import (
     results_to_score,
     runs_table,
     scores_by_part,
-    translated_failures,
 )
+from ndcg_spark.job.query_tables import QueryTables
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
@@ -36,30 +33,8 @@ from ndcg_spark.text import masked_within
 _LIST = ["dataset", "run", "query_id"]
 
 
-@dataclasses.dataclass(frozen=True)
-class SliceTables:
-    """The tables that define the slices and the weights of queries, if there are any."""
-
-    attributes: DataFrame | None
-    weights: DataFrame | None
-    #: The slices of the attributes.
-    of_queries: slices.Slices
-
-
-def slice_tables(context: Context) -> SliceTables:
-    """The attributes and the weights of queries that the configuration names, and the slices. Runs a job."""
-    config, engine = context.config, context.engine
-    attributes, weights = (table and table.on(config.date) for table in (config.query_attributes, config.query_weights))
-    with translated_failures():
-        table, weighted = (
-            None if one is None else read_arrow(engine, read_query_table(one, name, engine), name)
-            for name, one in (("query_attributes", attributes), ("query_weights", weights))
-        )
-        return SliceTables(table, weighted, slices.Slices() if table is None else slices.read(table))
-
-
 def publish(
-    context: Context, tables: SliceTables, output: str, accepted: str | None = None
+    context: Context, tables: QueryTables, output: str, accepted: str | None = None
 ) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
     """Publish the scores of checked tables.
 
@@ -72,7 +47,7 @@ def publish(
     verdicts: list[Verdict] = []
     of_datasets: Mapping[str, Mapping[str, Any]] = {}
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
-        means = accepted_means(context, _write(context, tables, publication))
+        means = accepted_means(context, _write(context, publication))
         if config.gate is not None:
             # Imported here, because an evaluation without a gate need not wait for statistics.
             from ndcg_spark.job.gate import gate_written
@@ -103,7 +78,7 @@ def publish(
     return means, lambda: publication.read("query_scores", session), verdicts
 
 
-def _write(context: Context, tables: SliceTables, publication: Publication) -> list[dict[str, Any]]:
+def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
     """Write and verify every table that needs no gate; returns the rows of DATASET_SCORES."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
@@ -115,7 +90,7 @@ def _write(context: Context, tables: SliceTables, publication: Publication) -> l
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", context.engine.session)
-        table = dataset_scores(written, runs_table(context, checked), evaluation, tables.of_queries)
+        table = dataset_scores(written, runs_table(context, checked), evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
         # Every list of nights reads this small table. An engine may write several files, and this is one.
         publication.write_rows("dataset_scores", rows)
@@ -124,8 +99,8 @@ def _write(context: Context, tables: SliceTables, publication: Publication) -> l
     if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
             _write_documents(context, publication)
-    if tables.attributes is not None:
-        attributes = kept_attributes(slices.long(tables.attributes), checked.judgments, evaluation)
+    if context.attributes is not None:
+        attributes = kept_attributes(context.attributes, checked.judgments, evaluation)
         publication.write("query_attributes", attributes)
         publication.verify("query_attributes", attributes.count())
     if checked.rejected:

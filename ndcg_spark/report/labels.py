@@ -1,7 +1,6 @@
 """Texts of queries, and titles and links of documents, which stand where their ids would."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 from markupsafe import Markup
@@ -58,14 +57,15 @@ def read_labels(file: Path | None) -> Labels:
         if file.suffix == ".parquet":
             frame = pd.read_parquet(path)
         elif file.suffix == ".jsonl":
-            frame = pd.DataFrame([json.loads(line) for line in path.read_text("utf-8").splitlines()])
+            frame = pd.read_json(path, lines=True, dtype=False)
         else:
             frame = pd.read_csv(path, sep="\t" if file.suffix == ".tsv" else ",", dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
     if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
         raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
-    rows = [{key: str(value) for key, value in row.items() if value} for row in frame.to_dict("records")]
+    records = frame.astype(object).fillna("").to_dict("records")
+    rows = [{key: str(value) for key, value in row.items() if value != ""} for row in records]
     queries = {row["query_id"]: row["text"] for row in rows if "query_id" in row and "text" in row}
     documents = {row["doc_id"]: (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
     return Labels(queries, documents)

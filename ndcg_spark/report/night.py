@@ -15,7 +15,7 @@ from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nig
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
-from ndcg_spark.comparison.trend import TrendLine, lines
+from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.convention.parsing import columns_of, measure_set_in
@@ -134,7 +134,10 @@ class NightData:
         self.documents = self._documents()
         self.parts = self._parts() if self.place[0] == "ndcg" else None
         #: The last nights up to this one.
-        self.trend = self._trend(output)
+        measure = f"{self.place[0]}@{format_cutoff(self.place[1])}"
+        line = next(iter(lines(output, night.dataset, self.run, measure)[0]), None)
+        points = [point for point in line.points if point.date <= night.evaluated_on] if line else []
+        self.trend = dataclasses.replace(line, points=points[-_NIGHTS:]) if line and points else None
         #: The mean judged rate of the run in the nights of the baseline.
         self.judged_before = self._judged_before()
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
@@ -240,13 +243,6 @@ class NightData:
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / every if every else 1.0
         return Parts(shown, unjudged / lost if lost else 0.0, len(covered), share) if covered else None
-
-    def _trend(self, output: str) -> TrendLine | None:
-        measure = f"{self.place[0]}@{format_cutoff(self.place[1])}"
-        for line in lines(output, self.night.dataset, self.run, measure)[0]:
-            points = [point for point in line.points if point.date <= self.night.evaluated_on]
-            return dataclasses.replace(line, points=points[-_NIGHTS:]) if points else None
-        return None
 
     def _judged_before(self) -> float | None:
         if self.baseline is None or not self.baseline.nights:

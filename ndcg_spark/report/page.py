@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -136,11 +135,10 @@ def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, no
     title = f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}"
     values = {"pages": parts, "output": output, "labels": labels, "note": note, "title": title}
     evaluations = _evaluations([data.night for data in parts])
-    details = functools.partial(_details, labels=labels, output=output)
-    return rendered("report/page.html.j2", **values, evaluations=evaluations, details=details, **_shared())
+    return rendered("report/page.html.j2", **values, evaluations=evaluations, details=_details, **_shared())
 
 
-def _details(data: NightData, labels: Labels, output: str | None) -> Iterator[tuple[str, str, Table]]:
+def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]]:
     """The folded parts: a key, a title and a table."""
     yield "queries", "Queries", _queries(data, labels)
     yield "runs", "Runs and measures", _runs(data)
@@ -159,7 +157,7 @@ def _details(data: NightData, labels: Labels, output: str | None) -> Iterator[tu
         yield "slices", "Slices", table_of(lines, (), notes)
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
-    yield "judgments", "Judgments", _judgments(data, output)
+    yield "judgments", "Judgments", _judgments(data)
     yield "origins", "Where the numbers come from", _origins(data)
 
 
@@ -206,7 +204,7 @@ def _runs(data: NightData) -> Table:
     return table_of(list(map(line, data.runs)))
 
 
-def _judgments(data: NightData, output: str | None) -> Table:
+def _judgments(data: NightData) -> Table:
     """How much of the run was measured, and which judged documents nobody returned."""
     values = {label: data.mean[count] for count, label in _COVERAGE.items()}
     if data.row:
@@ -219,8 +217,6 @@ def _judgments(data: NightData, output: str | None) -> Table:
         never, every = data.never_returned
         returned = f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run."
         notes.append(f"{returned} Documents are kept down to rank {max(at or 0 for _, at in data.scores)}.")
-    if data.has_documents and output:
-        notes.append(f"Which documents to judge next: {words.judge_next(data, output)}")
     return table_of([{"judgments": label, "queries or rate": value} for label, value in values.items()], (), notes)
 
 

@@ -18,6 +18,10 @@ from ndcg_spark.views import View
 Row = Mapping[str, Any]
 #: The columns of a result in CSV.
 _COLUMNS = ("dataset", "evaluated_on", "verdict", *(field.name for field in dataclasses.fields(Result)))
+_SHOWN = (
+    *("check", "run", "against", "mean", "difference", "allowed", "interval_low", "interval_high", "p", "queries"),
+    "result",
+)
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
 #: More results are shown only if they are no pass.
 _MAX_RESULTS = 50
@@ -47,7 +51,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
     notes = [f"{more:,} more results pass; --format json has all"] if more > 0 else []
     notes += [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
-    return table_of([_cells(result) for result in results[:shown]], (), notes, is_whole=True)
+    return table_of(list(map(_cells, results[:shown])), _SHOWN, notes, is_whole=True)
 
 
 def _cells(result: Row) -> dict[str, Any]:
@@ -58,15 +62,10 @@ def _cells(result: Row) -> dict[str, Any]:
     word = result["result"].replace("_", " ")
     warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
     return {
+        **result,
         "check": " ".join(filter(None, check)) if measure else "arrival",
-        "run": result["run"],
         "against": "the least value" if measure and baseline is None else " ".join(filter(None, against)) or None,
-        **{name: result[name] for name in ("mean", "difference")},
         "allowed": None if result["allowed"] is None else -result["allowed"],
-        "low": result["interval_low"],
-        "high": result["interval_high"],
-        "p": result["p"],
-        "queries": result["queries"],
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
 

@@ -1,15 +1,15 @@
 """What a page says in sentences: the verdict, how sure it is, since when, what the others do, and what to do next."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from ndcg_spark.report.baseline import day
 from ndcg_spark.report.comparisons import in_words
-from ndcg_spark.report.labels import Labels, name
-from ndcg_spark.report.night import NightData
+from ndcg_spark.report.labels import name
+from ndcg_spark.report.night import NightData, QueryScore
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import message
 
@@ -22,8 +22,8 @@ WHAT = {
     "came_in": "relevant came in",
     "same_rank": "same rank, other gain",
 }
-#: A share of a difference that is worth a sentence, and a share of a loss at unjudged ranks that is worth judging.
-_MOSTLY, _UNJUDGED = 0.5, 0.1
+#: A share of a difference that is worth a sentence.
+_MOSTLY = 0.5
 #: So many runs are named one by one.
 _NAMED = 3
 #: The colour of a conclusion, and of a verdict.
@@ -158,91 +158,21 @@ def _others(data: NightData) -> list[Markup]:
     return [Markup("{}: {}.").format(_and(map(name, runs[word])), word) for word in order]
 
 
-def against_last_night(data: NightData) -> str:
-    """How the score is against the night before, unless that is the baseline."""
-    points = data.trend.points if data.trend else []
-    if len(points) < 2:
-        return ""
-    before, tonight = points[-2:]
-    if tonight.breaks:
-        return f"Since {day(before.date)} other {' and '.join(tonight.breaks)}: the line is not joined."
-    if before.value is None or tonight.value is None or (data.baseline and list(data.baseline.dates) == [before.date]):
-        return ""
-    by = change(tonight.value - before.value)
-    return f"The night before, {day(before.date)}: {score(before.value)}, so {by} since."
-
-
-def unjudged(data: NightData) -> str:
-    """How much of a loss unjudged documents may explain."""
-    now, before = data.mean.get("judged_rate"), data.judged_before
-    was = "" if before is None else f", was {before:.2f}"
-    rate = "" if now is None else f"Judged rate of the top {data.place[1]}: {now:.2f}{was}."
-    if data.parts is None or not _is_lost(data) or data.parts.unjudged < _UNJUDGED / 2:
-        return rate
-    share = f"{100 * data.parts.unjudged:.0f} % of what was lost is at ranks that unjudged documents hold now"
-    return f"{share}: the true difference may be smaller. {rate}"
-
-
-def _is_lost(data: NightData) -> bool:
+def is_lost(data: NightData) -> bool:
+    """Whether the score dropped."""
     return data.row is not None and (data.row["difference"] or 0.0) < 0 and "unchanged" not in data.row["flags"]
 
 
-def next_steps(data: NightData, output: str | None, labels: Labels) -> list[Markup]:
-    """What to do, with whole commands; `output` is None if the night is not kept."""
-    row, verdict, record = data.row, data.verdict, data.night.record
-    file, where = record["configuration"].get("file"), _where(data, output) if output else []
-    configured = ["--config", str(file), "--date", data.night.evaluated_on]
-    steps: list[Markup] = []
-    if same := data.same_results:
-        steps.append(Markup("The results are those of {}: check that the system has new output.").format(day(same)))
-    if file and str(verdict.get("reason")).startswith("missing_"):
-        steps.append(_step("When it has arrived, evaluate the night again:", "evaluate", *configured))
-    worst = [query for query in data.queries[:2] if data.compares and query.query_id in data.anchors]
-    if _is_lost(data) and worst:
-        link = Markup('<a href="#{}">{}</a>')
-        links = (link.format(data.anchors[query.query_id], labels.query(query.query_id)) for query in worst)
-        lists = [data.documents[query.query_id].changes for query in worst if query.query_id in data.documents]
-        left = [{lost.doc_id for lost in changes if lost.what == "left" and lost.part < 0} for changes in lists]
-        both = len(left[0] & left[1]) if len(left) == 2 else 0
-        shared = f"; {both} relevant document{'s' * (both > 1)} left both" if both else ""
-        steps.append(Markup("Open {}{}.").format(_and(links), shared))
-    if _is_lost(data) and where and data.parts and data.parts.unjudged >= _UNJUDGED:
-        said = "Have the unjudged documents judged; this decides whether the difference is real:"
-        steps.append(_step(said, "judge-next", *where, "--run", data.run))
-    if row is not None and not data.has_documents and "unchanged" not in row["flags"]:
-        said = "Evaluate with --documents all, so that queries show what moved"
-        evaluate = ("evaluate", *configured, "--documents", "all")
-        steps.append(_step(f"{said}:", *evaluate) if file else Markup("{}.").format(said))
-    if verdict and verdict["verdict"] != "pass" and not record["accepted"] and file and where:
-        said = "If this is as it should be, accept the night as a baseline of later ones:"
-        steps.append(_step(said, "gate", *where, "--config", str(file), "--accept-baseline", "say why"))
-    return steps or [Markup("Nothing has to be done.")]
+def left_all(data: NightData, queries: Sequence[QueryScore]) -> int:
+    """How many relevant documents have left the lists of all these queries."""
+    lists = [data.documents[query.query_id].changes for query in queries if query.query_id in data.documents]
+    left = [{lost.doc_id for lost in changes if lost.what == "left" and lost.part < 0} for changes in lists]
+    return len(set.intersection(*left)) if len(left) == len(queries) > 1 else 0
 
 
-def explain(data: NightData, output: str, query: str) -> str:
-    """The command that explains a query of the run."""
-    baseline = data.baseline
-    since = ["--baseline-date", baseline.dates[-1]] if baseline and baseline.dates else []
-    since += ["--baseline", baseline.run] if baseline and baseline.run else []
-    return command("explain", *_where(data, output), "--query", query, "--run", data.run, *since)
-
-
-def judge_next(data: NightData, output: str) -> str:
-    """The command that lists the documents to judge next."""
-    return command("judge-next", *_where(data, output))
-
-
-def _where(data: NightData, output: str) -> list[str]:
-    return [output, "--date", data.night.evaluated_on, "--dataset", data.night.dataset]
-
-
-def command(*words: str) -> str:
+def command(words: Iterable[str]) -> Markup:
     """A command line that a shell takes as it is."""
-    return message(shlex.join(["ndcg-spark", *words]))
-
-
-def _step(said: str, *words: str) -> Markup:
-    return Markup("{} <code>{}</code>").format(said, command(*words))
+    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *words])))
 
 
 def _and(parts: Iterable[Markup]) -> Markup:

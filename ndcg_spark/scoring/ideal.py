@@ -1,16 +1,19 @@
-"""The gains of judged documents, and the ideal ranking of each query. Both need only the judgments."""
+"""The gain of a grade, the discount of a rank, and the ideal ranking of each query, which needs only the judgments."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql.types import DoubleType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
-from ndcg_spark.reference import discounts
-from ndcg_spark.scoring.gains import discount, gain
+from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
+from ndcg_spark.reference import discounts, load_function
 from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
@@ -20,6 +23,72 @@ IDEAL_RANK = "ideal_rank"
 JUDGMENTS_HASH = "judgments_hash"
 
 _LOW = 0xFFFFFFFF
+
+
+def gain(relevance: Column, convention: Convention) -> Column:
+    """The gain of a judged document whose grade is not null; exp2: Burges et al. 2005, linear: Jarvelin et al. 2002.
+
+    Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
+    """
+    worth = _gain(counted(relevance, convention), convention)
+    return F.when(F.abs(worth) <= MAX_GAIN, worth)
+
+
+def counted(relevance: Column, convention: Convention) -> Column:
+    """The grades as they count; see `convention.counted_grade`."""
+    if isinstance(convention.min_relevance, str):
+        return relevance
+    binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
+    return F.when(relevance >= 0, binary).otherwise(relevance)
+
+
+def _gain(relevance: Column, convention: Convention) -> Column:
+    rule = convention.gain
+    if isinstance(rule, Mapping):
+        entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
+        return F.coalesce(*entries)
+    return _computed(GAINS[rule], relevance) if rule in GAINS else user_function(rule, relevance)
+
+
+def discount(rank: Column, convention: Convention) -> Column:
+    """The weight by which a gain at a rank from 1 is multiplied; 0 past the end of a list of weights."""
+    rule = convention.discount
+    if isinstance(rule, tuple):
+        return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
+    # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
+    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else user_function(rule, rank.cast("double"))
+
+
+def user_function(name: str, column: Column) -> Column:
+    """A user's Python function of a column, as doubles, row by row; runs as a pandas UDF.
+
+    It is wrapped here and not on import, because a UDF that is made before the session belongs to classic Spark and
+    fails on Connect. Raises ConventionError if it cannot be imported.
+    """
+    function = load_function(name)
+
+    def floats(values: pd.Series) -> pd.Series:
+        return pd.Series(function(values)).astype("float64")
+
+    wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
+        floats, DoubleType()
+    )
+    return wrapped(column)
+
+
+class _Columns:
+    """The functions of Columns that the formulas in `convention.options` are computed with."""
+
+    constant = staticmethod(F.lit)
+    log2 = staticmethod(F.log2)
+    ln = staticmethod(F.ln)
+    largest = staticmethod(lambda one, other: F.greatest(F.lit(one), other))
+    where = staticmethod(lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(F.lit(otherwise)))
+
+
+def _computed(formula: Formula, column: Column) -> Column:
+    value: Column = formula.of(column, _Columns())
+    return value
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
@@ -34,10 +103,10 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
     if convention.judgment_duplicates == "mean":
         # Rules ensure that each grade has a gain, but the mean of grades may have none.
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
-    counted = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
+    worth = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
     merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
     merged = judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments
-    return merged.select(*key, "relevance", counted.alias("gain"))
+    return merged.select(*key, "relevance", worth.alias("gain"))
 
 
 def judged_queries(

@@ -12,8 +12,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_of
 from ndcg_spark.scoring import ranking
-from ndcg_spark.scoring.gains import discount
-from ndcg_spark.scoring.ideal import IDEAL_RANK
+from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 

@@ -14,7 +14,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
-from ndcg_spark.scoring.gains import counted
+from ndcg_spark.scoring.ideal import counted
 from ndcg_spark.scoring.ranking import RANK, sums_at
 
 #: The highest grade of the judgments, as a column of judged documents.

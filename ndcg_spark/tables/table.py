@@ -31,7 +31,7 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("difference", "change", "loss", "allowed", "low", "high"), signed),
+    **dict.fromkeys(("difference", "change", "loss", "allowed", "interval low", "interval high"), signed),
     **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
     **dict.fromkeys(("p", "p (adjusted)"), p_value),
     "share": "{:.1%}".format,

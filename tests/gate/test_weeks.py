@@ -7,7 +7,7 @@ import pytest
 from gates import N, evaluate, gate, spread
 
 from ndcg_spark.gate.baselines import Scores, key_of
-from ndcg_spark.gate.decide import rehearse
+from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -235,9 +235,13 @@ def test_week(tmp_path, name):
     keys = [tuple(row[name] for name in KEY) + key_of(row) for row in read_rows(nights, "comparisons").to_pylist()]
     assert len(set(keys)) == len(keys)
     if not any("weights" in more for *_, more in week):
-        last = {verdict.evaluated_on: verdict for verdict in found}
-        rehearsed = rehearse(held, nights, Scores(only_losses=True), "web")
-        assert [said(verdict) for verdict in rehearsed] == [said(verdict) for verdict in last.values()]
+        last = {verdict.evaluated_on: said(verdict) for verdict in found}
+        scores = Scores(only_losses=True)
+        assert [said(verdict) for verdict in rehearse(held, nights, scores, "web")] == [*last.values()]
+        again = (
+            judge(held, night, nights, scores, night.row["accepted"]) for night in nights if night.dataset == "web"
+        )
+        assert [said(judged.verdict) for judged in again] == [*last.values()]
 
 
 def said(verdict):

@@ -18,7 +18,7 @@ from pyarrow import fs
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.engine_files import read_paths
-from ndcg_spark.inputs.files import File, files_of, format_of
+from ndcg_spark.inputs.files import File, file_format, list_files
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.inputs.storage import refuse_credentials, storage
 
@@ -27,7 +27,7 @@ THERE = ("a1.run", "a2.run", "b1.txt", "sub/c.run", "sub/day=1/d.run", "a[1].run
 
 
 def found(path):
-    return [each.path for each in files_of(str(path), "results")]
+    return [each.path for each in list_files(str(path), "results")]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_relative_path_and_a_file_uri_are_local(tmp_path, monkeypatch):
 def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     file(tmp_path / "night" / "_SUCCESS")
     with pytest.raises(MissingInputError, match=rf"judgments: no files at {re.escape(str(tmp_path / name))}"):
-        files_of(f"{tmp_path}/{name}", "judgments")
+        list_files(f"{tmp_path}/{name}", "judgments")
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_a_path_without_files_is_refused_by_name(tmp_path, name):
     ],
 )
 def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected):
-    assert format_of([File(name, 1, found=(fs.LocalFileSystem(), name))], None, "results") == expected
+    assert file_format([File(name, 1, storage=(fs.LocalFileSystem(), name))], None, "results") == expected
 
 
 def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
-    assert format_of([File("part-0", 0)], None, "results") == "parquet"
+    assert file_format([File("part-0", 0)], None, "results") == "parquet"
     with pytest.raises(InputError, match=r"a\.csv is csv, which this process reads, and it cannot open the storage"):
-        format_of([File("a.csv", 0)], None, "results")
+        file_format([File("a.csv", 0)], None, "results")
 
 
 @pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])
@@ -112,7 +112,7 @@ def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make)
     make(tmp_path / "runs" / "b.run")
     for given in ("", "*", "*.run*", "b.run"):
         with pytest.raises(InputError, match=r"^results: .*/runs/.*b\.run"):
-            files_of(f"{tmp_path}/runs/{given}", "results")
+            list_files(f"{tmp_path}/runs/{given}", "results")
     assert found(f"{tmp_path}/runs/a.run") == [f"{tmp_path}/runs/a.run"]
 
 
@@ -127,7 +127,7 @@ def test_what_may_not_be_read_is_refused_by_name(tmp_path, closed):
     os.seteuid(65534)
     try:
         with pytest.raises(InputError, match=rf"^results: (?=.*{tmp_path / closed}).*Permission denied"):
-            files_of(f"{tmp_path}/runs", "results")
+            list_files(f"{tmp_path}/runs", "results")
     finally:
         os.seteuid(0)
         (tmp_path / closed).chmod(0o755)
@@ -151,7 +151,7 @@ def stored(monkeypatch, root: str, *places: str) -> fs.FileSystem:
 @pytest.mark.parametrize("name", ["run=a/x.run", "run=a/x 1%2Fb.parquet", "run=a/a[1]#?.run"])
 def test_a_file_of_a_far_storage_is_named_literally_below_its_address(monkeypatch, root, address, name):
     system = stored(monkeypatch, root, f"{root.rstrip('/')}/runs/{name}")
-    (file,) = files_of(f"{address}/runs", "results")
+    (file,) = list_files(f"{address}/runs", "results")
     assert (file.path, file.root) == (f"{address}/runs/{name}", f"{address}/runs")
     assert file.partition == (("run", "a"),)
     assert file.location("results") == (system, f"{root.rstrip('/')}/runs/{name}")
@@ -159,9 +159,9 @@ def test_a_file_of_a_far_storage_is_named_literally_below_its_address(monkeypatc
 
 
 def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch, tmp_path):
-    (near,) = files_of(file(tmp_path / "a.run").path, "results")
+    (near,) = list_files(file(tmp_path / "a.run").path, "results")
     system = stored(monkeypatch, "bucket", "bucket/b.run")
-    (far,) = files_of("s3://bucket/b.run", "results")
+    (far,) = list_files("s3://bucket/b.run", "results")
     source = Source(None, "results", "trec", [near, far])
     refuse_changed([source])
     system.delete_file("bucket/b.run")
@@ -199,7 +199,7 @@ def test_a_storage_that_does_not_answer_is_given_up_soon_and_worth_a_retry(monke
     began = time.monotonic()
     for path in ("s3://bucket/runs", "hdfs://localhost:1/runs"):
         with pytest.raises(StorageError, match=rf"results: {path} cannot be read, .* its storage answers"):
-            files_of(path, "results")
+            list_files(path, "results")
     # Between the tries of HDFS are 1 + 2 + 4 s; this client's default is three minutes.
     assert time.monotonic() - began < 40
 
@@ -220,7 +220,7 @@ def test_hdfs_is_not_asked_below_a_file_and_speaks_without_the_lines_of_java(mon
     assert found("hdfs://host:9000/in/qrels") == ["hdfs://host:9000/in/qrels"]
     said = 'results: hdfs://host:9000/in/qrels/x cannot be read, /in/qrels (is not a directory of "alice"); check'
     with pytest.raises(StorageError, match=f"^{re.escape(said)} that its storage answers, and its rights$"):
-        files_of("hdfs://host:9000/in/qrels/x", "results")
+        list_files("hdfs://host:9000/in/qrels/x", "results")
 
 
 def test_classic_spark_starts_after_an_hdfs_was_used_in_the_same_process():

@@ -1,6 +1,5 @@
 """Files that the tools themselves write, each evaluated as it is: the number is the tool's own."""
 
-import gzip
 import json
 import random
 
@@ -67,22 +66,3 @@ def test_the_tables_of_ir_measures_score_as_it_scores_them(tmp_path):
     qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
     run.to_parquet(tmp_path / "run.parquet")
     assert ndcg(tmp_path / "qrels.tsv", tmp_path / "run.parquet", "ir_measures") == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("fields", "columns"),
-    [
-        ("{q}\t{d}\t{r}", {}),
-        ("{q}\t{d}\t{r}\t{s}", {"rank": "3", "score": "4"}),
-        ("{q} Q0 {d} {r} {s} x", {}),
-        ("{q}\t{d}\t{s}", {"score": "3"}),
-    ],
-)
-def test_published_scores_come_out_whatever_layout_the_run_has(tmp_path, shared_data, fields, columns):
-    published = shared_data / "trec-dl-2019"
-    with gzip.open(published / "bm25.run.gz", "rt", encoding="utf-8") as stream:
-        rows = [line.split() for line in stream]
-    lines = (fields.format(q=q, d=doc, r=rank, s=score) for q, _, doc, rank, score, *_ in rows)
-    (tmp_path / "run.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    found = ndcg(published / "qrels.txt", tmp_path / "run.tsv", "trec_eval", cutoff=10, columns=columns)
-    assert found == pytest.approx(0.4973, abs=5e-5)

@@ -75,7 +75,7 @@ def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scr
         write_copy(NUMBERS, parts, table_of, SCHEMA, scratch, "results")
 
 
-def test_a_damaged_file_is_told_and_not_the_end_of_the_others(engine, tmp_path, scratch):
+def test_a_damaged_file_is_told_and_not_the_end_of_the_others(engine, tmp_path):
     text = "".join(f"q{at} Q0 d{at * 7919 % 10007} 1 0.5 bm25\n" for at in range(20_000)).encode()
     file(tmp_path / "a.run", text * 40)
     file(tmp_path / "b.run.gz", gzipped(text)[:-100])

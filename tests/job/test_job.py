@@ -6,11 +6,14 @@ import os
 import threading
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
 
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.inputs import Context
@@ -128,6 +131,29 @@ def test_a_dataset_that_is_judged_but_has_no_results(configured):
     for steps in (told, told_by_check):
         (warning,) = (words for step, words in steps if step == "warning")
         assert warning.startswith("1 dataset(s) judged but without results, e.g. e with 2 queries")
+
+
+NOTHING = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())]).empty_table()
+
+
+@pytest.mark.parametrize(
+    ("end", "files", "table"),
+    [
+        ("run", {"a.run": "q1 Q0 a 1 9 x\n", "b.run": ""}, {"run_from": "file"}),
+        ("json", {"a.json": '{"q1": {"a": 1.5}}', "b.json": "{}"}, {}),
+        ("parquet", {}, {}),
+    ],
+)
+def test_a_run_that_arrived_empty_lacks_every_query(configured, end, files, table):
+    if end == "parquet":
+        pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["a"], "score": [1.5]}), "a.parquet")
+        pq.write_table(NOTHING, "b.parquet")
+    results = {"path": [f"a.{end}", f"b.{end}"], **table}
+    outcome, told = evaluated(configured(files, results=results))
+    assert {run: score for (run, cutoff), score in means(outcome).items() if cutoff == 3} == {"a": 0.5, "b": 0.0}
+    assert "1 run(s) have no results, e.g. run=b; they lack every query" in dict(told)["warning"]
+    with pytest.raises(InputError, match="run=b lacks 2 of 2"):
+        evaluated(configured(results=results, max_missing_fraction=0.5))
 
 
 def test_what_is_published_is_what_is_printed(configured):

@@ -2,17 +2,26 @@
 
 import functools
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
 from ndcg_spark.inputs.read import refuse_changed
+from ndcg_spark.job.check import documents_to_judge
 from ndcg_spark.job.inputs import sources_of
 from ndcg_spark.nights.log import committed
 
 JUDGED = "dataset,query_id,doc_id,relevance\nd,q1,a,1\n"
 RETURNED = "dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n"
 NAMED = {"judgments": "j.csv", "results": "r.csv"}
+#: Two systems under one name.
+MERGED = {
+    "a.run": "q1 Q0 x 1 9 r\nq1 Q0 a 2 8 r\nq2 Q0 a 1 3 r\n",
+    "b.run": "q1 Q0 y 1 9.5 r\nq1 Q0 b 2 8.5 r\n",
+    "c.run": "q1 Q0 a 1 9 s\nq1 Q0 b 2 8 s\n",
+}
 #: The files and the settings, and what is refused.
 CASES = {
     # Infinite at rank 1.
@@ -36,6 +45,14 @@ CASES = {
         *({"run.txt": RUN + RUN.splitlines()[0] + "\n"}, {}, DuplicatesError),
         r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; ",
     ),
+    **{
+        f"merged {cutoffs}": (
+            *(MERGED, {"results": {"path": [*MERGED]}, "cutoffs": cutoffs}, InputError),
+            r"1 list\(s\) of 1 run\(s\) have two results of rank 1 .* run=r query_id=q1: score 9\.5 in \S*/b\.run and "
+            r"9\.0 in \S*/a\.run; .* --run-from file; .* order=score",
+        )
+        for cutoffs in ("10", "all")
+    },
     "judged too little": (
         *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}, InputError),
         r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667",
@@ -81,6 +98,35 @@ def test_within_the_limits(configured):
         checked(configured(min_judged_rate=0.9))
     outcome, _ = evaluated(configured({"j.csv": JUDGED, "r.csv": RETURNED}, **NAMED))
     assert outcome.datasets == ["d"]
+
+
+def test_merged_runs_in_parquet_are_refused_with_their_files_too(run, configured):
+    files = [name.replace("run", "parquet") for name in MERGED]
+    for name, text in zip(files, MERGED.values(), strict=True):
+        rows = [
+            {"query_id": query, "doc_id": doc, "rank": int(rank), "score": float(score), "run": run_}
+            for query, _, doc, rank, score, run_ in map(str.split, text.splitlines())
+        ]
+        pq.write_table(pa.Table.from_pylist(rows), name)
+    with pytest.raises(InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "):
+        run(configured(results={"path": files}))
+
+
+@pytest.mark.parametrize(
+    ("table", "convention", "runs"), [({"run_from": "file"}, {}, "abc"), ({}, {"order": "score"}, "rs")]
+)
+def test_whoever_says_what_names_or_orders_merged_lists_is_not_asked(configured, table, convention, runs):
+    outcome, _ = evaluated(configured(MERGED, results={"path": [*MERGED], **table}, convention=convention))
+    assert {row["run"] for row in outcome.dataset_scores} == {*runs}
+
+
+def test_what_to_judge_next_is_not_told_of_a_document_that_is_returned_twice(session, configured):
+    files = {"run.txt": "q1 Q0 x 1 9 r\nq1 Q0 x 2 8 r\nq2 Q0 y 1 8 r\n"}
+    with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .* e\.g\. run=r query_id=q1 doc_id=x"):
+        documents_to_judge(configured(files), 10)
+    rows = documents_to_judge(configured(convention={"duplicates": "best"}), 10)
+    named = ("query_id", "doc_id", "runs", "best_rank")
+    assert [tuple(row[name] for name in named) for row in rows] == [("q1", "x", 1, 1), ("q2", "y", 1, 1)]
 
 
 def changed(path, change, step):

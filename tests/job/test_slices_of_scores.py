@@ -131,7 +131,7 @@ def test_an_option_replaces_the_file_of_the_configuration(folder):
 
 def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):
     done = evaluate(folder, "--output", "refused", "--slices", "broken.csv", code=3)
-    assert "query_attributes: 1 row(s) are repeated, e.g. " in done.stderr
+    assert "query_attributes: 1 row(s) repeat " in done.stderr
     assert [path.name for path in (folder / "refused").iterdir()] == ["evaluations"]
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -29,12 +28,6 @@ def output(tmp_path_factory):
     return folder / "out"
 
 
-def both(_, function, *arguments, **named):
-    """What a view prints and shows, its JSON and its rows."""
-    view = function(*arguments, **named)
-    return str(view), view._repr_html_(), view.json(), view.to_pandas(), view.to_arrow()
-
-
 def printed(output, *arguments):
     """What the command prints."""
     return command_line(*arguments, cwd=output.parent).stdout
@@ -43,24 +36,24 @@ def printed(output, *arguments):
 def test_a_gate_in_python_decides_as_the_command_and_as_the_night_has_it(session, output):
     toml = output.parent / "gate.toml"
     toml.write_text('[[gate.check]]\nruns = ["hybrid"]\ncutoff = 3\nmax_drop = 0.01\n')
-    words, page, (verdict,), frame, table = both(session, gate_night, str(output), {"gate": GATE})
+    view, command = gate_night(output, {"gate": GATE}), ("gate", "out", "--config", "gate.toml")
+    (verdict,) = view.json()
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 5)
-    assert words == printed(output, "gate", "out", "--config", "gate.toml").rstrip("\n")
-    assert "<td" in page
-    rows = list(csv.DictReader(io.StringIO(printed(output, "gate", "out", "--config", "gate.toml", "--format", "csv"))))
-    assert [list(frame), table.column_names] == [list(rows[0])] * 2
-    assert frame["difference"].tolist() == [float(row["difference"]) for row in rows]
-    assert both(session, gate_night, str(output), toml)[2] == [verdict]
-    assert both(session, gate_night, output, toml, date="2026-11-01")[2][0]["reason"] == "no_baseline"
+    assert (str(view), "<td" in view._repr_html_()) == (printed(output, *command).rstrip("\n"), True)
+    rows = list(csv.DictReader(io.StringIO(printed(output, *command, "--format", "csv"))))
+    assert [list(view.to_pandas()), view.to_arrow().column_names] == [list(rows[0])] * 2
+    assert view.to_pandas()["difference"].tolist() == [float(row["difference"]) for row in rows]
+    assert gate_night(str(output), toml).json() == [verdict]
+    assert gate_night(output, toml, date="2026-11-01").json()[0]["reason"] == "no_baseline"
 
 
 def test_a_query_in_python_is_explained_as_the_command_does(session, output):
-    words, page, (value,), frame, _ = both(session, explain, str(output), query="q0", run="hybrid", cutoff=3)
+    view = explain(str(output), query="q0", run="hybrid", cutoff=3)
     command = ("explain", "out", "--query", "q0", "--run", "hybrid", "--cutoff", "3")
-    assert words == printed(output, *command).rstrip("\n")
+    assert (str(view), "<table" in view._repr_html_()) == (printed(output, *command).rstrip("\n"), True)
+    (value,) = view.json()
     assert json.loads(printed(output, *command, "--format", "json")) == [value]
-    assert "<table" in page
-    assert frame["contribution"].tolist() == [line["contribution"] for line in value["lines"]]
+    assert view.to_pandas()["contribution"].tolist() == [line["contribution"] for line in value["lines"]]
 
 
 JUDGED = {"q": {"a": 2, "b": 1}, "p": {"a": 1}}
@@ -71,45 +64,34 @@ RUNS = {
 
 
 def test_tables_are_explained_without_a_night(session):
-    options = {"query": "q", "run": "new", "baseline": "old", "convention": "trec_eval"}
-    words, _, (value,), frame, _ = both(session, explain, JUDGED, RUNS, **options)
+    view = explain(JUDGED, RUNS, query="q", run="new", baseline="old", convention="trec_eval")
+    (value,) = view.json()
     assert (value["run"], value["ndcg"], value["convention"]) == ("new", 1.0, "trec_eval")
-    assert "Compared with old" in words
-    assert frame["doc_id"].tolist() == ["a", "b"]
-    clicks = {"q": ["a"]}
-    (value,) = both(session, explain, clicks, {"q": ["b", "a"]}, query="q", relevance=1)[2]
+    assert "Compared with old" in str(view)
+    assert view.to_pandas()["doc_id"].tolist() == ["a", "b"]
+    (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1).json()
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "options", "words"),
     [
-        ((JUDGED,), "give the folder of a night, and perhaps its date; or judgments and results"),
-        (("out", JUDGED, RUNS), "give the folder of a night"),
+        ((JUDGED,), {}, "give the folder of a night, and perhaps its date; or judgments and results"),
+        (("out", JUDGED, RUNS), {}, "give the folder of a night"),
+        (("out",), {"convention": "trec_eval"}, "a night has its own; leave out convention"),
     ],
-    ids=["one table", "three"],
 )
-def test_what_is_neither_a_night_nor_two_tables_is_not_explained(arguments, words):
+def test_what_is_neither_a_night_nor_two_tables_is_not_explained(arguments, options, words):
     with pytest.raises(ConfigurationError, match=words):
-        explain(*arguments, query="q")
-
-
-def test_a_night_has_a_convention_of_its_own():
-    with pytest.raises(ConfigurationError, match="a night has its own; leave out convention"):
-        explain("out", query="q", convention="trec_eval")
+        explain(*arguments, query="q", **options)
 
 
 def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
-    scores, log, compared = (
-        read_scores(Path(output), name) for name in ("dataset_scores", "evaluations", "comparisons")
-    )
+    scores, log, compared = (read_scores(output, name) for name in ("dataset_scores", "evaluations", "comparisons"))
     assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
     assert log["accepted"].tolist() == ["the first night", None]
     assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
     assert len(read_scores(output, date="2026-11-01")) == 2
-
-
-def test_a_date_without_a_night_is_refused(output):
     with pytest.raises(ConfigurationError, match="there is no night of 2026-10-01"):
         read_scores(output, date="2026-10-01")
 

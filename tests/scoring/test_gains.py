@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import discounts, unjudged_gain
 from ndcg_spark.reference import gain as reference_gain
-from ndcg_spark.scoring.gains import gain
+from ndcg_spark.scoring.ideal import gain
 
 
 @pytest.mark.parametrize(

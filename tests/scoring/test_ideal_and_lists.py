@@ -5,7 +5,7 @@ from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention
 from ndcg_spark.rules import broken_judgments
-from ndcg_spark.scoring import gains, ideal, lists
+from ndcg_spark.scoring import ideal, lists
 from ndcg_spark.scoring.refusals import refuse_rows
 
 KEY = ["query_id"]
@@ -28,7 +28,7 @@ def listed(session, judged, returned, depth=None, **options):
 )
 def test_a_grade_without_a_gain_fails_the_plan_of_a_table_that_nobody_has_checked(session, grade, options, reason):
     table, convention = judgments(session, [judgment("a", grade)]), Convention(**options)
-    broken = broken_judgments(dict(table.dtypes), gains.gain(F.col("relevance"), convention), convention)
+    broken = broken_judgments(dict(table.dtypes), ideal.gain(F.col("relevance"), convention), convention)
     with pytest.raises(PySparkException, match=rf"refuses \[{reason}\] judgments: .*query_id=q1 doc_id=a"):
         ideal.judged_documents(refuse_rows(table, broken, "judgments"), KEY, convention).collect()
 

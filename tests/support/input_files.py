@@ -10,7 +10,7 @@ from ndcg_spark.schemas import INTERNAL
 
 
 def file(path: Path, content: bytes | str = b"x") -> File:
-    """A file written with this content, as `files_of` finds it."""
+    """A file written with this content, as `list_files` finds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return File(str(path), path.stat().st_size)
