@@ -1,6 +1,6 @@
 """Tables cast to a schema: which columns they must have, and in which types."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.schemas import INTERNAL, LINE, OPTIONAL, OWN
+from ndcg_spark.schemas import INTERNAL, JUDGMENTS, LINE, OPTIONAL, OWN, RESULTS
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -19,6 +19,7 @@ _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 _SMALL_NUMBERS = {"tinyint", "smallint", "int"}
 _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
 def is_dataframe(table: object) -> bool:
@@ -46,6 +47,11 @@ def as_type(column: Column, kind: DataType, source: str) -> Column:
         return fits + F.lit(0.0) if source in ("float", "double") else fits
     number = _number(column, source).try_cast(DoubleType())
     return number + F.lit(0.0) if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
+
+
+def typed(name: str, types: Mapping[str, str]) -> Column:
+    """A column of judgments or results in the type of its schema; `types` has those of the table."""
+    return as_type(F.col(name), _TYPES[name], types[name])
 
 
 def _number(column: Column, source: str) -> Column:

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.casting import as_type
+from ndcg_spark.casting import typed
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import FAULT
@@ -63,7 +62,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
     `gain` is the gain of the row's grade, null if there is none or it is not finite. A negative grade needs a gain only
     if the convention keeps negative grades.
     """
-    relevance = as_type(F.col("relevance"), DoubleType(), types["relevance"])
+    relevance = typed("relevance", types)
     broken = [
         *broken_names(types, ("dataset", "query_id", "doc_id")),
         _broken("relevance_is_no_number", ~_finite(relevance)),
@@ -81,11 +80,9 @@ def broken_results(types: Mapping[str, str], convention: Convention) -> list[Bro
     """As `broken_judgments`, for results. Score and rank are tested only if the convention ranks by them."""
     broken = broken_names(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
-        score = as_type(F.col("score"), DoubleType(), types["score"])
-        broken.append(_broken("score_is_no_number", ~_finite(score)))
+        broken.append(_broken("score_is_no_number", ~_finite(typed("score", types))))
     if convention.needs_rank:
-        rank = as_type(F.col("rank"), IntegerType(), types["rank"])
-        broken.append(_broken("rank_is_no_rank", ~F.coalesce(rank >= 1, F.lit(False))))
+        broken.append(_broken("rank_is_no_rank", ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
     return broken
 
 

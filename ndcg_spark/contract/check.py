@@ -8,7 +8,6 @@ from typing import Self, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
 
 from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
@@ -133,7 +132,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
     table, convention = judgments.table, config.convention
     casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
     types = dict(table.dtypes)
-    relevance = F.coalesce(casting.as_type(F.col("relevance"), DoubleType(), types["relevance"]), F.lit(0.0))
+    relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
     reason = rules.reason_of(rules.broken_judgments(types, gain(relevance, convention), convention))
     return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 

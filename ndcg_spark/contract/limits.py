@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.casting import as_type
+from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts, example_of
 from ndcg_spark.convention.convention import Convention
@@ -162,8 +161,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
     """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
     kinds = dict(results.table.dtypes)
-    score = as_type(F.col("score"), DoubleType(), kinds["score"])
-    of_list = as_type(F.col("rank"), IntegerType(), kinds["rank"]) == 1
+    score, of_list = typed("score", kinds), typed("rank", kinds) == 1
     key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
     for name, value in key.items():
         if value is not None:

@@ -6,9 +6,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from ndcg_spark.casting import as_type, named_by_user
+from ndcg_spark.casting import named_by_user, typed
 from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
@@ -19,7 +18,6 @@ EXCLUDED = f"{OWN}excluded"
 _EXAMPLE_LENGTH = 200
 #: The lower half of a hash.
 _LOW = 0xFFFFFFFF
-_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +110,7 @@ class _Aggregates:
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
-    grade = _typed("relevance", dict(table.dtypes))
+    grade = typed("relevance", dict(table.dtypes))
     best = _Aggregates(_of_good_rows({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
     counted = [_rows_and_hash(table, reason, key), best]
     judged = F.count_if(F.col("good") > 0).alias("queries")
@@ -224,14 +222,11 @@ def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> _Agg
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row except those of the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
-    values = [_typed(name, kinds) for name in _TYPES if name in kinds and name not in key]
+    names = dict.fromkeys((*JUDGMENTS.names, *RESULTS.names))
+    values = [typed(name, kinds) for name in names if name in kinds and name not in key]
     # The line of a row is its values in another form.
     broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
     return F.xxhash64(*values, *broken)
-
-
-def _typed(name: str, types: Mapping[str, str]) -> Column:
-    return as_type(F.col(name), _TYPES[name], types[name])
 
 
 def _of_good_rows(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
@@ -242,7 +237,7 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
     several = F.col("good") > 1
     return _Aggregates(
-        _of_good_rows({"scored": _typed("score", types)}, reason),
+        _of_good_rows({"scored": typed("score", types)}, reason),
         {"least_score": F.min("scored"), "most_score": F.max("scored")},
         {
             "lists": F.count_if(several),
@@ -253,7 +248,7 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
 
 def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -> _Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
-    rank, score, is_good = _typed("rank", types), _typed("score", types), reason.isNull()
+    rank, score, is_good = typed("rank", types), typed("score", types), reason.isNull()
     ranked = (F.col("good") > 1) & (F.col("least_score") < F.col("most_score")) & F.col("first_score").isNotNull()
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
     ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)

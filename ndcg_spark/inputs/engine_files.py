@@ -20,7 +20,6 @@ from ndcg_spark.engine import Engine, failures, reason_of
 from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.memory import plain
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.schemas import INTERNAL, OWN
@@ -88,9 +87,7 @@ def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
     from pyarrow import parquet
 
     folder = engine.scratch.folder()
-    # No engine reads times in nanoseconds.
-    how = {"coerce_timestamps": "us", "allow_truncated_timestamps": True, "store_schema": False}
-    parquet.write_table(plain(table), folder / "rows.parquet", **how)
+    parquet.write_table(table, folder / "rows.parquet", store_schema=False)
     return read_paths(engine, "parquet", [str(folder)], where)
 
 

@@ -8,7 +8,6 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,8 @@ def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[F
     if path.startswith(_CATALOG):
         return [_catalog_table(engine, path, config.as_of, where)]
     try:
-        return files.list_files(_pipe_copy(engine.scratch, path) if _is_pipe(path) else engine.addressed(path), where)
+        given = _pipe_copy(engine.scratch, path) if Path(path).is_fifo() else engine.addressed(path)
+        return files.list_files(given, where)
     except TableLogError as log:
         # deltalake gives the rows of a version; files of a table alone have deleted rows too.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
@@ -66,12 +66,6 @@ def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[F
             rows = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
             files.refuse_log((row["path"] for row in rows), where)
     return [File(path, 0)]
-
-
-def _is_pipe(path: str) -> bool:
-    with contextlib.suppress(OSError, ValueError):
-        return is_local(path) and stat.S_ISFIFO(Path(path).stat().st_mode)
-    return False
 
 
 @functools.lru_cache(maxsize=8)

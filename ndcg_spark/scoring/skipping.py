@@ -17,9 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType
 
-from ndcg_spark.casting import as_type
+from ndcg_spark.casting import typed
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.scoring import ranking
 
@@ -45,7 +44,7 @@ class Pruning:
 
         `types` are those of the table as it was read. A row without a rank is far.
         """
-        rank = as_type(F.col("rank"), IntegerType(), types["rank"])
+        rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
         return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
@@ -128,4 +127,4 @@ def _deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None])
 
 
 def _score(types: Mapping[str, str], convention: Convention) -> Column:
-    return ranking.at_precision(as_type(F.col("score"), DoubleType(), types["score"]), convention)
+    return ranking.at_precision(typed("score", types), convention)
