@@ -81,10 +81,9 @@ def computed(name: str, values: Sequence[float]) -> list[float]:
 
 
 def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document without a judgment: that of the grade which `unjudged` assigns to it.
+    """The gain of a returned document without a judgment: that of its grade by `unjudged`, which is 0 with zero.
 
-    With `unjudged=zero` that is grade 0: the named gains give 0, a table its gain for grade 0 (0 if it has none), a
-    user's function its value at 0. Raises ConventionError if a user's function cannot be computed.
+    A table without grade 0 gives it 0. ConventionError if a user's function cannot be computed.
     """
     grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
     return 0.0 if convention.gain == "judged" else gain(grade, convention) or 0.0
@@ -127,10 +126,7 @@ def score(
 ) -> Score:
     """The score of a query, from judged documents with their grades, and returned ones with their scores and ranks.
 
-    Raises
-    ------
-    InputError
-        The convention refuses the query.
+    InputError if the convention refuses the query.
     """
     c, grades = convention, dict[str, list[float]]()
     for document, grade in judged:

@@ -100,7 +100,7 @@ def gate(
     The scores and the verdict of the night stay as they are.
     """
     from ndcg_spark.config import NightConfig, load
-    from ndcg_spark.gate.verdict import exit_code_of
+    from ndcg_spark.gate.verdict import worst_exit_code
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
     from ndcg_spark.report.verdicts import print_rehearsal, refuse_unwritable, verdict_view, write_junit
 
@@ -121,7 +121,7 @@ def gate(
         outputs.callback(print_view, verdict_view(verdicts), style)
         if junit is not None:
             outputs.callback(write_junit, junit, verdicts)
-    raise SystemExit(exit_code_of(verdicts))
+    raise SystemExit(worst_exit_code(verdicts))
 
 
 @command(options.output, output_format(*FORMATS))

@@ -31,8 +31,8 @@ Discount = str | tuple[float, ...]
 class Convention:
     """One definition of NDCG: every option with its value.
 
-    The options and their values are those of `options.OPTIONS`; the defaults are the textbook
-    definition for graded judgments (gain 2^relevance - 1, discount log2(rank + 1), ideal from all judged documents).
+    The defaults are the textbook definition for graded judgments (gain 2^relevance - 1, discount log2(rank + 1), ideal
+    from all judged documents).
 
     >>> Convention.preset("trec_eval").replace(gain="exp2").label
     'trec_eval gain=exp2'

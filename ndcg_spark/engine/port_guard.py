@@ -17,7 +17,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from ndcg_spark.errors import EngineError
 
@@ -42,22 +42,12 @@ OPEN_PORT = "NDCG_SPARK_OPEN_PORT"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Server(Protocol):
-    """A server whose `start` starts the thread that accepts its connections."""
-
-    def start(self, *, background: bool) -> None:
-        """Return when it listens."""
-
-
-def start(server: Server) -> threading.Event:
+def start(server: Any) -> threading.Event:
     """Start a server that accepts connections of this process only; the event is set when it has accepted one.
 
-    Other systems than Linux have no guard: the server accepts every connection, and the event is set from the start.
-
-    Raises
-    ------
-    EngineError
-        The kernel or the container does not allow a guard, and OPEN_PORT is not set; the server was not started.
+    Its `start` starts the thread that accepts, and returns when it listens. Other systems than Linux have no guard: the
+    server accepts every connection, and the event is set from the start. EngineError where the kernel or the container
+    does not allow a guard, and OPEN_PORT is not set; the server was not started.
     """
     admitted = threading.Event()
     if sys.platform != "linux":
@@ -95,7 +85,7 @@ def _filter_accept() -> int:
         (_RETURN, 0, 0, _NOTIFY),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in instructions))
     program = ctypes.create_string_buffer(struct.pack("HP", len(instructions), ctypes.addressof(code)))
     # An unprivileged thread may set a filter if it can never gain privileges.
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0))))

@@ -99,7 +99,7 @@ class Explained(NamedTuple):
 def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: ExplainRequest) -> Explained:
     """The explanations of the runs, the best first."""
     explanations = [explain(facts[run]) for run in runs if run != request.baseline]
-    explanations.sort(key=lambda each: best_first(each.facts.score.ndcg, each.facts.run))
+    explanations.sort(key=lambda explanation: best_first(explanation.facts.score.ndcg, explanation.facts.run))
     other = facts.get(request.baseline or "")
     return Explained(explanations, dict.fromkeys(facts, (other, other.run)) if other else {})
 
@@ -173,8 +173,8 @@ def _losses(facts: Facts) -> tuple[list[Loss], list[Loss]]:
             lost = gain * facts.discounts[rank - 1]
             losses.append(Loss(ANY_RELEVANT, None, None, "fewer documents are relevant", rank, gain, lost))
     return (
-        sorted((each for each in losses if each.loss), key=lambda each: -each.loss),
-        sorted(absent, key=lambda each: (-each.gain, each.rank or math.inf)),
+        sorted((loss for loss in losses if loss.loss), key=lambda loss: -loss.loss),
+        sorted(absent, key=lambda loss: (-loss.gain, loss.rank or math.inf)),
     )
 
 
@@ -218,11 +218,11 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
     changes = []
     # Those that are tied with a document within the cutoff count, too.
     within = ({row.doc_id for row in facts.listed if facts.is_within(row.rank)} for facts in sides)
-    for document in set().union(*within, *({doc for doc, adds in each.items() if adds} for each in added)):
-        found = [listed.get(document) for listed in rows]
-        *ranks, rank = (row and row.rank for row in found)
-        *before, adds = (each.get(document, 0.0) for each in added)
-        *shares, share = (each.get(document, 0.0) / ideal for each, ideal in zip(added, ideals, strict=True))
+    for document in set().union(*within, *({doc for doc, value in values.items() if value} for values in added)):
+        by_side = [listed.get(document) for listed in rows]
+        *ranks, rank = (row and row.rank for row in by_side)
+        *before, adds = (values.get(document, 0.0) for values in added)
+        *shares, share = (values.get(document, 0.0) / ideal for values, ideal in zip(added, ideals, strict=True))
         mean, part, newest = statistics.fmean(before), share - statistics.fmean(shares), ranks[-1]
         was_in = 2 * sum(map(run.is_within, ranks)) >= len(ranks)
         if was_in != run.is_within(rank):
@@ -232,7 +232,7 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:
         changes.append(
             Change(
                 doc_id=document,
-                relevance=next((row.relevance for row in reversed(found) if row is not None), None),
+                relevance=next((row.relevance for row in reversed(by_side) if row is not None), None),
                 rank=rank,
                 baseline_rank=newest,
                 moved_up=newest - rank if newest is not None and rank is not None else None,

@@ -78,7 +78,7 @@ class Facts:
         return rank is not None and (self.cutoff is None or rank <= self.cutoff)
 
 
-def facts_of(
+def query_facts(
     score: Row, returned: Iterable[Row], judged: Iterable[Row], convention: Convention, whole: bool = True
 ) -> Facts:
     """The facts of one run.
@@ -86,12 +86,12 @@ def facts_of(
     `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of `returned_documents` of this and
     perhaps of other runs, `judged` have doc_id, relevance and gain of the judged documents of the query.
     """
-    of_score, names = ([each.name for each in dataclasses.fields(kind)] for kind in (reference.Score, ReturnedDocument))
+    score_names, names = ([f.name for f in dataclasses.fields(kind)] for kind in (reference.Score, ReturnedDocument))
     own = (row if row["on_list"] else {**row, "rank": None, "tied": False} for row in returned)
     return Facts(
         **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
         convention=convention,
-        score=reference.Score(**{name: score[name] for name in of_score}),
+        score=reference.Score(**{name: score[name] for name in score_names}),
         returned=[ReturnedDocument(**{name: row[name] for name in names}) for row in own if row["run"] == score["run"]],
         judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
         whole=whole,
@@ -115,7 +115,7 @@ class ExplainRequest:
         """The requested cutoff, or the default. Raises ConfigurationError."""
         return default if self.cutoff is None else cutoffs.parse_cutoff(self.cutoff)
 
-    def dataset_of(self, known: Sequence[str]) -> str:
+    def dataset_from(self, known: Sequence[str]) -> str:
         """The requested dataset, or the only one. Raises ConfigurationError."""
         if self.dataset is None and len(known) > 1:
             raise ConfigurationError(f"dataset: there are {len(known)}, e.g. {known[0]!r}; choose one with --dataset")

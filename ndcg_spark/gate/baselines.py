@@ -13,7 +13,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes
 from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix, mean_of
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
-from ndcg_spark.gate.config import GateConfig, run_of
+from ndcg_spark.gate.config import GateConfig, baseline_run
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import earlier
 from ndcg_spark.text import GOOD
@@ -24,8 +24,8 @@ Refusal = tuple[str, str]
 #: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
 Key = tuple[Any, ...]
 
-#: So many matrices are kept for the next nights that are judged, unless they have more scores than this.
-_KEPT, _MAX_KEPT_SCORES = 64, 100_000
+#: How many matrices are kept for the next nights that are judged, and how many scores one of them may have.
+_MAX_MATRICES, _MAX_SCORES = 64, 100_000
 
 
 @dataclasses.dataclass
@@ -44,28 +44,28 @@ class Scores:
     most_changed: int = 0
     _sources: dict[Night, Source] = dataclasses.field(default_factory=dict)
     _queries: dict[str, Queries] = dataclasses.field(default_factory=dict)
-    _kept: dict[tuple[Night, Place], ScoreMatrix] = dataclasses.field(default_factory=dict)
+    _matrices: dict[tuple[Night, Place], ScoreMatrix] = dataclasses.field(default_factory=dict)
 
-    def find(self, nights: Sequence[Night]) -> None:
-        """Read what there is of many nights, which is faster than one by one."""
+    def add_nights(self, nights: Sequence[Night]) -> None:
+        """Look up the scores of many nights, which is faster than one by one."""
         self._sources |= zip(nights, of_nights(nights), strict=True)
 
-    def of(self, night: Night) -> Source:
+    def source(self, night: Night) -> Source:
         """The scores of a night, which are not read yet."""
         if night not in self._sources:
-            self.find([night])
+            self.add_nights([night])
         return self._sources[night]
 
-    def matrix(self, night: Night, place: Place) -> ScoreMatrix:
+    def matrix(self, night: Night, metric: Place) -> ScoreMatrix:
         """The scores of all runs of a night. Raises InputError and StorageError."""
-        matrix = self._kept.get((night, place))
+        matrix = self._matrices.get((night, metric))
         if matrix is None:
-            queries, source = self._queries.setdefault(night.dataset, Queries()), self.of(night)
-            matrix = source.read(queries, [place], source.runs)[place]
-            if matrix.values.size <= _MAX_KEPT_SCORES:
-                self._kept[night, place] = matrix
-            for oldest in list(self._kept)[:-_KEPT]:
-                del self._kept[oldest]
+            queries, source = self._queries.setdefault(night.dataset, Queries()), self.source(night)
+            matrix = source.read(queries, [metric], source.runs)[metric]
+            if matrix.values.size <= _MAX_SCORES:
+                self._matrices[night, metric] = matrix
+            for oldest in list(self._matrices)[:-_MAX_MATRICES]:
+                del self._matrices[oldest]
         return matrix
 
 
@@ -79,7 +79,7 @@ class Baseline:
     nights: Sequence[Night] = ()
     refused: Refusal | None = None
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
-    #: By place that not both sides have, where it is missing.
+    #: Where a measure and cutoff is missing that not both sides have.
     absent: dict[Place, str] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
     note: str | None = None
@@ -89,7 +89,7 @@ class Baseline:
     @property
     def run(self) -> str | None:
         """The run of the same night, if it is one."""
-        return run_of(self.name or "")
+        return baseline_run(self.name or "")
 
     @property
     def newest(self) -> str | None:
@@ -105,7 +105,7 @@ class Baseline:
         return f"{many} {self.newest}"
 
 
-def key_of(row: Row) -> Key:
+def row_key(row: Row) -> Key:
     """What a row of COMPARISONS describes, as a key."""
     names = ("run", "measure", "cutoff", "attribute", "value")
     return *(row[name] for name in names), row["weight_effective_n"] is not None
@@ -118,21 +118,25 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     none has them, the hashes of the judgments tell which queries can be compared.
     """
     dataset, date = tonight.dataset, tonight.evaluated_on
-    if run_of(name) is not None:
+    if baseline_run(name) is not None:
         return Baseline(name)
     if name == GOOD:
-        found = [night for night in earlier(nights, dataset, date) if night.is_good]
+        candidates = [night for night in earlier(nights, dataset, date) if night.is_good]
     else:
-        found = [night for night in nights if (night.dataset, night.evaluated_on) == (dataset, name) and name != date]
-    if not found:
+        candidates = [
+            night for night in nights if (night.dataset, night.evaluated_on) == (dataset, name) and name != date
+        ]
+    if not candidates:
         absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
     own = tonight.record["options"]
-    same = [night for night in found if (other := night.record["options"]) == own or not different_options(own, other)]
+    same = [
+        night for night in candidates if (other := night.record["options"]) == own or not different_options(own, other)
+    ]
     if not same:
-        different = ", ".join(different_options(own, found[-1].record["options"]))
-        sentence = f"{found[-1].evaluated_on} has another convention, {different}"
-        return Baseline(name, found[-1:], ("other_convention", sentence))
+        different = ", ".join(different_options(own, candidates[-1].record["options"]))
+        sentence = f"{candidates[-1].evaluated_on} has another convention, {different}"
+        return Baseline(name, candidates[-1:], ("other_convention", sentence))
     judgments = fingerprint(tonight.record, "judgments", dataset)
     known = [night for night in same if judgments and fingerprint(night.record, "judgments", dataset) == judgments]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
@@ -140,18 +144,19 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
 
 def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores) -> Baseline:
     """The baseline with the rows of its checks, or why there can be none."""
-    source, every = scores.of(tonight), [check for _, check in gate.checks(tonight.dataset)]
-    checks = [each for each in every if (each.min_value is not None if baseline.name is None else each.limits_drop)]
-    for place in dict.fromkeys(check.place for check in checks):
+    source, all_checks = scores.source(tonight), [check for _, check in gate.checks(tonight.dataset)]
+    needs_means = baseline.name is None
+    checks = [check for check in all_checks if (check.min_value is not None if needs_means else check.limits_drop)]
+    for metric in dict.fromkeys(check.metric for check in checks):
         if baseline.refused:
             break
         try:
-            nights = [night for night in baseline.nights if place in scores.of(night).places]
-            if place not in source.places or (baseline.nights and not nights):
-                baseline.absent[place] = baseline.in_words if place in source.places else "this night"
+            nights = [night for night in baseline.nights if metric in scores.source(night).places]
+            if metric not in source.places or (baseline.nights and not nights):
+                baseline.absent[metric] = baseline.in_words if metric in source.places else "this night"
                 continue
-            own = scores.matrix(tonight, place)
-            theirs = mean_of((scores.matrix(night, place) for night in nights), own) if nights else own
+            own = scores.matrix(tonight, metric)
+            theirs = mean_of((scores.matrix(night, metric) for night in nights), own) if nights else own
         except (InputError, StorageError) as error:
             baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
             continue
@@ -165,23 +170,23 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
                 continue
             baseline.note = f"{share} and are left out" if rejudged else None
         key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
-        newest = scores.of(baseline.nights[-1]).evaluated_on if nights else None
+        newest = scores.source(baseline.nights[-1]).evaluated_on if nights else None
         key |= {"baseline_night": newest, "baseline_nights": len(baseline.nights) or None}
-        checked = {run for check in checks if check.place == place for run in check.runs or source.runs}
+        checked = {run for check in checks if check.metric == metric for run in check.runs or source.runs}
         pairs = [(run, baseline.run or run) for run in source.runs if run in checked and run != baseline.run]
-        sides = Sides(own, theirs, place, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
+        sides = Sides(own, theirs, metric, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
         # A check says itself how many queries it needs.
         options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)
         rows = rows_of(sides, options, scores.attributes, scores.weights)
-        baseline.rows |= {key_of(row): row for row in rows}
-        most = scores.most_changed if place == every[0].place else 0
+        baseline.rows |= {row_key(row): row for row in rows}
+        most = scores.most_changed if metric == all_checks[0].metric else 0
         for pair in sides.pairs if most else ():
             ranked = sorted(extremes(sides, *pair, most), key=lambda row: -abs(row["difference"]))
             baseline.changed += [(run, row["query_id"]) for row in ranked[:most] for run in dict.fromkeys(pair)]
     return baseline
 
 
-def missing(
+def find_missing(
     gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
 ) -> Iterator[tuple[str, str, str | None]]:
     """What must arrive and has not: the code, a sentence, and the run that it is about.
@@ -191,7 +196,7 @@ def missing(
     """
     dataset, date = tonight.dataset, tonight.evaluated_on
     before = earlier(nights, dataset, date)
-    known = [night for each in baselines for night in each.nights[-1:] if night.evaluated_on < date]
+    known = [night for baseline in baselines for night in baseline.nights[-1:] if night.evaluated_on < date]
     newest = sorted([*known, *[night for night in before if night.is_good][-1:]])[-1:]
     since = newest[0].evaluated_on if newest else ""
     # Evaluations that no longer count are among them.
@@ -211,14 +216,14 @@ def missing(
     for name in sorted(named - {night.dataset for night in nights}):
         yield "missing_dataset", f"the dataset {name} of a check has no night at all", None
     runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check")
-    runs |= {run: "a baseline" for run in map(run_of, gate.baseline) if run is not None}
+    runs |= {run: "a baseline" for run in map(baseline_run, gate.baseline) if run is not None}
     unknown = [nights.damaged[day] for day in sorted(nights.damaged) if since <= day < date]
     try:
         for night in newest or before:
-            runs |= dict.fromkeys(scores.of(night).runs, night.evaluated_on)
+            runs |= dict.fromkeys(scores.source(night).runs, night.evaluated_on)
     except StorageError as error:
         unknown.append(str(error))
-    for run in sorted(runs.keys() - {*scores.of(tonight).runs}):
+    for run in sorted(runs.keys() - {*scores.source(tonight).runs}):
         yield "missing_run", f"the run {run} of {runs[run]} has no results in this night", run
     for reason in unknown:
         yield "no_baseline", f"what must arrive is not known: {reason}", None

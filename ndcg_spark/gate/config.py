@@ -16,7 +16,7 @@ _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 _RUN = "run "
 
 
-def run_of(baseline: str) -> str | None:
+def baseline_run(baseline: str) -> str | None:
     """The run of the same night that a baseline names; None if it stands for other nights."""
     return baseline.removeprefix(_RUN) if baseline.startswith(_RUN) else None
 
@@ -25,7 +25,7 @@ def _baselines(given: object) -> tuple[str, ...]:
     """Texts, dates or one of them as texts, each once."""
     names = dict.fromkeys(map(str, given if isinstance(given, list | tuple) else [given]))
     for name in names:
-        if name != GOOD and not run_of(name):
+        if name != GOOD and not baseline_run(name):
             try:
                 datetime.date.fromisoformat(name)
             except ValueError:
@@ -83,8 +83,8 @@ class CheckConfig(Strict):
         return self.max_drop is not None or self.max_relative_drop is not None
 
     @property
-    def place(self) -> tuple[str, Cutoff]:
-        """The column of scores and its cutoff."""
+    def metric(self) -> tuple[str, Cutoff]:
+        """The measure and its cutoff."""
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
@@ -120,25 +120,25 @@ class GateConfig(Strict):
         return ascending(check.cutoff for check in self.check)
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
-        """The checks of a dataset, each with its place in the configuration."""
-        places = ((f"gate.check.{number}", check) for number, check in enumerate(self.check))
-        return [(place, check) for place, check in places if check.datasets is None or dataset in check.datasets]
+        """The checks of a dataset, each with its name, such as gate.check.0."""
+        named = ((f"gate.check.{number}", check) for number, check in enumerate(self.check))
+        return [(name, check) for name, check in named if check.datasets is None or dataset in check.datasets]
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
     """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
     for number, check in enumerate(gate.check):
-        place, drop = f"gate.check.{number}", check.max_drop or 0.0
+        name, drop = f"gate.check.{number}", check.max_drop or 0.0
         if check.cutoff not in cutoffs:
             known = ", ".join(map(format_cutoff, cutoffs))
-            yield f"{place}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
+            yield f"{name}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
         if check.measure not in SCORES:
             near = did_you_mean(check.measure, SCORES)
-            yield f"{place}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(SCORES)}"
+            yield f"{name}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(SCORES)}"
         if check.slice is not None and not has_attributes:
-            yield f"{place}.slice: there are no slices; name their table, [query_attributes] with path"
+            yield f"{name}.slice: there are no slices; name their table, [query_attributes] with path"
         if check.weighted and not has_weights:
-            yield f"{place}.weighted: there are no weights; name their table, [query_weights] with path"
+            yield f"{name}.weighted: there are no weights; name their table, [query_weights] with path"
         # Such as a limit that was meant as a percentage.
         if drop >= 1 and check.measure not in _UNBOUNDED:
-            yield f"{place}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"
+            yield f"{name}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"

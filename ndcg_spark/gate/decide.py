@@ -14,7 +14,7 @@ from ndcg_spark.comparison.differences import causes, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, compare, key_of, missing, resolve
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, compare, find_missing, resolve, row_key
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -23,16 +23,15 @@ from ndcg_spark.nights.select import earlier
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
 _NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high")
-#: At most so many slices are named as causes.
 _MAX_CAUSES = 20
 #: In a rehearsal, results without which a night can begin.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
 
 
 class Case(NamedTuple):
-    """One check for one run and one baseline: the row that decides, or why it does not."""
+    """One check, by name, for one run and one baseline: the row that decides, or why it does not."""
 
-    place: str
+    name: str
     check: CheckConfig
     run: str
     baseline: Baseline
@@ -62,21 +61,21 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
             compared[key] = compare(gate, tonight, resolved, scores)
         baselines.append(dataclasses.replace(compared[key], name=name))
     cases = list(_cases(gate, tonight, baselines, scores))
-    absent, same = list(missing(gate, tonight, nights, baselines, scores)), _same_results(tonight, nights)
+    absent, same = list(find_missing(gate, tonight, nights, baselines, scores)), _same_results(tonight, nights)
     if not (cases or absent):
         absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
         absent.append(("not_measured", f"the results are identical to those of {same}", None))
-    arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *each) for each in absent], results_of(gate, cases)
+    arrival, decided = [Result("gate", FAIL, NOT_COMPARABLE, *missing) for missing in absent], decide_cases(gate, cases)
     results = [*arrival, *decided]
-    failed = [each for each in results if each.severity == FAIL and each.result == FAIL]
+    failed = [result for result in results if result.severity == FAIL and result.result == FAIL]
     # Warnings decide if nothing at all was measured.
-    is_empty = all(each.result == NOT_COMPARABLE for each in results)
-    unknown = [each for each in results if is_empty or (each.severity == FAIL and each.result != PASS)]
+    is_empty = all(result.result == NOT_COMPARABLE for result in results)
+    unknown = [result for result in results if is_empty or (result.severity == FAIL and result.result != PASS)]
     word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then the largest drop.
-    first = min(deciding, key=lambda each: (each not in arrival, each.difference or 0.0), default=None)
-    losses = _causes(next((case for case, each in zip(cases, decided, strict=True) if each is first), None))
+    first = min(deciding, key=lambda result: (result not in arrival, result.difference or 0.0), default=None)
+    losses = _causes(next((case for case, result in zip(cases, decided, strict=True) if result is first), None))
     verdict = Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
@@ -84,31 +83,33 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
         reason=first.reason if first else None,
         sentence=_sentence(results, deciding, [*arrival, *([first] if first else [])], losses),
         # What is wrong with a baseline is about no run.
-        run=first.run if first and {first.run} == {e.run for e in deciding if e.sentence == first.sentence} else None,
+        run=first.run
+        if first and {first.run} == {result.run for result in deciding if result.sentence == first.sentence}
+        else None,
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
         baselines=tuple(
             {
-                "name": each.name,
-                "nights": [night.evaluated_on for night in each.nights],
-                "evaluation_id": each.nights[-1].evaluation_id if each.nights else None,
+                "name": baseline.name,
+                "nights": [night.evaluated_on for night in baseline.nights],
+                "evaluation_id": baseline.nights[-1].evaluation_id if baseline.nights else None,
             }
-            for each in baselines
+            for baseline in baselines
         ),
         causes=tuple(losses),
         same_results=same,
         accepted=accepted,
     )
-    warnings = [each.sentence for each in results if each.severity != FAIL and each.result != PASS]
-    said = {each.sentence for each in deciding}
-    warnings = [each for each in dict.fromkeys(warnings) if each not in said]
+    warnings = [result.sentence for result in results if result.severity != FAIL and result.result != PASS]
+    said = {result.sentence for result in deciding}
+    warnings = [sentence for sentence in dict.fromkeys(warnings) if sentence not in said]
     if same and gate.same_results == "warn":
         warnings.append(f"the results are identical to those of {same}")
-    warnings += [each.note for each in baselines if each.note]
+    warnings += [baseline.note for baseline in baselines if baseline.note]
     if word == PASS and not verdict.is_baseline:
         warnings.append("this night is no baseline for later ones, as not every check measured something and passed")
-    rows = [row for each in compared.values() for row in each.rows.values()]
-    changed = next((each.changed for each in baselines if each.rows), [])
+    rows = [row for baseline in compared.values() for row in baseline.rows.values()]
+    changed = next((baseline.changed for baseline in baselines if baseline.rows), [])
     return Judged(dataclasses.replace(verdict, warnings=tuple(warnings)), rows, changed)
 
 
@@ -119,25 +120,25 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
     with.
     """
     known = Nights(nights, nights.rows, nights.damaged)
-    scores.find(nights)
+    scores.add_nights(nights)
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
             verdict = judge(gate, night, known, scores, night.row["accepted"]).verdict
-            begins = night.row["verdict"] is None and {each.reason for each in verdict.results} <= _BEGINNINGS
+            begins = night.row["verdict"] is None and {result.reason for result in verdict.results} <= _BEGINNINGS
             known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 
 
 def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: Scores) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
-    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.of(tonight).runs
-    for place, check in gate.checks(tonight.dataset):
+    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.source(tonight).runs
+    for name, check in gate.checks(tonight.dataset):
         sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
         part = check.slice.split("=", 1) if check.slice else (None, None)
         for run, baseline in itertools.product(runs, sides):
             if run in (check.runs or runs) and run != baseline.run:
-                case = Case(place, check, run, baseline, baseline.rows.get((run, *check.place, *part, check.weighted)))
-                plain = baseline.rows.get((run, *check.place, *part, False))
+                case = Case(name, check, run, baseline, baseline.rows.get((run, *check.metric, *part, check.weighted)))
+                plain = baseline.rows.get((run, *check.metric, *part, False))
                 yield case._replace(refused=next(_refusals(gate, case, plain), None))
 
 
@@ -146,9 +147,9 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
     check, baseline, subject = case.check, case.baseline, case.check.subject(case.run)
     if baseline.refused:
         yield baseline.refused
-    if check.place in baseline.absent:
-        yield "other_cutoff", f"{subject} was not evaluated in {baseline.absent[check.place]}"
-    if (case.run, *check.place, None, None, False) not in baseline.rows:
+    if check.metric in baseline.absent:
+        yield "other_cutoff", f"{subject} was not evaluated in {baseline.absent[check.metric]}"
+    if (case.run, *check.metric, None, None, False) not in baseline.rows:
         yield "missing_run", f"{baseline.run or case.run} has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
@@ -166,18 +167,18 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
         yield "few_queries", f"{subject}: there are only {few}, and min_queries is {least:,}"
 
 
-def results_of(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
+def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
     """One result per case. p values are adjusted by Holm over all rows that were measured and changed.
 
     Checks that only warn are a family of their own, so that they do not weaken those that can fail. A row that several
     checks or baselines share counts once.
     """
-    found: dict[tuple[str, int], float] = {}
+    adjusted_p: dict[tuple[str, int], float] = {}
     for severity in ("fail", "warn"):
         own = (case for case in cases if case.check.severity == severity and not case.refused)
         family = {(severity, id(case.row)): p for case in own if (p := _p_value(case.row, gate.alpha)) is not None}
-        found |= zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True)
-    return [_result(gate, case, found.get((case.check.severity, id(case.row)))) for case in cases]
+        adjusted_p |= zip(family, adjusted(list(family.values()), "holm").tolist(), strict=True)
+    return [_result(gate, case, adjusted_p.get((case.check.severity, id(case.row)))) for case in cases]
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
@@ -196,9 +197,9 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
         numbers = {"mean": row["mean"], "difference": row["mean"] - check.min_value, "allowed": 0.0}
     elif row.get("baseline_mean") is not None:
         numbers["allowed"] = check.allowed(row["baseline_mean"])
-    result, reason, sentence = _decided(gate, case, row, numbers)
+    result, reason, sentence = _apply_rule(gate, case, row, numbers)
     return Result(
-        check=case.place,
+        check=case.name,
         severity=check.severity,
         result=result,
         reason=reason,
@@ -215,7 +216,7 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     )
 
 
-def _decided(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) -> tuple[str, str | None, str]:
+def _apply_rule(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) -> tuple[str, str | None, str]:
     """The one rule: the result, its code and a sentence."""
     baseline, subject, p = case.baseline, case.check.subject(case.run), numbers.get("p")
     mean, difference, allowed = (numbers[name] for name in ("mean", "difference", "allowed"))
@@ -246,11 +247,11 @@ def _sentence(
     results: Sequence[Result], deciding: Sequence[Result], first: Sequence[Result], losses: Sequence[Row]
 ) -> str:
     """What is missing, the result that decided, and its cause."""
-    said = list(dict.fromkeys(each.sentence for each in first))
+    said = list(dict.fromkeys(result.sentence for result in first))
     if not deciding:
-        passed = sum(each.result == PASS for each in results)
+        passed = sum(result.result == PASS for result in results)
         return f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
-    more = len({each.sentence for each in deciding}.difference(said))
+    more = len({result.sentence for result in deciding}.difference(said))
     said[-1] += f" (and {more} more)" if more else ""
     for cause in losses[:1]:
         where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
@@ -271,6 +272,6 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     if case.baseline.name is None or (case.row["difference"] or 0.0) >= 0:
         return []
-    own = key_of(case.row)[:3]
-    parts = [row for key, row in case.baseline.rows.items() if key[:3] == own and key[3] is not None and not key[5]]
+    metric = row_key(case.row)[:3]
+    parts = [row for key, row in case.baseline.rows.items() if key[:3] == metric and key[3] is not None and not key[5]]
     return causes(case.row, parts)[:_MAX_CAUSES]

@@ -23,7 +23,7 @@ EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 class Result:
     """The result of one check for one run and one baseline, with the numbers that decided it."""
 
-    #: Its place in the configuration, such as gate.check.0; `gate` for what must arrive.
+    #: Its name, such as gate.check.0; `gate` for what must arrive.
     check: str
     severity: str
     #: PASS, FAIL, UNDECIDED or NOT_COMPARABLE.
@@ -85,7 +85,7 @@ class Verdict:
     @property
     def is_baseline(self) -> bool:
         """Whether later nights may be compared with this one: accepted, or every check measured and none failed."""
-        results = {each.result for each in self.results}
+        results = {result.result for result in self.results}
         return bool(self.accepted) or (bool(results) and results <= {PASS, UNDECIDED})
 
     def as_json(self) -> dict[str, Any]:
@@ -94,14 +94,17 @@ class Verdict:
         return plain
 
 
-def exit_code_of(verdicts: Iterable[Verdict]) -> int:
+def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
     codes = {verdict.exit_code for verdict in verdicts}
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
 
 
-def counted(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def count_verdicts(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """How many nights of each dataset have each verdict and reason: dataset, verdict, reason and nights."""
-    counts = Counter((each.dataset, each.verdict, each.reason) for each in verdicts)
+    counts = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
     ordered = sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1]))
-    return [{"dataset": name, "verdict": word, "reason": why, "nights": many} for (name, word, why), many in ordered]
+    return [
+        {"dataset": dataset, "verdict": verdict, "reason": reason, "nights": nights}
+        for (dataset, verdict, reason), nights in ordered
+    ]

@@ -16,7 +16,7 @@ from ndcg_spark.convention.measures import MEASURES, MeasureSet
 from ndcg_spark.convention.parsing import measure_set_of
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
-from ndcg_spark.gate.verdict import Verdict, exit_code_of
+from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.engine_files import read_arrow
 from ndcg_spark.job.inputs import (
     Context,
@@ -89,7 +89,7 @@ class EvaluationOutcome:
     @property
     def exit_code(self) -> int:
         """0, or the exit code that follows from the verdicts."""
-        return exit_code_of(self.verdicts)
+        return worst_exit_code(self.verdicts)
 
 
 def evaluate(

@@ -9,7 +9,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
-from ndcg_spark.explanation.facts import ExplainRequest, facts_of
+from ndcg_spark.explanation.facts import ExplainRequest, query_facts
 from ndcg_spark.job.inputs import Sources, counted_refusals, engine_for, read_inputs, runs_table
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import query_scores
@@ -38,7 +38,7 @@ def explain_on(
     convention, queries = evaluation.convention, checked.judgment_counts.queries
     key = query_key(checked.judgments.columns)
     known = sorted(name for name in queries if name is not None and "dataset" in key)
-    dataset = request.dataset_of(known or [evaluation.dataset])
+    dataset = request.dataset_from(known or [evaluation.dataset])
     runs = request.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
 
     def of_dataset(table: DataFrame) -> DataFrame:
@@ -57,5 +57,5 @@ def explain_on(
         table = of_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
-    facts = {row["run"]: facts_of(row.asDict(), returned, judged, convention) for row in scores}
+    facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}
     return explain_runs(facts, runs, request)

@@ -13,7 +13,7 @@ from ndcg_spark.convention.parsing import measure_set_in
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
-from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, facts_of
+from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
 from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
 from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
@@ -28,7 +28,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 def _explain_night(known: Nights, output: str, date: str | None, request: ExplainRequest) -> Explained:
     query, of_date = request.query, select_nights(known, output, date, request.dataset)
-    dataset = request.dataset_of([night.dataset for night in of_date])
+    dataset = request.dataset_from([night.dataset for night in of_date])
     night = next(night for night in of_date if night.dataset == dataset)
     if not night.kept_rows("ranked_documents"):
         raise _not_kept(night, "keeps no documents")
@@ -91,7 +91,7 @@ def facts_of_queries(
             if convention.ideal == "retrieved":
                 judged = [row for row in of_query if row["relevance"] is not None]
             listed = _listed((row for row in of_query if row["run"] == run), convention)
-            facts[run, query] = facts_of(score, listed, judged, convention, whole=False)
+            facts[run, query] = query_facts(score, listed, judged, convention, whole=False)
     return facts
 
 
@@ -118,7 +118,7 @@ def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int
 
 
 def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, Any]]:
-    """The documents of a list as `facts_of` takes them; neighbours with the same score are tied."""
+    """The documents of a list as `query_facts` takes them; neighbours with the same score are tied."""
     is_exact, before, rows = convention.score_precision == "float64", None, list[dict[str, Any]]()
     for row in sorted(documents, key=lambda row: row["rank"]):
         score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])

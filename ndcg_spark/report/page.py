@@ -26,9 +26,9 @@ from ndcg_spark.report.night import NightData, QueryScore, Request
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.table import Table, rounded, table_of
+from ndcg_spark.tables.table import Table, table_of
 from ndcg_spark.tables.writers import rendered
-from ndcg_spark.text import masked, message
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
 #: The table of queries has at most so many rows, that of runs so many measures.
 _QUERIES, _MEASURES = 500, 8
 _NO_LABELS = Labels()
-_COVERAGE = {
-    "queries": "queries in the mean",
-    "missing_queries": "judged queries without results",
-    "no_relevant_queries": "queries without a relevant document",
-    "unjudged_queries": "unjudged queries",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,8 +151,6 @@ def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]
         yield "slices", "Slices", table_of(lines, (), notes)
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
-    yield "judgments", "Judgments", _judgments(data)
-    yield "origins", "Where the numbers come from", _origins(data)
 
 
 def _queries(data: NightData, labels: Labels) -> Table:
@@ -202,39 +194,6 @@ def _runs(data: NightData) -> Table:
         return {"run": run, **cells, **others, **counts}
 
     return table_of(list(map(line, data.runs)))
-
-
-def _judgments(data: NightData) -> Table:
-    """How much of the run was measured, and which judged documents nobody returned."""
-    values = {label: data.mean[count] for count, label in _COVERAGE.items()}
-    if data.row:
-        values["compared with the baseline"] = data.row["queries"]
-        values["scored by one side only"] = data.row["unpaired_queries"]
-    values["judged rate of the returned documents"] = rounded(data.mean["judged_rate"])
-    values |= {"judged rate in the baseline": rounded(data.judged_before)} if data.judged_before is not None else {}
-    notes = []
-    if data.never_returned:
-        never, every = data.never_returned
-        returned = f"{never:,} of {every:,} relevant documents of the ideal rankings were returned by no run."
-        notes.append(f"{returned} Documents are kept down to rank {max(at or 0 for _, at in data.scores)}.")
-    return table_of([{"judgments": label, "queries or rate": value} for label, value in values.items()], (), notes)
-
-
-def _origins(data: NightData) -> Table:
-    record = data.night.record
-    values = [("convention", f"{record['convention']}: {record['formula']}")]
-    values += [("baseline", ", ".join(data.baseline.dates))] if data.baseline and data.baseline.dates else []
-    fields = ("evaluation_id", "committed_at", "engine")
-    values += [(field.replace("_", " "), str(record.get(field) or "-")) for field in fields]
-    values += [(package, str(version)) for package, version in record.get("versions", {}).items()]
-    for table, source in record.get("inputs", {}).items():
-        files = [file["path"] for file in source.get("files", [])]
-        count = f"{source['rows']:,} rows, " if "rows" in source else ""
-        others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
-        first = files[0] if files else ""
-        values.append((table, message(f"{count}{first}{others}, fingerprint {source.get('fingerprint', '-')}")))
-    values += [("note", note) for note in data.night.notes]
-    return table_of([{"what": what, "value": value} for what, value in values])
 
 
 @contextlib.contextmanager

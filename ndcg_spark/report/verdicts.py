@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE, ConfigurationError
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, counted
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
 from ndcg_spark.report import console
 from ndcg_spark.report.console import print_result, write_file
 from ndcg_spark.tables.table import Table, table_of, verdict_in_words
@@ -74,7 +74,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
     names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
-    counts = [{**row, "verdict": verdict_in_words(row)} for row in counted(verdicts)]
+    counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
     columns = ("dataset", "verdict", "reason", "nights")
     print_result(style, [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
 

@@ -195,10 +195,8 @@ def test_every_night_of_a_table_is_compared_with_its_own_baseline():
     one = scores({"old": [0.1, 0.2], "new": [0.2, 0.4]}, evaluated_on=BEFORE)
     two = scores({"old": [0.5, 0.6], "new": [0.5, 0.5]}, evaluated_on=NIGHT)
     rows = compare_rows(pa.concat_tables([one, two]), "old")
-    assert [(row["evaluated_on"], row["difference"]) for row in rows] == [
-        (BEFORE, pytest.approx(0.15)),
-        (NIGHT, pytest.approx(-0.05)),
-    ]
+    found = [(row["evaluated_on"], round(row["difference"], 9)) for row in rows]
+    assert found == [(BEFORE, 0.15), (NIGHT, -0.05)]
     with pytest.raises(InputError, match=r"^baseline: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
         compare_rows(two, pa.concat_tables([one, two]))
 
@@ -215,12 +213,8 @@ def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_noth
     before = rejudged([1, 2, 3, 5], evaluated_on=BEFORE).set_column(3, "ndcg", pa.array([0.1] * 4))
     found = compared(tonight, before, unchanged_queries=left_out)
     (row,) = found.rows
-    assert (row["queries"], row["unpaired_queries"], "other_judgments" in row["flags"]) == (
-        4 - left_out,
-        0,
-        not left_out,
-    )
-    assert left_out or row["conclusion"] == "cannot_tell"
+    assert (row["queries"], row["unpaired_queries"]) == (4 - left_out, 0)
+    assert left_out or ("other_judgments" in row["flags"], row["conclusion"]) == (True, "cannot_tell")
     assert row["difference"] == pytest.approx(np.mean([0.5, 0.6, 0.7, 0.8][: 4 - left_out]) - 0.1)
     (warning,) = found.warnings
     assert warning.startswith("default: 1 of 4 queries have other judgments than on 2026-11-19")

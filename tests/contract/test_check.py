@@ -25,63 +25,55 @@ def breaches(checked):
 @pytest.mark.parametrize(
     ("rows", "options", "expected"),
     [
-        ([judgment(query_id=None)], {}, [("no_query_id", 1, "query_id=null doc_id=d1 relevance=1.0")]),
-        ([judgment(None, "high", query_id="")], {}, [("no_query_id", 1, "query_id= doc_id=null relevance=high")]),
-        ([judgment("")] * 2, {}, [("no_doc_id", 2, "query_id=q1 doc_id= relevance=1.0")]),
+        ([judgment(query_id=None)], {}, ("no_query_id", 1, "query_id=null doc_id=d1 relevance=1.0")),
+        ([judgment(None, "high", query_id="")], {}, ("no_query_id", 1, "query_id= doc_id=null relevance=high")),
+        ([judgment("")] * 2, {}, ("no_doc_id", 2, "query_id=q1 doc_id= relevance=1.0")),
         (
             [judgment(relevance=text) for text in ("high", "NaN", "Infinity", "-inf", None)],
             {},
-            [("relevance_is_no_number", 5, "query_id=q1 doc_id=d1 relevance=-inf")],
+            ("relevance_is_no_number", 5, "query_id=q1 doc_id=d1 relevance=-inf"),
         ),
         (
-            [judgment(relevance="300"), judgment(relevance="1024"), judgment(relevance="-2000")],
+            [judgment(relevance=text) for text in ("300", "1024", "-2000")],
             {},
-            [("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=1024")],
+            ("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=1024"),
         ),
         (
-            [judgment(relevance="-4"), judgment(relevance="5")],
+            [judgment(relevance=text) for text in ("-4", "5")],
             {"negative": "keep", "gain": {"-4": -1, "1": 1}},
-            [("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=5")],
+            ("relevance_without_gain", 1, "query_id=q1 doc_id=d1 relevance=5"),
         ),
         (
-            [judgment(relevance="-1"), judgment(relevance="0")],
+            [judgment(relevance=text) for text in ("-1", "0")],
             {"negative": "error"},
-            [("relevance_negative", 1, "query_id=q1 doc_id=d1 relevance=-1")],
+            ("relevance_negative", 1, "query_id=q1 doc_id=d1 relevance=-1"),
         ),
-        ([judgment("d" * 500, "x")], {}, [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]),
-    ],
-)
-def test_rejected_judgments(session, rows, options, expected):
-    checked = tables_of(session, [judgment("good"), *rows], [result()], convention=options)
-    assert breaches(checked) == expected
-    bad = sum(rows for _, rows, _ in expected)
-    assert (checked.judgment_counts.rows, checked.judgment_counts.bad) == (1 + len(rows), bad)
-    assert checked.judgments.count() == 1 + len(rows) - bad
-
-
-@pytest.mark.parametrize(
-    ("rows", "options", "expected"),
-    [
-        ([result(run=None), result(run="")], {}, [("no_run", 2, "run= query_id=q1 doc_id=d1 score=1.0 rank=null")]),
-        ([result(query_id="")], {}, [("no_query_id", 1, "run=r query_id= doc_id=d1 score=1.0 rank=null")]),
-        ([result(None)], {}, [("no_doc_id", 1, "run=r query_id=q1 doc_id=null score=1.0 rank=null")]),
+        ([judgment("d" * 500, "x")], {}, ("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])),
+        ([result(run=None), result(run="")], {}, ("no_run", 2, "run= query_id=q1 doc_id=d1 score=1.0 rank=null")),
+        ([result(query_id="")], {}, ("no_query_id", 1, "run=r query_id= doc_id=d1 score=1.0 rank=null")),
         (
-            [result(score="best"), result(score=None), result(score="nan")],
+            [result(score=text) for text in ("best", None, "nan")],
             {},
-            [("score_is_no_number", 3, "run=r query_id=q1 doc_id=d1 score=best rank=null")],
+            ("score_is_no_number", 3, "run=r query_id=q1 doc_id=d1 score=best rank=null"),
         ),
         (
             [result(score="best", rank=rank) for rank in (0, -1, None, 2**31 - 1)],
             {"order": "rank"},
-            [("rank_is_no_rank", 3, "run=r query_id=q1 doc_id=d1 score=best rank=-1")],
+            ("rank_is_no_rank", 3, "run=r query_id=q1 doc_id=d1 score=best rank=-1"),
         ),
     ],
 )
-def test_rejected_results(session, rows, options, expected):
-    rows = [{"rank": None, **row} for row in [result("good", rank=1), *rows]]
-    checked = tables_of(session, [judgment()], rows, convention=options)
-    assert breaches(checked) == expected
-    assert checked.results.count() == len(rows) - expected[0][1]
+def test_bad_rows_are_counted_with_an_example_and_left_out(session, rows, options, expected):
+    if "run" in rows[0]:
+        given = [{"rank": None, **row} for row in [result("good", rank=1), *rows]]
+        checked = tables_of(session, [judgment()], given, convention=options)
+        counts, good = checked.result_counts, checked.results
+    else:
+        checked = tables_of(session, [judgment("good"), *rows], [result()], convention=options)
+        counts, good = checked.judgment_counts, checked.judgments
+    bad = expected[1]
+    assert breaches(checked) == [expected]
+    assert (counts.rows, counts.bad, good.count()) == (1 + len(rows), bad, 1 + len(rows) - bad)
 
 
 def test_rejected_rows_keep_their_text(session):

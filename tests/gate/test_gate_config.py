@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.config import run_of
+from ndcg_spark.gate.config import baseline_run
 
 CONF = Path(__file__).parents[2] / "conf"
 CHECK = {"cutoff": 10, "max_drop": 0.01}
@@ -32,7 +32,7 @@ def test_baselines():
     assert gate().baseline == gate(baseline="good").baseline == gate(baseline=["good", "good"]).baseline == ("good",)
     given = ["good", datetime.date(2026, 11, 1), "2026-11-02", "run a b"]
     assert gate(baseline=given).baseline == ("good", "2026-11-01", "2026-11-02", "run a b")
-    assert [run_of(name) for name in ("good", "2026-11-02", "run a b")] == [None, None, "a b"]
+    assert [baseline_run(name) for name in ("good", "2026-11-02", "run a b")] == [None, None, "a b"]
 
 
 @pytest.mark.parametrize(

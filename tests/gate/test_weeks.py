@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
 
-from ndcg_spark.gate.baselines import Scores, key_of
+from ndcg_spark.gate.baselines import Scores, row_key
 from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
@@ -232,7 +232,7 @@ def test_week(tmp_path, name):
         assert verdict.exit_code == codes[verdict.verdict]
         json.dumps(verdict.as_json(), allow_nan=False)
     nights = committed(str(tmp_path))
-    keys = [tuple(row[name] for name in KEY) + key_of(row) for row in read_rows(nights, "comparisons").to_pylist()]
+    keys = [tuple(row[name] for name in KEY) + row_key(row) for row in read_rows(nights, "comparisons").to_pylist()]
     assert len(set(keys)) == len(keys)
     if not any("weights" in more for *_, more in week):
         last = {verdict.evaluated_on: said(verdict) for verdict in found}

@@ -8,7 +8,7 @@ from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.presets import PRESETS
-from ndcg_spark.explanation.facts import Facts, facts_of
+from ndcg_spark.explanation.facts import Facts, query_facts
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.lists import returned_documents
 
@@ -46,7 +46,7 @@ def found(name: str) -> dict[Any, Facts]:
     known = [row.asDict() for row in documents.collect()]
     rows = [row.asDict() for row in returned_documents(listed, documents, ["query_id"], convention).collect()]
     return {
-        (score["query_id"], score["cutoff"]): facts_of(
+        (score["query_id"], score["cutoff"]): query_facts(
             score.asDict(),
             [row for row in rows if row["query_id"] == score["query_id"]],
             [row for row in known if row["query_id"] == score["query_id"]],

@@ -13,7 +13,7 @@ from paired import matrix
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, rows_of
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.gate.baselines import Baseline
-from ndcg_spark.gate.decide import Case, results_of
+from ndcg_spark.gate.decide import Case, decide_cases
 
 GATE = gate({"max_drop": 0.01}, min_queries=2)
 #: How the scores of queries move in a night, with a mean of 0.
@@ -35,7 +35,7 @@ def fails(apart: np.ndarray) -> bool:
     ours = matrix({"r": 0.5 + apart})
     sides = Sides(ours, matrix({"r": np.full(len(apart), 0.5)}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
     (row,) = rows_of(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
-    (found,) = results_of(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline("good"), row)])
+    (found,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline("good"), row)])
     return found.result == "fail"
 
 

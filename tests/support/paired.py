@@ -23,25 +23,20 @@ def scores(runs: Mapping[str, Scores | Mapping[str, float | None]], **more: Any)
     rows = []
     for run, values in runs.items():
         of_queries = values if isinstance(values, Mapping) else {f"q{at}": value for at, value in enumerate(values)}
-        for query, value in of_queries.items():
-            score = None if value is None else float(value)
-            rows.append({"run": run, "query_id": query, "cutoff": 10, "ndcg": score, **more})
+        rows += [{"run": run, "query_id": query, "cutoff": 10, "ndcg": v, **more} for query, v in of_queries.items()]
     kinds = {"ndcg": pa.float64(), "cutoff": pa.int32(), "evaluated_on": pa.date32()}
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    return pa.table({name: pa.array(values, kinds.get(name, pa.string())) for name, values in columns.items()})
+    return pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]]))
 
 
 def attributes(values: Mapping[str, Mapping[str, str | Sequence[str]]]) -> pa.Table:
     """The values of each query: {query: {attribute: value or values}}."""
     rows = [
-        (query, attribute, value)
+        {"query_id": query, "attribute": attribute, "value": value}
         for query, of_query in values.items()
         for attribute, given in of_query.items()
         for value in ([given] if isinstance(given, str) else given)
     ]
-    names = ("query_id", "attribute", "value")
-    columns = list(zip(*rows, strict=True)) or [[], [], []]
-    return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+    return pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in ("query_id", "attribute", "value")]))
 
 
 def weights(values: Sequence[float | None]) -> pa.Table:
