@@ -85,10 +85,11 @@ def compare_judgments(
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
         for name, of_dataset in means.groupby("dataset"):
-            rows[name] |= correlation(of_dataset)
-    listed = [{"dataset": name, **row} for name, row in rows.items()]
-    schema = AGREEMENTS
-    return to_pandas(pa.Table.from_pandas(pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False))
+            # A run needs both means.
+            known = of_dataset.dropna(subset=["a", "b"])
+            taus = {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
+            rows[name] |= {"runs": len(known), "queries": int(of_dataset["n"].max()), **taus}
+    return to_pandas(pa.Table.from_pylist([{"dataset": name, **row} for name, row in rows.items()], AGREEMENTS))
 
 
 def _grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
@@ -144,13 +145,6 @@ def agreement(pairs: pd.DataFrame) -> dict[str, Any]:
         "kappa_quadratic": kappa(counts, is_quadratic=True),
         "alpha": krippendorff_alpha(counts + counts.T),
     }
-
-
-def correlation(means: pd.DataFrame) -> dict[str, Any]:
-    """How far both sets of judgments rank the runs alike, from one dataset's `_means`; a run needs both means."""
-    known = means.dropna(subset=["a", "b"])
-    taus = {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
-    return {"runs": len(known), "queries": int(means["n"].max()), **taus}
 
 
 def kappa(counts: ArrayLike, is_quadratic: bool = False) -> float:

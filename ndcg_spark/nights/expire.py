@@ -14,7 +14,7 @@ from ndcg_spark.text import GOOD
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
-_ROWS = re.compile(rf"(?:{'|'.join(KEPT)})/evaluated_on=([^/]+)/evaluation_id=([^/]+)/.+")
+_FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
 _Evaluation = tuple[str, str]
@@ -43,21 +43,18 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
     own clock, which stamps its files, says how late it is. Raises StorageError.
     """
     store = Store(output)
-    newest: dict[_Evaluation, float] = {}
     with store.failures("cannot be used"):
         # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
-        for path, file in store.files("", "").items():
-            if match := _ROWS.fullmatch(path):
-                newest[match[1], match[2]] = max(file.mtime_ns / 1e9, newest.get((match[1], match[2]), 0.0))
+        there = {(match[1], match[2]) for match in map(_FOLDER.match, store.files("query_scores", "")) if match}
         known = committed(store)
-        now = store.now() if newest or known.rows else 0.0
-    since = _superseded(known)
+        now = store.now() if there else 0.0
+        since = _superseded(known)
+        left = {key for key in there - since.keys() if now - _newest(store, key) > SECONDS_WITHOUT_ROW}
     gone = {key: "was superseded" for key, time in since.items() if now - time > SECONDS_SUPERSEDED}
-    left = {key for key, time in newest.items() if key not in since and now - time > SECONDS_WITHOUT_ROW}
     gone |= dict.fromkeys(left, "did not publish")
     removals = [
         Removal(f"{name} of {date}, which {gone[date, name]}", _folders((date, name)))
-        for date, name in sorted(gone.keys() & newest.keys())
+        for date, name in sorted(gone.keys() & there)
         if date not in known.damaged
     ]
     needed = {} if baselines else _baselines(known)
@@ -66,7 +63,7 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
             # In the order in which they were added, so that no older row ever counts.
             rows = [row for row in known.rows if row["evaluated_on"] == date]
             rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-            keys = sorted(key for key in newest if key[0] == date and (key in since or key in left))
+            keys = sorted(key for key in there & (since.keys() | left) if key[0] == date)
             paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
             removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(paths)]))
     return removals, [f"kept the nights of {date}: {why}" for date, why in sorted(needed.items()) if date < before]
@@ -87,8 +84,15 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
     return since
 
 
+def _newest(store: Store, key: _Evaluation) -> float:
+    """When the last file of an evaluation was written."""
+    files = [file for path in _folders(key) for file in store.files(path, "").values()]
+    return max((float(file.mtime_ns) / 1e9 for file in files), default=0.0)
+
+
 def _folders(key: _Evaluation) -> list[str]:
-    return [folder(table, *key) for table in KEPT]
+    """The folders of an evaluation. query_scores, by which it is found, is written first and comes last here."""
+    return [folder(table, *key) for table in reversed(KEPT)]
 
 
 def _baselines(nights: Sequence[Night]) -> dict[str, str]:

@@ -124,6 +124,8 @@ def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp
     assert clean(output) == 0
     aged(output, 3601, LOG)
     written(output, "d", 0.4)
+    # What is not ours is left alone.
+    (tmp_path / "query_scores" / "notes.txt").touch()
     aged(output, DAY - 60, "=d/")
     assert (clean(output), ids(output)) == (1, ["b", "c", "d"])
     aged(output, DAY + 1, "=d/")

@@ -323,7 +323,7 @@ def test_a_page_opens_without_a_request_and_fits_every_width(request, browser, w
         cards = "Array.from(document.querySelectorAll('.card *'))"
         assert browser.execute_script(f"return {cards}.filter((each) => {is_cut}).map((each) => each.outerHTML)") == []
         # No column of names is a letter wide.
-        names = "Array.from(document.querySelectorAll('.wide td:not(.n)'))"
+        names = "Array.from(document.querySelectorAll('.part .wide td:not(.n)'))"
         assert browser.execute_script(f"return Math.min(...{names}.map((each) => each.clientWidth))") > 60
 
 
