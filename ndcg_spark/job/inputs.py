@@ -180,7 +180,7 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
     except failures() as error:
         refusal = refusals.refused(error)
         if refusal:
-            raise PlanRefusedError(refusal.code, refusal.sentence) from error
+            raise PlanRefusedError(*refusal) from error
         if lost(error):
             raise
         kind, reason = type(error).__name__, reason_of(error)
