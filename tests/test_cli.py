@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import sessions
 from commands import command_line
 from kept_nights import night as kept_night
 from servers import QUICK_JAVA
@@ -49,14 +48,11 @@ def evaluate(folder, *arguments, results="run.txt"):
     return ndcg_spark("evaluate", "qrels.txt", results, "--engine", "embedded", *arguments, cwd=folder)
 
 
-def program(*arguments, cwd, **settings):
-    """The program in a process of its own, with these variables of the environment."""
+def started(*words, cwd=ROOT, descriptors=(), **settings):
+    """A process with these variables of the environment."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
     return subprocess.run(
-        [sys.executable, "-m", "ndcg_spark", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **settings},
-        capture_output=True,
-        check=False,
+        words, cwd=cwd, env=env, pass_fds=descriptors, capture_output=True, encoding="utf-8", check=False
     )
 
 
@@ -107,36 +103,23 @@ def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, argumen
 
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
     slow = "pyspark", "pandas", "pyarrow", "pydantic", "numpy"
-    program = f"import sys, ndcg_spark.cli.app; print([name for name in {slow} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    code = f"import sys, ndcg_spark.cli.app; print([name for name in {slow} if name in sys.modules])"
+    assert started(sys.executable, "-c", code).stdout == "[]\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "slow"),
     [
-        (["nights", "out"], ["pandas", "pyarrow.dataset"]),
-        (["trend", "out"], ["pandas", "pyarrow.dataset"]),
-        pytest.param(
-            ["evaluate", "qrels.txt", "run.txt", "--engine", "embedded"],
-            ["ndcg_spark.comparison.statistics"],
-            marks=pytest.mark.slow,
-        ),
+        ("nights out", ["pandas", "pyarrow.dataset"]),
+        ("trend out", ["pandas", "pyarrow.dataset"]),
+        pytest.param("evaluate qrels.txt run.txt --engine embedded", ["scipy.special"], marks=pytest.mark.slow),
     ],
 )
 def test_commands_do_not_wait_for_modules_that_they_do_not_need(folder, arguments, slow):
     kept_night(folder / "out", 0, {"a": 0.5})
-    program = f"""
-import sys
-from ndcg_spark.__main__ import main
-try:
-    main()
-finally:
-    print([name for name in {slow} if name in sys.modules], file=sys.stderr)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
+    code = "import sys; from ndcg_spark.__main__ import main\ntry: main()\n"
+    code += f"finally: print([name for name in {slow} if name in sys.modules], file=sys.stderr)"
+    done = started(sys.executable, "-c", code, *arguments.split(), cwd=folder)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "[]")
 
 
@@ -175,19 +158,16 @@ def test_nights_are_listed_and_expired(folder):
     def run(*arguments):
         return command_line(*arguments, cwd=folder, HERE=str(folder / "there"), COLUMNS="100")
 
-    arguments = ("qrels.txt", "run.txt", "--dataset", "tiny", "--date", "2020-01-01", "--engine", "embedded")
+    arguments = ("qrels.txt", "run.txt", "--dataset", "tiny", "--date", "2020-01-01")
     evaluated = run("evaluate", *arguments, "--output", "$HERE/out")
     assert evaluated.returncode == 0, evaluated.stderr
-    listed = run("nights", "$HERE/out").stdout.splitlines()
-    assert listed[0].split()[:3] == ["date", "best", "run"]
-    for cell in ("2020-01-01", "bm25", "ndcg@10", "1.0000", "standard"):
-        assert cell in listed[1].split()
+    cells = run("nights", "$HERE/out").stdout.splitlines()[1].split()
+    assert {"2020-01-01", "bm25", "ndcg@10", "1.0000", "standard"} <= {*cells}
     rows = list(csv.DictReader(run("nights", "$HERE/out", "--format", "csv").stdout.splitlines()))
-    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == [
-        ("bm25", k, "1.0") for k in ("1", "3", "5", "10")
-    ]
-    night, *others = json.loads(run("nights", "$HERE/out", "--format", "json").stdout)
-    assert (others, [row["cutoff"] for row in night["dataset_scores"]]) == ([], [1, 3, 5, 10])
+    expected = [("bm25", k, "1.0") for k in ("1", "3", "5", "10")]
+    assert [(row["run"], row["cutoff"], row["ndcg"]) for row in rows] == expected
+    (night,) = json.loads(run("nights", "$HERE/out", "--format", "json").stdout)
+    assert (night["dataset"], [row["cutoff"] for row in night["dataset_scores"]]) == ("tiny", [1, 3, 5, 10])
     dry = run("expire", "$HERE/out", "--keep-days", "30", "--dry-run")
     assert (dry.returncode, dry.stdout) == (0, "would remove the nights of 2020-01-01\n")
     assert run("expire", "$HERE/out", "--keep-days", "30").stdout == "removed the nights of 2020-01-01\n"
@@ -206,15 +186,16 @@ def test_arguments_become_a_configuration():
 
 @pytest.mark.slow
 def test_names_are_utf_8_in_any_locale(folder):
+    def program(*arguments):
+        locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        return started(sys.executable, "-m", "ndcg_spark", *arguments, cwd=folder, **locale)
+
     (folder / "rün.txt").write_text(RUN.replace("bm25", "système"), encoding="utf-8")
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    arguments = ["qrels.txt", "rün.txt", "--dataset", "é", "--output", "öut", "--engine", "embedded"]
-    done = program("evaluate", *arguments, cwd=folder, **ascii_only)
-    assert (done.returncode, "système" in done.stdout.decode()) == (0, True), done.stderr
-    done = program("nights", "öut", "--format", "json", cwd=folder, **ascii_only)
-    assert json.loads(done.stdout)[0]["dataset"] == "é"
-    (file,) = (folder / "öut" / "dataset_scores").rglob("*.parquet")
-    assert set(pq.ParquetFile(file).read()["run"].to_pylist()) == {"système"}
+    options = ("--dataset", "é", "--output", "öut", "--engine", "embedded")
+    done = program("evaluate", "qrels.txt", "rün.txt", *options)
+    assert (done.returncode, "système" in done.stdout) == (0, True), done.stderr
+    (night,) = json.loads(program("nights", "öut", "--format", "json").stdout)
+    assert (night["dataset"], night["dataset_scores"][0]["run"]) == ("é", "système")
 
 
 FULL = "stdout: the results could not be printed, [Errno 28] No space left on device"
@@ -236,16 +217,9 @@ FULL = "stdout: the results could not be printed, [Errno 28] No space left on de
 def test_streams_that_take_nothing_end_the_program_by_a_code(arguments, where, code, said):
     reading, writing = os.pipe()
     os.close(reading)
+    command = f"{sys.executable} -m ndcg_spark {arguments} {where}"
     try:
-        done = subprocess.run(
-            ["bash", "-c", f"{sys.executable} -m ndcg_spark {arguments} {where}"],
-            cwd=ROOT,
-            env={**os.environ, "nobody": str(writing)},
-            pass_fds=[writing],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = started("bash", "-c", command, descriptors=[writing], nobody=str(writing))
     finally:
         os.close(writing)
     assert done.returncode == code
@@ -255,17 +229,12 @@ def test_streams_that_take_nothing_end_the_program_by_a_code(arguments, where, c
 
 @pytest.mark.spark
 def test_spark_submit_ends_with_the_exit_code_of_the_job(folder):
-    submit = Path(sys.executable).with_name("spark-submit")
-    done = subprocess.run(
-        [submit, "--master", "local[1]", ROOT / "jobs/evaluate.py", "--judgments", "no.txt", "--results", "run.txt"],
-        cwd=folder,
-        env=sessions.environment(**QUICK_JAVA, PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 3
-    assert "no files at no.txt" in done.stdout
+    words = [Path(sys.executable).with_name("spark-submit"), "--master", "local[1]", ROOT / "jobs/evaluate.py"]
+    settings = {**QUICK_JAVA, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
+        done = started(*words, "--judgments", "no.txt", "--results", "run.txt", cwd=folder, **settings)
+    assert (done.returncode, "no files at no.txt" in done.stdout) == (3, True)
 
 
 @pytest.mark.slow

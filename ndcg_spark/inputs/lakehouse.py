@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
+from ndcg_spark import background
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
@@ -49,8 +50,9 @@ def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[F
     if path.startswith(_CATALOG):
         return [_catalog_table(engine, path, config.as_of, where)]
     try:
-        given = _pipe_copy(engine.scratch, path) if Path(path).is_fifo() else engine.addressed(path)
-        return files.list_files(given, where)
+        # The library's process is asked more than once, and would give a copy of an earlier pipe.
+        is_pipe = not background.is_here and Path(path).is_fifo()
+        return files.list_files(_pipe_copy(engine.scratch, path) if is_pipe else engine.addressed(path), where)
     except TableLogError as log:
         # deltalake gives the rows of a version; files of a table alone have deleted rows too.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")

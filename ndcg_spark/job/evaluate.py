@@ -141,10 +141,10 @@ def evaluate_on(
     """The same on an engine that is open and stays so."""
     context = read_inputs(engine, config, clock)
     config, checked = context.config, context.checked
-    tables = read_query_tables(config, engine=engine)
-    if tables[0] is not None:
-        attributes = read_arrow(engine, tables[0].table, "query_attributes")
-        with translated_failures():
+    with translated_failures():
+        tables = read_query_tables(config, engine=engine)
+        if tables[0] is not None:
+            attributes = read_arrow(engine, tables[0].table, "query_attributes")
             context = dataclasses.replace(context, attributes=attributes, slices=slices.read(attributes))
     warn_of_input(context)
     runs = {run.run for run in checked.result_counts.runs}

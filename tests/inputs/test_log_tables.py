@@ -239,20 +239,6 @@ def test_what_happens_to_a_table_after_it_was_read_changes_nothing(engine, tmp_p
     refuse_changed([source])
 
 
-def test_the_date_of_an_evaluation_may_be_the_time_as_of_which_a_table_is_read(tmp_path):
-    table = two_days(tmp_path)
-    (tmp_path / "web.qrels").write_text("q1 0 x 1\n", encoding="utf-8")
-    (tmp_path / "nightly.toml").write_text(
-        'judgments = "web.qrels"\n[results]\npath = "t"\nas_of = "{date:%Y-%m-%d}T12:00:00Z"\n', encoding="utf-8"
-    )
-    arguments = ("evaluate", "--config", "nightly.toml", "--format", "json", "--date")
-    found = command_line(*arguments, "2001-09-09", cwd=tmp_path)
-    assert {row["run"] for row in json.loads(found.stdout)["dataset_scores"]} == {"a"}
-    early = command_line(*arguments, "2001-09-08", cwd=tmp_path)
-    assert early.returncode == 3
-    assert f"{table} has no version as of 2001-09-08T12:00:00Z" in early.stderr
-
-
 def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_path, monkeypatch):
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)

@@ -50,24 +50,6 @@ def test_a_file_behind_two_paths_is_read_once(engine, tmp_path):
     assert documents(returned(engine, tmp_path, file)) == ["d1"]
 
 
-def test_a_catalog_table_that_is_not_there_is_refused(engine):
-    with pytest.raises(InputError, match="judgments: no catalog table no_such_table, "):
-        judged(engine, "table:no_such_table")
-
-
-def test_a_mapped_column_that_is_missing_is_refused_with_what_there_is(engine, tmp_path):
-    file = written(tmp_path / "a.csv", "query_id,doc_id,grade\nq1,d1,2\n")
-    with pytest.raises(InputError, match=r"columns\.relevance = 'label'; it has query_id, doc_id, grade"):
-        judged(engine, file, columns={"relevance": "label"})
-
-
-def test_a_table_without_any_column_of_the_schema_is_refused(engine, tmp_path):
-    with pytest.raises(
-        InputError, match="csv: none of dataset, query_id, doc_id, relevance is a column; it has a, b; map"
-    ):
-        judged(engine, written(tmp_path / "a.csv", "a,b\n1,2\n"))
-
-
 def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
     csv = written(tmp_path / "a.csv", "query_id,doc_id,relevance,broken_line\nq1,d1,2,x\nq1\n")
     assert rows(judged(engine, csv), "doc_id", LINE) == [("d1", None), (None, "q1")]
@@ -75,10 +57,54 @@ def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
     assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q1", "d1")]
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_columns_that_differ_by_case_only_are_refused_with_input_paths(engine, tmp_path, kind):
-    file = written(tmp_path / f"a.{kind}", "query_id,doc_id,score,SCORE\nq1,d1,1,2\n")
-    if kind == "parquet":
-        pq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.0], "SCORE": [2.0]}), file)
+def test_columns_of_parquet_that_differ_by_case_only_are_refused(engine, tmp_path):
+    pq.write_table(
+        pa.table({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "SCORE": [2.0]}), tmp_path / "a.parquet"
+    )
     with pytest.raises(InputError, match=r"differ only in case, e\.g\. score and SCORE; rename"):
-        returned(engine, file)
+        returned(engine, tmp_path)
+
+
+ROW = '{"query_id": "q", "doc_id": "d", "relevance": 1}'
+NOT_JSON = "is not JSON lines; write one object a line, with the keys query_id, doc_id"
+MAPPED = {"columns": {"relevance": "label"}}
+REFUSED = [
+    (
+        judged,
+        "a.csv",
+        "query_id,doc_id,grade\n",
+        MAPPED,
+        r"columns\.relevance = 'label'; it has query_id, doc_id, grade",
+    ),
+    (judged, "a.csv", "a,b\n", {}, "csv: none of dataset, query_id, doc_id, relevance is a column; it has a, b; map"),
+    (judged, "a.csv", "query_id,doc_id,doc_id\n", {}, r"1 column name\(s\) occur twice"),
+    (judged, "a.jsonl", ROW + '\n{"DOC_ID": 3}', {}, r"differ only in case, e\.g\. doc_id and DOC_ID; rename"),
+    (
+        judged,
+        "a.jsonl",
+        ROW[:-1] + ', "Relevance": 3}',
+        {},
+        r"differ only in case, e\.g\. relevance and Relevance; rename",
+    ),
+    (returned, "a.csv", "query_id,doc_id,score,SCORE\n", {}, r"differ only in case, e\.g\. score and SCORE; rename"),
+    (
+        returned,
+        "a.csv",
+        "qid,docno,score\n",
+        {"run_from": "column"},
+        r"run_from is column, and .*/a\.csv has no column run",
+    ),
+    (returned, "a.txt", "q d 2 1\n", {"columns": {"score": "9"}}, r"columns\.score = '9'"),
+    *((judged, "a.json", text, {}, NOT_JSON) for text in (f"[{ROW}, {ROW}]", '["q1", "d1", 2]\n', '{"q": 1}')),
+]
+
+
+@pytest.mark.parametrize(("table", "name", "text", "settings", "words"), REFUSED)
+def test_what_cannot_be_read_is_refused_with_what_to_write(engine, tmp_path, table, name, text, settings, words):
+    with pytest.raises(InputError, match=words):
+        table(engine, written(tmp_path / name, text), **settings)
+
+
+def test_a_catalog_table_that_is_not_there_is_refused(engine):
+    with pytest.raises(InputError, match="judgments: no catalog table no_such_table, "):
+        judged(engine, "table:no_such_table")

@@ -173,8 +173,3 @@ def test_what_is_no_row_or_may_be_read_in_two_ways_is_refused(engine, tmp_path, 
     with pytest.raises(InputError) as refused:
         checked(engine, written(tmp_path / "qrels.txt", "11 0 a 1\n"), write(tmp_path / name, content))
     assert words in str(refused.value).replace(str(tmp_path), "FOLDER")
-
-
-def test_runs_are_named_by_a_column_if_there_is_one(engine, tmp_path):
-    with pytest.raises(InputError, match=r"run_from is column, and .*/r\.csv has no column run; map it"):
-        returned(engine, written(tmp_path / "r.csv", "qid,docno,score\n1,a,1\n"), run_from="column")

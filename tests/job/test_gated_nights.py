@@ -1,15 +1,20 @@
 """Nights with a gate, from their files to what is published, and the command `gate`."""
 
+import itertools
 import json
 import re
 import shutil
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import sessions
 from commands import command_line
 from gated_nights import QUERIES, evaluated, settings, write_night
 from kept_nights import damage
 
+from ndcg_spark.config import validate
+from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -53,15 +58,12 @@ def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_tw
     assert short([found]) == [("fail", "dropped", 5, both)]
     assert found["sentence"].endswith("language=de: 30 of 60 queries, 100 % of the loss")
     row, *of_slices = rows(after_two, "comparisons", "2026-11-03")
-    assert (row["run"], row["baseline"], str(row["baseline_night"]), row["baseline_nights"]) == (
-        *("hybrid", "hybrid", "2026-11-02", 2),
-    )
+    named = ("run", "baseline", "baseline_night", "baseline_nights")
+    assert [str(row[name]) for name in named] == ["hybrid", "hybrid", "2026-11-02", "2"]
     assert [(each["attribute"], each["value"]) for each in of_slices] == [("language", "de"), ("language", "fr")]
     record = records(after_two)["2026-11-03"]
-    assert (row["evaluation_id"], row["difference"]) == (
-        record["evaluation_id"],
-        record["verdict"]["results"][0]["difference"],
-    )
+    assert row["evaluation_id"] == record["evaluation_id"]
+    assert row["difference"] == record["verdict"]["results"][0]["difference"]
     assert (record["run"], record["is_baseline"]) == ("hybrid", False)
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
     documents = {each["query_id"] for each in rows(after_two, "ranked_documents", "2026-11-03") if each["run"]}
@@ -69,40 +71,33 @@ def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_tw
 
 
 @pytest.mark.slow
-def test_datasets_of_an_evaluation(tmp_path):
+def test_datasets_of_an_evaluation(tmp_path, monkeypatch):
     """One of two is worse; then it is judged but has no results, though an evaluation before that had some."""
+    monkeypatch.chdir(tmp_path)
+    gate = {"check": [{"cutoff": "all", "max_relative_drop": 0.05}]}
 
-    def night(date, worse=0, absent=None):
-        header = {"judgments": "dataset,query_id,doc_id,relevance", "results": "dataset,run,query_id,doc_id,rank"}
-        lines = {name: [columns] for name, columns in header.items()}
-        for dataset in ("shop", "web"):
-            for n in range(QUERIES):
-                documents = ["x", "a"] if dataset == "web" and n < worse else ["a", "x"]
-                lines["judgments"].append(f"{dataset},q{n},a,1")
-                if dataset != absent:
-                    lines["results"] += [f"{dataset},r,q{n},{doc},{rank}" for rank, doc in enumerate(documents, 1)]
+    def codes(date, accepted=None, worse=0, absent=None):
+        lines = {"judgments": "dataset,query_id,doc_id,relevance\n", "results": "dataset,run,query_id,doc_id,rank\n"}
+        for dataset, n in itertools.product(("shop", "web"), range(QUERIES)):
+            documents = ["x", "a"] if dataset == "web" and n < worse else ["a", "x"]
+            lines["judgments"] += f"{dataset},q{n},a,1\n"
+            if dataset != absent:
+                lines["results"] += "".join(f"{dataset},r,q{n},{doc},{at}\n" for at, doc in enumerate(documents, 1))
         for name, text in lines.items():
-            (tmp_path / f"{name}.csv").write_text("\n".join(text), encoding="utf-8")
-        paths = {name: {"path": str(tmp_path / f"{name}.csv")} for name in header}
-        check = {"cutoff": "all", "max_relative_drop": 0.05}
-        return {**settings(tmp_path, date, {"check": [check]}), **paths, "cutoffs": "all"}
-
-    def codes(night, accepted=None):
-        from ndcg_spark.config import validate
-        from ndcg_spark.job.evaluate import evaluate
-
-        outcome = evaluate(validate(night, "test"), accepted)
+            Path(f"{name}.csv").write_text(text, encoding="utf-8")
+        paths = {name: f"{name}.csv" for name in lines}
+        outcome = evaluate(
+            validate({**paths, "output": "out", "cutoffs": "all", "date": date, "gate": gate}, "test"), accepted
+        )
         return [(verdict.dataset, verdict.reason) for verdict in outcome.verdicts], outcome.exit_code
 
-    first = [("shop", "no_baseline"), ("web", "no_baseline")], 0
-    assert codes(night("2026-11-01"), "the first") == first
-    assert codes(night("2026-11-02", worse=40)) == ([("shop", None), ("web", "dropped")], 5)
-    assert codes(night("2026-11-02", absent="web")) == ([("shop", "missing_dataset")], 6)
-    (tmp_path / "gate.toml").write_text('[[gate.check]]\ncutoff = "all"\nmax_drop = 0.05\n', encoding="utf-8")
-    judged = program(tmp_path, "gate", "out", "--config", "gate.toml", "--format", "json")
-    assert [(each["dataset"], each["reason"]) for each in json.loads(judged.stdout)] == [
-        *(("shop", "missing_dataset"), ("web", "dropped"))
-    ]
+    sessions.engine()
+    assert codes("2026-11-01", "the first") == ([("shop", "no_baseline"), ("web", "no_baseline")], 0)
+    assert codes("2026-11-02", worse=40) == ([("shop", None), ("web", "dropped")], 5)
+    assert codes("2026-11-02", absent="web") == ([("shop", "missing_dataset")], 6)
+    Path("gate.toml").write_text('[[gate.check]]\ncutoff = "all"\nmax_drop = 0.05\n', encoding="utf-8")
+    judged = json.loads(program(tmp_path, "gate", "out", "--config", "gate.toml", "--format", "json").stdout)
+    assert {each["dataset"]: each["reason"] for each in judged} == {"shop": "missing_dataset", "web": "dropped"}
 
 
 @pytest.mark.parametrize("table", ["query_scores", "dataset_scores"])
@@ -145,8 +140,12 @@ def program(folder, *arguments):
     return command_line(*arguments, cwd=folder, COLUMNS="130", NO_COLOR="1")
 
 
-def junit(file):
-    return ET.parse(file).getroot()  # noqa: S314  # we have written it
+def verdicts(folder, *arguments):
+    """The exit code, and the verdict and the reason of each night."""
+    done = program(folder, *arguments, "--format", "json")
+    nights = json.loads(done.stdout)
+    nights = nights["verdicts"] if isinstance(nights, dict) else nights
+    return done.returncode, [(night["verdict"], night["reason"]) for night in nights]
 
 
 def listed(folder, output):
@@ -156,12 +155,9 @@ def listed(folder, output):
 
 
 def test_the_exit_code_is_the_verdict_and_stdout_stays_one_object_of_json(nights):
-    night = ("evaluate", "--config", "gate.toml", "--output", "more", "--junit", "gate.xml")
-    done = program(nights, *night, "--date", "2026-11-01", "--format", "json")
-    assert done.returncode == 6, done.stderr
-    (verdict,) = json.loads(done.stdout)["verdicts"]
-    assert (verdict["verdict"], verdict["reason"]) == ("none", "no_baseline")
-    (case,) = junit(nights / "gate.xml").findall("testsuite/testcase")
+    night = ("evaluate", "--config", "gate.toml", "--output", "more", "--junit", "gate.xml", "--date", "2026-11-01")
+    assert verdicts(nights, *night) == (6, [("none", "no_baseline")])
+    (case,) = ET.parse(nights / "gate.xml").getroot().findall("testsuite/testcase")  # noqa: S314  # we have written it
     assert (case.get("name"), case.find("error").get("type")) == ("ndcg@3 hybrid against good", "no_baseline")
 
 
@@ -173,23 +169,25 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     # What is evaluated, and at which cutoffs, need not be said again.
     loose = '[gate]\nbaseline = "2026-11-01"\ncheck = [{runs = ["hybrid"], cutoff = 3, max_drop = 0.9}]\n'
     (nights / "loose.toml").write_text(loose, encoding="utf-8")
-    passed = program(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02", "--format", "json")
-    assert (passed.returncode, json.loads(passed.stdout)[0]["verdict"]) == (0, "pass")
+    assert verdicts(nights, "gate", "out", "--config", "loose.toml", "--date", "2026-11-02") == (0, [("pass", None)])
+    rehearse = ("gate", "--rehearse", "out", "--config", "gate.toml")
+    assert verdicts(nights, *rehearse) == (0, [("none", "no_baseline"), ("fail", "dropped")])
+    table = program(nights, *rehearse)
+    assert (table.returncode, table.stdout.splitlines()[0].split()) == (0, ["verdict", "reason", "nights"])
     assert records(nights) == before
     assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
 
 
 def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights):
-    night = ("--config", "gate.toml", "--date", "2026-11-01")
-    codes = [
-        program(nights, "evaluate", *night, "--output", "by-evaluate", "--accept-baseline", "the first").returncode,
-        program(nights, "evaluate", *night, "--output", "by-gate").returncode,
-        program(nights, "gate", "by-gate", *night, "--accept-baseline", "the first").returncode,
+    night, accepted = ("--config", "gate.toml", "--date", "2026-11-01"), ("--accept-baseline", "the first")
+    commands = [
+        ("evaluate", *night, "--output", "by-evaluate", *accepted),
+        ("evaluate", *night, "--output", "by-gate"),
+        ("gate", "by-gate", *night, *accepted),
+        # It is accepted, too, where it is judged again without a word about that.
+        ("gate", "by-evaluate", *night),
     ]
-    assert codes == [0, 6, 0]
-    # It is accepted, too, where it is judged again without a word about that.
-    again = program(nights, "gate", "by-evaluate", *night, "--format", "json")
-    assert (again.returncode, json.loads(again.stdout)[0]["accepted"]) == (0, "the first")
+    assert [program(nights, *words).returncode for words in commands] == [0, 6, 0, 0]
     assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
 
 
@@ -207,32 +205,16 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     assert short([found]) == [("pass", None, 0, ["2026-11-02"])]
 
 
-def test_a_rehearsal_says_what_each_night_would_have_had_and_changes_nothing(nights):
-    before = records(nights)
-    command = ("gate", "--rehearse", "out", "--config", "gate.toml")
-    found = json.loads(program(nights, *command, "--format", "json").stdout)
-    assert [(night["evaluated_on"], night["verdict"], night["reason"]) for night in found][:2] == [
-        *(("2026-11-01", "none", "no_baseline"), ("2026-11-02", "fail", "dropped"))
-    ]
-    table = program(nights, *command)
-    assert (table.returncode, table.stdout.splitlines()[0].split()) == (0, ["verdict", "reason", "nights"])
-    assert records(nights) == before
-    wrong = program(nights, *command, "--date", "2026-11-01")
-    assert (wrong.returncode, "leave out --date" in wrong.stderr) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["gate", "out", "--config", "gate.toml", "--date", "2026-11-09"], "no night of 2026-11-09; the newest is of"),
-        (["gate", "out", "--config", "gate.toml", "--dataset", "defualt"], "did you mean 'default'"),
-        (["evaluate", "--config", "gate.toml"], "there is no output; give --output"),
-        (
-            ["evaluate", "--config", "gate.toml", "--output", "o", "--junit", "gate.toml/gate.xml"],
-            "gate.toml/gate.xml cannot be written",
-        ),
+        ("gate out --date 2026-11-09", "no night of 2026-11-09; the newest is of"),
+        ("gate out --dataset defualt", "did you mean 'default'"),
+        ("gate out --rehearse --date 2026-11-01", "leave out --date"),
+        ("evaluate", "there is no output; give --output"),
+        ("evaluate --output o --junit gate.toml/gate.xml", "gate.toml/gate.xml cannot be written"),
     ],
 )
 def test_what_cannot_be_judged_is_told_before_anything_is_computed(nights, arguments, words):
-    done = program(nights, *arguments)
+    done = program(nights, *arguments.split(), "--config", "gate.toml")
     assert (done.returncode, words in done.stderr) == (2, True), done.stderr
