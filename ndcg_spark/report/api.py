@@ -150,10 +150,10 @@ def explain(
     # Only DataFrames of Spark need an engine here.
     from ndcg_spark.inputs.read import Source
     from ndcg_spark.job.explain import explain_query
-    from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_of
+    from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_for
 
     config = validate(chosen, "arguments", NightConfig)
-    session = session_of(*source)
+    session = session_for(*source)
     tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
     judgments, results = map(Source, tables, ("judgments", "results"), ["a table"] * 2, [[], []])
     return explanation_view(explain_query(config, request, (judgments, results)))
