@@ -11,7 +11,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, column
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import is_known, of_attributes
+from ndcg_spark.inputs.column_names import attribute_columns, is_known
 from ndcg_spark.inputs.memory import table_of
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
@@ -118,7 +118,7 @@ def compare(
     sliced = weighed = None
     if attributes is not None:
         table = table_of(_fetched(attributes), None, "query_attributes")
-        theirs = of_attributes({}, table.column_names, "query_attributes")
+        theirs = attribute_columns({}, table.column_names, "query_attributes")
         sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]
@@ -165,11 +165,11 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source
     for name in ("run", "query_id"):
         if name not in has:
             raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; give a table of query scores")
-    known = [name for name, kind in has.items() if pa.types.is_floating(kind)]
-    for name in measures:
-        if name not in known and not (name in has and pa.types.is_integer(has[name])):
-            near = did_you_mean(name, known)
-            raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
+    of_numbers = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    known = [name for name in of_numbers if name not in _KEY]
+    for name in {*measures}.difference(known):
+        near = did_you_mean(name, known)
+        raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
     kinds = {name: QUERY_SCORES.field(name).type for name in _KEY} | dict.fromkeys(measures, pa.float64())
     columns = {
         name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)

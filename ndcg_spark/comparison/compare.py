@@ -173,15 +173,7 @@ class Compared:
             yield f"{queries} than on {sides.key['baseline_night']}, {what}"
 
 
-def mean_matrices(
-    sources: Sequence[Source], queries: Queries, places: Sequence[Place], tonight: Mapping[Place, ScoreMatrix]
-) -> dict[Place, ScoreMatrix]:
-    """The scores of a night, or the means of several, by place."""
-    if len(sources) == 1:
-        return sources[0].read(queries, places, sources[0].runs)
-
-    def at(place: Place) -> ScoreMatrix:
-        # One night after the other, so that there are never the matrices of all.
-        return mean_of((source.read(queries, [place], source.runs)[place] for source in sources), tonight[place])
-
-    return {place: at(place) for place in places}
+def mean_at(place: Place, sources: Sequence[Source], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
+    """The scores of a night, or the means of several, which are read one after the other."""
+    matrices = (source.read(queries, [place], source.runs)[place] for source in sources)
+    return next(matrices) if len(sources) == 1 else mean_of(matrices, tonight)

@@ -1,12 +1,9 @@
 """The statistics of paired differences: the t test, the randomization test beside it, and adjusted p values.
 
-Urbano, Lima and Hanjalic (SIGIR 2019) measured that the paired t test keeps its level on scores such as NDCG, where the
-sign and Wilcoxon tests and the bootstrap do not; `COMPARING.md` has the numbers.
-
-The randomization test says how often random signs give a sum as large as the observed one. Up to EXACT changed units
-(queries, or buckets of queries) all combinations of signs are enumerated. With more, signs are drawn from a
-distribution that is tilted towards the observed sum (importance sampling by exponential tilting), so that p values far
-below 1 / draws are as exact as large ones.
+The paired t test keeps its level on scores such as NDCG, as `COMPARING.md` shows. The randomization test says how often
+random signs give a sum as large as the observed one: enumerated for up to EXACT changed units (queries, or buckets of
+queries), else drawn from a distribution that is tilted towards the observed sum (importance sampling by exponential
+tilting), so that p values far below 1 / draws are as exact as large ones.
 """
 
 from typing import Any

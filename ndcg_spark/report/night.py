@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
-from ndcg_spark.comparison.compare import kept_attributes, mean_matrices, of_nights
+from ndcg_spark.comparison.compare import kept_attributes, mean_at, of_nights
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
 from ndcg_spark.comparison.matrix import Place, Queries
 from ndcg_spark.comparison.slices import Attributes
@@ -299,7 +299,7 @@ def _sides(night: Night, baseline: Baseline, place: Place) -> Sides:
     """The scores of a night and those of the baseline."""
     (source,), others = of_nights([night]), of_nights(baseline.nights, "baseline")
     own = source.read(queries := Queries(), [place], source.runs)
-    theirs = mean_matrices(others, queries, [place], own)[place] if others else own[place]
+    theirs = mean_at(place, others, queries, own[place]) if others else own[place]
     key = {
         "dataset": night.dataset,
         "evaluated_on": source.evaluated_on,

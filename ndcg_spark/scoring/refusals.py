@@ -54,18 +54,10 @@ NOT_FINITE = Refusal(
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Refused:
-    """A refusal that an engine has raised: its code, and the sentence with one example."""
-
-    code: str
-    sentence: str
-
-
-def refused(error: BaseException) -> Refused | None:
-    """The refusal in an engine's exception; None if the engine failed for another reason."""
+def refused(error: BaseException) -> tuple[str, str] | None:
+    """The code and the sentence of a refusal in an engine's exception; None if the engine failed for another reason."""
     match = _REFUSED.search(str(error))
-    return Refused(match["code"], match["sentence"].strip()) if match else None
+    return (match["code"], match["sentence"].strip()) if match else None
 
 
 def refusal(why: Refusal, key: Iterable[str]) -> Column:
