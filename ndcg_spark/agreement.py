@@ -17,9 +17,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.library import evaluate
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import AGREEMENTS, query_key
-from ndcg_spark.scoring.ideal import counted, judged_documents
+from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
-from ndcg_spark.spark_library import checked_judgments, session_of
+from ndcg_spark.spark_library import checked_judgments, session_for
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100
@@ -71,7 +71,7 @@ def compare_judgments(
         )
         return found
     options = Convention.preset(convention) if isinstance(convention, str) else convention
-    session = session_of(a, b, results)
+    session = session_for(a, b, results)
     sides = [checked_judgments(table, session, options) for table in (a, b)]
     if query_key(sides[0].columns) != query_key(sides[1].columns):
         raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
@@ -111,7 +111,7 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
     judged = judged_documents(judgments, key, convention).where(F.col("gain").isNotNull())
     documents = judged.groupBy(*key, "doc_id").agg(F.max("relevance").alias("grade"), F.count(F.lit(1)).alias("rows"))
     once = F.when(F.col("rows") > 1, refusal(JUDGED_TWICE, [*key, "doc_id"])).otherwise(F.col("grade"))
-    return documents.select(*key, "doc_id", counted(once, convention).alias(name))
+    return documents.select(*key, "doc_id", counted_grade(once, convention).alias(name))
 
 
 def _means(a: DataFrame, b: DataFrame) -> DataFrame:

@@ -25,13 +25,13 @@ _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 
 def is_for(*tables: Any) -> bool:
     """Whether the other process computes what is made of these tables: unless one is a DataFrame of Spark."""
-    return not (is_here or any(map(is_of_spark, tables)))
+    return not (is_here or any(map(is_spark, tables)))
 
 
-def is_of_spark(table: Any) -> bool:
+def is_spark(table: Any) -> bool:
     """Whether a table is a DataFrame of Spark, or has one for a run."""
     tables = table.values() if isinstance(table, Mapping) else [table]
-    return any(type(each).__module__.startswith("pyspark.") for each in tables)
+    return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
 def call(task: str, *arguments: Any, **options: Any) -> Any:
@@ -81,7 +81,7 @@ def _started() -> "subprocess.Popen[bytes]":
     # A fork of this process must not read the answers of its parent.
     if _running is None or _running[0] != os.getpid() or _running[1].poll() is not None:
         stop()
-        path = os.pathsep.join(each for each in (*sys.path, str(Path.cwd())) if each)
+        path = os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
         process = subprocess.Popen(
             [sys.executable, "-m", "ndcg_spark.worker"],
             stdin=subprocess.PIPE,

@@ -115,11 +115,11 @@ def refuse_mixed_sparks(is_broken: bool = False) -> None:
     # Imported here because --help does not need it.
     import importlib.metadata
 
-    found = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
-    if len(set(found.values())) > 1 or (found and is_broken):
+    versions = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
+    if len(set(versions.values())) > 1 or (versions and is_broken):
         raise InstallationError(
-            f"engine: the folder pyspark is not as {' and '.join(f'{name} {found[name]}' for name in found)} installed "
-            f"it; pip uninstall --yes {' '.join(found)}, then {INSTALL_ADVICE}"
+            f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} installed "
+            f"it; pip uninstall --yes {' '.join(versions)}, then {INSTALL_ADVICE}"
         )
 
 

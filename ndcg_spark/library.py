@@ -19,7 +19,7 @@ from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, f
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.memory import RUN, table_of
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
-from ndcg_spark.scores import Scores, frame_of
+from ndcg_spark.scores import Scores, scores_frame
 from ndcg_spark.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def evaluate(
     if ranks is not None:
         settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
     if measures != _NDCG:
-        settings["measures"] = measures if isinstance(measures, str) else [str(each) for each in as_list(measures)]
+        settings["measures"] = measures if isinstance(measures, str) else list(map(str, as_list(measures)))
     if evaluated_on is not None:
         settings["date"] = evaluated_on
     return _computed(tables, settings, **columns)
@@ -169,7 +169,7 @@ def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns:
         return pyarrow.dataset.dataset(files, format="parquet", partitioning=partitioning).to_table()
 
     inputs = config.model_copy(update={"output": None})
-    return Scores(frame_of(rows, measures), query_scores, measures, inputs, scratch)
+    return Scores(scores_frame(rows, measures), query_scores, measures, inputs, scratch)
 
 
 def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
@@ -214,8 +214,8 @@ def _without_paths(message: str, folder: str) -> str:
 def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> dict[str, Any]:
     """A table in the configuration: its paths, or a file that is written for it."""
     paths = [table] if isinstance(table, str | os.PathLike) else table
-    if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths):
-        return {"path": [os.fspath(each) for each in paths]}
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
+        return {"path": [os.fspath(path) for path in paths]}
     rows = table_of(table, wanted, name)
     path = f"{folder}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path)

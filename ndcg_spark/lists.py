@@ -20,7 +20,7 @@ from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
-from ndcg_spark.spark_library import results_with_runs, session_of
+from ndcg_spark.spark_library import results_with_runs, session_for
 from ndcg_spark.text import unknown_name
 
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
@@ -80,7 +80,7 @@ def compare_lists(
         return found
     run = baseline if isinstance(baseline, str) else None
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
-    session = session_of(*tables.values())
+    session = session_for(*tables.values())
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     ranks = refuse_unusable(options, ascending(as_list(cutoffs)), persistence)
     sides = []

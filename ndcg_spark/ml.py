@@ -108,7 +108,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         rows = self._select(dataset, returned="predictionCol", judged="labelCol")
         columns = _lists(rows, "returned", "scores", "score") | _lists(rows, "judged", "grades", "relevance")
         columns |= {"out": F.col("out")} if "out" in rows.columns else {}
-        lists = rows.where(F.col("judged").isNotNull()).select(*(each.alias(name) for name, each in columns.items()))
+        lists = rows.where(F.col("judged").isNotNull()).select(*(value.alias(name) for name, value in columns.items()))
         kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
         if isinstance(kinds[0], NumericType) != isinstance(kinds[1], NumericType):
             named = " and relevant ones ".join(kind.simpleString() for kind in kinds)
@@ -132,11 +132,11 @@ def _lists(rows: DataFrame, column: str, numbers: str, wanted: str) -> dict[str,
     if not isinstance(kind.elementType, StructType):
         return {column: F.col(column)}
     where, names = f"dataset: {column} documents", kind.elementType.names
-    found = resolve({}, ["doc_id", wanted], names, where)
-    if "doc_id" not in found:
+    named = resolve({}, ["doc_id", wanted], names, where)
+    if "doc_id" not in named:
         raise InputError(f"{where} have no field for the document, but {', '.join(names)}")
     fields = {column: "doc_id", numbers: wanted}
-    return {ours: F.col(f"{column}.{quoted(found[name])}") for ours, name in fields.items() if name in found}
+    return {ours: F.col(f"{column}.{quoted(named[name])}") for ours, name in fields.items() if name in named}
 
 
 def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
@@ -170,11 +170,11 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
         convention = convention.replace(**rules.options_without_scores(convention, ["rank"]))
         scores = [None] * len(returned)
     excluded, ranks = set(out), range(1, len(returned) + 1)
-    listed = [each for each in zip(returned, scores, ranks, strict=True) if each[0] not in excluded]
+    listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
     graded = zip(judged, [1.0] * len(judged) if grades is None else grades, strict=True)
     return reference.score(lists.get("query", ""), graded, listed, convention, k).ndcg
 
 
 def _ids(documents: Sequence[Any] | None) -> list[str]:
     """Documents as text; MLlib's are doubles, and whole."""
-    return [] if documents is None else [str(int(each) if isinstance(each, float) else each) for each in documents]
+    return [] if documents is None else [str(int(doc) if isinstance(doc, float) else doc) for doc in documents]

@@ -105,7 +105,9 @@ def _content(
     date, output = config.date.isoformat(), config.output and config.dated(config.output)
     datasets = outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
-    lines = [f"{each['dataset']} of {date}: {verdict_in_words(each)}. {each['sentence']}" for each in verdicts]
+    lines = [
+        f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts
+    ]
     if datasets and not verdicts:
         lines = [f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}"]
     if failure or not lines:
@@ -119,7 +121,7 @@ def _content(
         "evaluated_on": date,
         "output": output,
         "exit_code": exit_code,
-        "reason": failure or "; ".join(each["sentence"] for each in verdicts) or None,
+        "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
         "verdicts": verdicts,
         # Nights are sorted by date, so that the last one of a dataset stays.
         "previous": {
@@ -144,10 +146,10 @@ def metrics(outcome: EvaluationOutcome) -> str:
         samples += [(name, labels, row[name]) for name in ("queries", "judged_rate")]
         measures = ("ndcg", *outcome.measure_set.columns)
         samples += [("score", {**labels, "measure": measure}, row[measure]) for measure in measures]
-    samples += [("verdict", {"dataset": each.dataset}, _VERDICTS[each.verdict]) for each in outcome.verdicts]
-    lines: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name, _, _ in samples}
+    samples += [("verdict", {"dataset": verdict.dataset}, _VERDICTS[verdict.verdict]) for verdict in outcome.verdicts]
+    by_name: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name, _, _ in samples}
     for name, labels, value in samples:
         # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
         shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
-        lines[name] += [] if value is None else [f"ndcg_spark_{name}{{{shown}}} {value!r}\n"]
-    return "".join(line for of_name in lines.values() for line in of_name)
+        by_name[name] += [] if value is None else [f"ndcg_spark_{name}{{{shown}}} {value!r}\n"]
+    return "".join(line for lines in by_name.values() for line in lines)

@@ -106,9 +106,9 @@ def ideal_ranking(
     `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come first, in that
     order, then larger ids. None stands for any relevant document if there are fewer than k.
     """
-    place = {document: at for at, document in enumerate(first)}
+    position = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
-    order = sorted(by_id, key=lambda document: (-gains[document], place.get(document, len(place))))
+    order = sorted(by_id, key=lambda document: (-gains[document], position.get(document, len(position))))
     ideal: list[tuple[str | None, float]] = [(document, gains[document]) for document in order]
     if convention.ideal == "k_relevant" and cutoff is not None:
         relevant = [entry for entry in ideal if entry[1] > 0]
@@ -138,7 +138,7 @@ def score(
         raise InputError(f"judgments: a negative grade, e.g. for query {query_id}")
     gains = {document: worth for document, grade in merged.items() if (worth := gain(grade, c)) is not None}
     rows = _in_order(returned, c)
-    places = {key: at for at, key in enumerate(sorted({key for key, _ in rows}))}
+    tie_groups = {key: at for at, key in enumerate(sorted({key for key, _ in rows}))}
     items: dict[str, Item] = {}
     unjudged = unjudged_gain(c)
     for key, document in rows:
@@ -149,7 +149,7 @@ def score(
             c.negative == "drop" and merged.get(document, 0.0) < 0
         )
         if not (is_query or is_dropped):
-            items.setdefault(document, Item(document, places[key], gains.get(document, unjudged)))
+            items.setdefault(document, Item(document, tie_groups[key], gains.get(document, unjudged)))
     listed = list(items.values())
     if c.ties in ("worst", "best"):
         sign = 1.0 if c.ties == "worst" else -1.0

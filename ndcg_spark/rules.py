@@ -53,7 +53,7 @@ RULES = {
 }
 
 #: The rules that a line of a file breaks before it is a row.
-_OF_LINES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
+_LINE_RULES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
 
 
 def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:
@@ -86,7 +86,7 @@ def broken_results(types: Mapping[str, str], convention: Convention) -> list[Bro
     return broken
 
 
-def reason_of(broken: Iterable[Broken]) -> Column:
+def rejection_reason(broken: Iterable[Broken]) -> Column:
     """A column of string: the code of the first rule that a row breaks, null for a good row."""
     return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in broken))
 
@@ -101,18 +101,18 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
     return {"order": "rank", "score_precision": "float64", **ties}
 
 
-def require_columns(judgments: list[str], results: list[str], convention: Convention, place: str | None = None) -> None:
+def require_columns(judgments: list[str], results: list[str], convention: Convention, where: str | None = None) -> None:
     """Refuse tables that lack a column which the convention needs.
 
-    `place` is where the results were read, for messages; without it, they are a function's argument.
+    `where` is where the results were read, for messages; without it, they are a function's argument.
     """
     needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
     for name in needed:
         if name not in results:
             use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
-            given = f"name it, --column results.{name}=NAME, or --set" if place else f"rename it to {name}, or set"
+            given = f"name it, --column results.{name}=NAME, or --set" if where else f"rename it to {name}, or set"
             raise MissingColumnError(
-                f"results: no column {name} in {place or 'the table'}, which the convention {convention.label} ranks "
+                f"results: no column {name} in {where or 'the table'}, which the convention {convention.label} ranks "
                 f"by; {given} {use}",
                 name,
             )
@@ -125,7 +125,7 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
 
 def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
     """The rules for lines and names. Lines come first, because a broken line has no names."""
-    faults = _OF_LINES if FAULT in types else ()
+    faults = _LINE_RULES if FAULT in types else ()
     broken = [_broken(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
     for name in names:
         if name in types:

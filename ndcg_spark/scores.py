@@ -172,7 +172,7 @@ class SparkScores:
         return self._scores._repr_html_()
 
 
-def frame_of(rows: Sequence[dict[str, Any]], measures: MeasureSet) -> pd.DataFrame:
+def scores_frame(rows: Sequence[dict[str, Any]], measures: MeasureSet) -> pd.DataFrame:
     """Rows of DATASET_SCORES in pandas, without the measures that were not computed."""
     names = [name for name in DATASET_SCORES.names if name not in COLUMNS or name in measures.columns]
     return to_pandas(pa.Table.from_pylist(list(rows), DATASET_SCORES).select(names))

@@ -22,7 +22,7 @@ NONE = "(none)"
 #: The slice of all queries.
 ALL = 0
 #: More slices than this cannot be kinds of queries, and each slice costs a pass over all of its queries.
-MOST = 1_000
+MAX_SLICES = 1_000
 
 #: An attribute and a value; both are null for all queries.
 Slice = tuple[str | None, str | None]
@@ -87,30 +87,30 @@ def long(table: DataFrame) -> DataFrame:
 def read(table: DataFrame) -> Slices:
     """The slices of a table QUERY_ATTRIBUTES, or of one with a column for each attribute. Runs a job.
 
-    InputError if a column is missing, a value is null or empty, a query has a value twice, or there are more than MOST
-    slices.
+    InputError if a column is missing, a value is null or empty, a query has a value twice, or there are more than
+    MAX_SLICES slices.
     """
     rows = conform(long(table), QUERY_ATTRIBUTES, WHERE, _NAMES)
     key = query_key(rows.columns)
     is_empty = reduce(Column.__or__, (F.coalesce(F.col(name) == "", F.lit(True)) for name in rows.columns))
     again = F.count(F.lit(1)) - F.count_distinct(*key)
     by_value = rows.groupBy("attribute", "value").agg(F.count_if(is_empty).alias("empty"), again.alias("again"))
-    found = by_value.orderBy(F.desc("empty"), F.desc("again"), "attribute", "value").limit(MOST + 1).collect()
-    example = f"e.g. {found[0]['attribute']}={found[0]['value']}" if found else ""
-    if empty := sum(row["empty"] for row in found):
+    groups = by_value.orderBy(F.desc("empty"), F.desc("again"), "attribute", "value").limit(MAX_SLICES + 1).collect()
+    example = f"e.g. {groups[0]['attribute']}={groups[0]['value']}" if groups else ""
+    if empty := sum(row["empty"] for row in groups):
         raise InputError(
             f"{WHERE}: {empty:,} row(s) with an empty {', '.join(rows.columns[:-1])} or value; a query without a value "
             "needs no row"
         )
-    if len(found) > MOST:
-        raise InputError(f"{WHERE}: more than {MOST:,} slices, {example}; group them")
-    if repeated := sum(row["again"] for row in found):
+    if len(groups) > MAX_SLICES:
+        raise InputError(f"{WHERE}: more than {MAX_SLICES:,} slices, {example}; group them")
+    if repeated := sum(row["again"] for row in groups):
         raise InputError(f"{WHERE}: {repeated:,} row(s) are repeated, {example}; give each row once")
-    pairs = sorted((row["attribute"], row["value"]) for row in found)
+    pairs = sorted((row["attribute"], row["value"]) for row in groups)
     attributes = dict.fromkeys(attribute for attribute, _ in pairs)
     # The slice exists even if no row lacks a value, because queries without a value may have no row at all.
-    every = list(dict.fromkeys([*pairs, *((attribute, NONE) for attribute in attributes)]))
-    names: dict[int, Slice] = {ALL: (None, None), **dict(enumerate(every, ALL + 1))}
+    slices = list(dict.fromkeys([*pairs, *((attribute, NONE) for attribute in attributes)]))
+    names: dict[int, Slice] = {ALL: (None, None), **dict(enumerate(slices, ALL + 1))}
     nothing = F.array().cast("array<int>")
     lacking = [
         F.when(F.count_if(F.col("attribute") == F.lit(attribute)) == 0, F.array(F.lit(number))).otherwise(nothing)
@@ -118,5 +118,5 @@ def read(table: DataFrame) -> Slices:
         if value == NONE
     ]
     numbered = rows.join(_numbered(rows.sparkSession, names), on=["attribute", "value"], how="inner")
-    slices = F.concat(F.array(F.lit(ALL)), F.collect_list("slice"), *lacking)
-    return Slices(names, numbered.groupBy(*key).agg(slices.alias("slices")))
+    numbers = F.concat(F.array(F.lit(ALL)), F.collect_list("slice"), *lacking)
+    return Slices(names, numbered.groupBy(*key).agg(numbers.alias("slices")))

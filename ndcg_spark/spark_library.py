@@ -25,7 +25,7 @@ from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
 from ndcg_spark.slices import Slices
@@ -70,7 +70,7 @@ def evaluate_lazily(
     run: str | None,
 ) -> SparkScores:
     """What `library.evaluate` returns for DataFrames, or with a session; `cutoffs` are None for the default ones."""
-    session = session or session_of(*tables.values())
+    session = session or session_for(*tables.values())
     parsed = parse_measures(measures, cutoffs, DEFAULT_CUTOFFS)
     options = convention.replace(**parsed.options)
     good_judgments = checked_judgments(tables["judgments"], session, options, relevance)
@@ -94,7 +94,7 @@ def evaluate_lazily(
         key = [name for name in rows.columns if name in good_results.columns]
         good_results = good_results.join(rows.distinct(), on=key, how="left_anti").select(*good_results.columns)
     runs = count_unjudged_queries(good_judgments, good_results, options)
-    returned = of_judged_queries(good_results, good_judgments)
+    returned = keep_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     attributes = tables["query_attributes"]
     given = None if attributes is None else attributes_frame(attributes, session, "query_attributes")
@@ -138,7 +138,7 @@ def _finite(relevance: Any) -> float:
     raise ConfigurationError(f"relevance: {relevance!r} is not a grade; give a number, such as 1")
 
 
-def session_of(*tables: Any) -> SparkSession:
+def session_for(*tables: Any) -> SparkSession:
     """The session of the first table that has one, else the running session, else a new one."""
-    session = next((each.sparkSession for table in tables for each in dataframes_in(table)), None)
+    session = next((df.sparkSession for table in tables for df in dataframes_in(table)), None)
     return session or running_session() or open_session()

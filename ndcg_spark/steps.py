@@ -1,4 +1,4 @@
-"""The steps of a command: each is logged when it begins and when it is done, and measured. The library prints none."""
+"""The steps of a command, logged when they begin and when they are done, and measured. The library prints none."""
 
 import contextlib
 import logging
@@ -29,7 +29,7 @@ def hidden(*steps: str) -> Iterator[None]:
 
 
 class Clock:
-    """Measures steps in seconds, and logs what each does; a step that runs more than once is summed up."""
+    """Measures steps in seconds, and logs what they do; a step that runs more than once is summed up."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

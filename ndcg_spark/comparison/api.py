@@ -11,7 +11,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
 from ndcg_spark.comparison.slices import Attributes, Weights, column
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import is_known, of_attributes
+from ndcg_spark.inputs.column_names import attribute_columns, is_known
 from ndcg_spark.inputs.memory import table_of
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
@@ -118,7 +118,7 @@ def compare(
     sliced = weighed = None
     if attributes is not None:
         table = table_of(_fetched(attributes), None, "query_attributes")
-        theirs = of_attributes({}, table.column_names, "query_attributes")
+        theirs = attribute_columns({}, table.column_names, "query_attributes")
         sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]

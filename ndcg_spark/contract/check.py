@@ -19,7 +19,7 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.skipping import floors_of, pruning_of
+from ndcg_spark.scoring.skipping import plan_floors, plan_pruning
 
 #: With this many results per judged query, most may belong to unjudged queries, which need no floor.
 _MANY_A_QUERY = 1_000
@@ -133,7 +133,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
     casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
     types = dict(table.dtypes)
     relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
-    reason = rules.reason_of(rules.broken_judgments(types, gain(relevance, convention), convention))
+    reason = rules.rejection_reason(rules.broken_judgments(types, gain(relevance, convention), convention))
     return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 
 
@@ -155,7 +155,7 @@ def _check_results(
     table, convention = results.table, config.convention
     if results.without:
         table = _with_excluded(table, results.without)
-    reason = rules.reason_of(rules.broken_results(dict(table.dtypes), convention))
+    reason = rules.rejection_reason(rules.broken_results(dict(table.dtypes), convention))
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
     counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
     counts = dataclasses.replace(counts, runs=_every_run(counts.runs, judged, results.runs))
@@ -177,10 +177,10 @@ def _count_results(
     convention, columns = config.convention, table.columns
     # A list from which documents are removed needs more results from below the deepest cutoff.
     needs_all = results.without is not None
-    pruning = None if needs_all else pruning_of(convention, config.cutoffs, columns)
+    pruning = None if needs_all else plan_pruning(convention, config.cutoffs, columns)
     rows, materialize = results.expected_rows or 0, results.materialize
     can_floor = materialize is not None and not needs_all
-    floors = floors_of(convention, config.cutoffs, columns, rows, queries) if can_floor else None
+    floors = plan_floors(convention, config.cutoffs, columns, rows, queries) if can_floor else None
     if floors and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
         floors = floors if _are_mostly_judged(table, judged_queries) else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
@@ -227,7 +227,7 @@ def _every_run(
 def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
     excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
-    reason = rules.reason_of(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
+    reason = rules.rejection_reason(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
     ((rows, bad),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
     breaches = scan.breaches_of("exclude", exclude.table, reason) if bad else []
     limits.refuse_breaches(exclude, Counts(rows=rows, bad=bad, breaches=breaches))

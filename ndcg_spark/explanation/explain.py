@@ -198,10 +198,10 @@ def _unjudged(facts: Facts) -> list[ReturnedDocument]:
     within = facts.listed[: facts.cutoff]
     if facts.convention.unjudged != "drop":
         return [row for row in within if row.relevance is None]
-    last = within[-1].place if facts.cutoff is not None and len(within) == facts.cutoff else math.inf
+    last = within[-1].returned_rank if facts.cutoff is not None and len(within) == facts.cutoff else math.inf
     excluded = facts.query_id if facts.convention.exclude_query_as_document else None
-    dropped = (row for row in facts.returned if row.relevance is None and row.rank is None and row.place < last)
-    return sorted((row for row in dropped if row.doc_id != excluded), key=lambda row: row.place)
+    dropped = (row for row in facts.returned if row.relevance is None and row.rank is None and row.returned_rank < last)
+    return sorted((row for row in dropped if row.doc_id != excluded), key=lambda row: row.returned_rank)
 
 
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Change]:

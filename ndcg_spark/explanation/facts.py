@@ -24,7 +24,7 @@ class ReturnedDocument:
     #: Its rank in the scored list, from 1; None if the convention removes it from that list.
     rank: int | None
     #: Its rank in the list as returned, from 1, and a number that tied documents share.
-    place: int
+    returned_rank: int
     tie_group: int
     #: None if the results have ranks only.
     score: float | None

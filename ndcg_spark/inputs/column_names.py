@@ -57,7 +57,7 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
     return found
 
 
-def of_attributes(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
+def attribute_columns(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
     """As `resolve`, for a table of attributes, in which every other column may be an attribute.
 
     It has the columns attribute and value, under any name, only where it has both.

@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, StructType
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import names_in, of_attributes, resolve
+from ndcg_spark.inputs.column_names import attribute_columns, names_in, resolve
 from ndcg_spark.inputs.memory import by_id, table_of
 from ndcg_spark.schemas import FAULT, LINE
 
@@ -51,7 +51,7 @@ def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str)
 def attributes_frame(table: Any, session: SparkSession, where: str) -> DataFrame:
     """A user's table of attributes as a DataFrame of the session, with all columns, ours under our names."""
     own = _frame(table, (), session, where)
-    names = of_attributes({}, own.columns, where)
+    names = attribute_columns({}, own.columns, where)
     return own.withColumnsRenamed({theirs: ours for ours, theirs in names.items() if ours != theirs})
 
 

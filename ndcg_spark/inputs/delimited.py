@@ -77,7 +77,7 @@ class Delimited:
             # A line that followed an open quote is seen only now.
             again = self.read("\n".join(other.get(line, line) for line in lines).encode())
             return Part(again.columns, [*broken, *again.broken])
-        return Part(with_numbers(columns, lines_of(block)), broken)
+        return Part(with_numbers(columns, filled_lines(block)), broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
         """The columns, numbers as far as pyarrow reads them, and the lines with another number of fields."""
@@ -118,7 +118,7 @@ class Delimited:
             return []
         last = block.rstrip(b"\n").rpartition(b"\n")[2].decode()
         is_whole = rows == sum(map(bool, block.split(b"\n"))) and self._is_closed(last)
-        return [] if is_whole else [line for line in lines_of(block) if not self._is_closed(line)]
+        return [] if is_whole else [line for line in filled_lines(block) if not self._is_closed(line)]
 
     def _is_closed(self, line: str) -> bool:
         """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
@@ -153,7 +153,7 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
             yield rest
 
 
-def lines_of(block: bytes) -> Iterator[str]:
+def filled_lines(block: bytes) -> Iterator[str]:
     """The lines that are not empty; a generator, as they are rarely needed."""
     yield from filter(None, block.decode().split("\n"))
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, lines_of, valid_lines, with_numbers
+from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, filled_lines, valid_lines, with_numbers
 from ndcg_spark.inputs.files import File
 
 NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
@@ -66,24 +66,22 @@ class JsonLines:
     def read(self, block: bytes) -> Part:
         """The rows of a block."""
         block, broken = valid_lines(block)
-        lines = (line for line in lines_of(block) if line.strip(_BLANKS))
+        lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
         table = self._parsed(block)
         if table is not None:
             columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
             texts = {name: column.cast(pa.string()) for name, column in columns.items() if name not in NUMBERS}
             return Part(with_numbers({**columns, **texts}, lines), broken)
-        rows: list[dict[str, str | None]] = []
-        lines_of_rows: list[str] = []
+        rows: list[tuple[dict[str, str | None], str]] = []
         for line in lines:
-            found = self._rows(line)
-            if isinstance(found, str):
-                broken.append((found, line))
+            parsed = self._rows(line)
+            if isinstance(parsed, str):
+                broken.append((parsed, line))
             else:
-                rows += found
-                lines_of_rows += [line] * len(found)
+                rows += ((row, line) for row in parsed)
         names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
-        read = {name: pa.chunked_array([[row[name] for row in rows]], pa.string()) for name in names}
-        return Part(with_numbers(read, lines_of_rows), broken)
+        read = {name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names}
+        return Part(with_numbers(read, (line for _, line in rows)), broken)
 
     def _parsed(self, block: bytes) -> pa.Table | None:
         """The columns of a block whose lines have plain values as the first one has; else None."""
@@ -113,10 +111,10 @@ class JsonLines:
         wanted = [key for key in keys if key in self.columns.values()]
         if not wanted or len(wanted) > len({*wanted}) or ("\\ud" in line.lower() and not is_text(members)):
             return BROKEN
-        found = dict(members)
-        if any(found.get(key) is not None for key in self.absent):
+        values = dict(members)
+        if any(values.get(key) is not None for key in self.absent):
             return BROKEN
-        row = {ours: found.get(theirs) for ours, theirs in self.columns.items()}
+        row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
         rows = [row]
         if self.has_lists:
             lists: dict[str, Any] = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}

@@ -8,7 +8,7 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import of_attributes, resolve
+from ndcg_spark.inputs.column_names import attribute_columns, resolve
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
 from ndcg_spark.inputs.storage import NoStorageError
 
@@ -44,7 +44,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
         raise InputError(f"{where}: files with different columns, {first_line(error)}; write them alike") from error
     has = table.column_names
     if {"attribute", "value"} & {*config.names}:
-        ours = of_attributes(config.columns, has, where)
+        ours = attribute_columns(config.columns, has, where)
     else:
         ours = resolve(config.columns, config.names, has, where)
     if absent := [f"{name} = {theirs!r}" for name, theirs in config.columns.items() if theirs not in has]:

@@ -21,8 +21,8 @@ from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
-from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, batches_of, with_runs
-from ndcg_spark.inputs.shapes import TableContext, of_text
+from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, make_batches, with_runs
+from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
@@ -139,7 +139,7 @@ def _read(
     kind = file_format(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
     footers = stored.read_footers(engine, files, kind, name)
-    shape = context.shape(kind, list(footers[0].columns)) if footers else of_text(files, kind, context)
+    shape = context.shape(kind, list(footers[0].columns)) if footers else text_shape(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.place)
@@ -157,6 +157,9 @@ def _read(
         column_names.names_in(has, shape.columns, schema, context.place)
     if footers and in_both and files[0].storage:
         stored.refuse_other_values(files, in_both, kind, name)
+    elif footers and in_both:
+        # The engine alone reads them, and takes the folder's value.
+        notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
@@ -175,7 +178,7 @@ def _read(
         notes=tuple(notes),
         runs=runs,
         # An engine that spills needs no batches.
-        batches=batches_of(runs, rows or 0) if engine.kind == "embedded" else WHOLE,
+        batches=make_batches(runs, rows or 0) if engine.kind == "embedded" else WHOLE,
         part=lambda some: read(some)[0],
     )
 

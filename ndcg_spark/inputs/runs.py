@@ -110,7 +110,7 @@ class Batch:
 WHOLE = (Batch(),)
 
 
-def batches_of(runs: Runs, rows: int) -> tuple[Batch, ...]:
+def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
     """Batches of these runs, which have so many rows in all."""
     sizes = Counter[str]()
     for (_, name), size in runs.items():

@@ -5,8 +5,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
@@ -104,7 +106,7 @@ class TableContext:
         return Shape(kind, columns, frozenset({*names, *self.folders}), names)
 
 
-def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
+def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """The shape of text of the format `kind`, by the first lines of the first file.
 
     InputError if headers differ, two columns may be the same one of ours, or something must be named.
@@ -114,18 +116,18 @@ def of_text(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     table = replace(table, place=f"{table.name}: {first.path}")
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
-        return _of_json(text, lines, table)
+        return _json_shape(text, lines, table)
     mapped = table.config.columns.values()
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
         fields = lines[0].split("\t") if lines else []
         # TSV without a header is common.
         if kind == "csv" or table.config.format or any(is_known(*pair) for pair in product(table.names, fields)):
-            return _with_header(kind, first, others, table)
+            return _header_shape(kind, first, others, table)
         kind = "trec"
-    return _without_header(lines, kind, table)
+    return _layout_shape(lines, kind, table)
 
 
-def _with_header(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
+def _header_shape(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
     header, *further = map_files([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
     for file, other in zip(others, further, strict=True):
         if other != header:
@@ -141,7 +143,7 @@ def _with_header(kind: str, first: File, others: Sequence[File], table: TableCon
     return replace(table.shape(kind, names), has_header=True)
 
 
-def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
+def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
     separator, layouts = _SEPARATORS.get(kind), _LAYOUTS[table.name]
     usual, is_run = max(layouts), table.name == "results"
@@ -174,8 +176,12 @@ def _without_header(lines: Sequence[str], kind: str, table: TableContext) -> Sha
     return shape
 
 
-def _of_json(text: str, lines: Sequence[str], table: TableContext) -> Shape:
-    objects = [row for row in map(_object_in, lines) if row]
+def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
+    rows: list[Any] = []
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            rows.append(json.loads(line))
+    objects = [row for row in rows if isinstance(row, dict)]
     keys = [*dict.fromkeys(key for row in objects for key in row)]
     is_named = any(is_known(*pair) for pair in product(table.names, keys))
     if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
@@ -189,9 +195,8 @@ def _of_json(text: str, lines: Sequence[str], table: TableContext) -> Shape:
             f"{table.place} begins with {lines[0][:200] if lines else ''!r}, which is not JSON lines; write one "
             f"object a line, with the keys {expected}, or {{query: {{document: number}}}}"
         )
-    documents = shape.columns.get("doc_id", "doc_id")
-    rows = (row[documents] for row in objects if row.get(documents) is not None)
-    has_lists = isinstance(next(rows, None), list)
+    documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]
+    has_lists = isinstance(next((value for value in documents if value is not None), None), list)
     return replace(shape, has_lists=has_lists, has=shape.has | ({"rank"} & {*table.names} if has_lists else set()))
 
 
@@ -205,11 +210,3 @@ def _count_up(rows: Sequence[tuple[str, str]]) -> bool:
 
 def _is_timed(row: Sequence[str]) -> bool:
     return row[3].isdecimal() and int(row[3]) >= _SECONDS
-
-
-def _object_in(line: str) -> dict[str, object] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None

@@ -22,7 +22,7 @@ from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
-from ndcg_spark.scoring.lists import of_judged_queries
+from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import NONE, Slices
 from ndcg_spark.steps import Clock, report_step
@@ -264,7 +264,7 @@ def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> 
 
 def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
     """Checked results without those of unjudged queries."""
-    return of_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
+    return keep_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:

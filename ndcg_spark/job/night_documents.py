@@ -124,7 +124,7 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
         score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])
         group = rows[-1]["tie_group"] if rows and row["tied"] and (True, score) == before else row["rank"]
         before = row["tied"], score
-        rows.append({**row, "on_list": True, "place": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+        rows.append({**row, "on_list": True, "returned_rank": row["rank"], "tie_group": group, "own_gain": row["gain"]})
     return rows
 
 

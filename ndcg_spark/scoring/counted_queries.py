@@ -108,8 +108,8 @@ def _by_policy(
 ) -> Column:
     """The score of a query; `nothing` is the score of a query `without` relevant documents, unless it is left out."""
     left_out = F.lit(None).cast("double")
-    of_none = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, nothing)
-    score = F.when(without, of_none).otherwise(value)
+    without_score = {"skip": left_out, "error": refusal(NO_RELEVANT, key)}.get(convention.no_relevant, nothing)
+    score = F.when(without, without_score).otherwise(value)
     if convention.missing_query == "zero":
         return score
     unanswered = left_out if convention.missing_query == "skip" else refusal(MISSING_QUERY, key)
@@ -172,9 +172,9 @@ def _means_of_measures(measures: MeasureSet) -> list[Column]:
         return [F.lit(None).cast("bigint").alias("relevant_queries"), *nothing]
     # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
-    most = F.greatest(*counts) if len(counts) > 1 else counts[0]
+    largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
     is_computed = _is_computed(measures, F.coalesce("cutoff", F.lit(0)))
-    return [F.when(is_computed, most).alias("relevant_queries"), *(F.avg(name).alias(name) for name in COLUMNS)]
+    return [F.when(is_computed, largest).alias("relevant_queries"), *(F.avg(name).alias(name) for name in COLUMNS)]
 
 
 def _is_computed(measures: MeasureSet, at: Column) -> Column:
@@ -202,6 +202,6 @@ def with_every_run(
     return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
 
 
-def _ratio(part: Column, whole: Column) -> Column:
+def _ratio(dividend: Column, divisor: Column) -> Column:
     """The quotient, null if the divisor is 0."""
-    return F.when(whole != 0, part / whole)
+    return F.when(divisor != 0, dividend / divisor)

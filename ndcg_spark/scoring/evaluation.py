@@ -66,7 +66,7 @@ class Evaluation:
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
 
-    `results` may include unjudged queries, which cost time and change nothing; see `lists.of_judged_queries`. `runs`
+    `results` may include unjudged queries, which cost time and change nothing; see `lists.keep_judged_queries`. `runs`
     has one row per run, with its dataset if the tables name datasets.
     """
     key = query_key(judgments.columns)
@@ -76,7 +76,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
     document_columns = beside_ndcg.document_columns(convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, document_columns)
-    ranks, aggregates = (of(convention, measures) for of in (beside_ndcg.rank_columns, beside_ndcg.list_aggregates))
+    ranks, aggregates = (make(convention, measures) for make in (beside_ndcg.rank_columns, beside_ndcg.list_aggregates))
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, ranks, aggregates)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
@@ -96,7 +96,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
     """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
 
-    `results` are those of judged queries, as `lists.of_judged_queries` returns them.
+    `results` are those of judged queries, as `lists.keep_judged_queries` returns them.
     """
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
@@ -111,10 +111,10 @@ def dataset_scores(
     """The table DATASET_SCORES from a table QUERY_SCORES: one row per run, cutoff and slice, in no order."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
-    whole = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
+    rows = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
     convention = evaluation.convention
     described = {"convention": F.lit(convention.label), "formula": F.lit(convention.formula)}
-    return whole.withColumns(described).select(*DATASET_SCORES.names)
+    return rows.withColumns(described).select(*DATASET_SCORES.names)
 
 
 def ranked_documents(
@@ -143,11 +143,11 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
     """
     named = [name for name in datasets if name is not None]
-    whole = functools.reduce(DataFrame.unionByName, tables)
+    rows = functools.reduce(DataFrame.unionByName, tables)
     if named:
         read = F.col("dataset_read")
-        whole = whole.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
-    return _with_evaluation(whole, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
+        rows = rows.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
+    return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
@@ -161,9 +161,9 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
     if convention is not None and convention.order == "score" and "rank" in results.columns:
         top = F.when(F.col("rank") == 1, F.col("score"))
         # Where all ranks are 1, nobody has given any.
-        facts = {"least": F.min(top), "most": F.max(top), "tops": F.count(top), "rows": F.count("*")}
-        counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in facts.items()))
-        is_merged = (F.col("least") < F.col("most")) & (F.col("tops") < F.col("rows"))
+        aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
+        counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in aggregates.items()))
+        is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
         run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
         queries = counted.select(run.alias("run"), *key)
     unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")

@@ -30,11 +30,11 @@ def gain(relevance: Column, convention: Convention) -> Column:
 
     Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
     """
-    worth = _gain(counted(relevance, convention), convention)
+    worth = _gain(counted_grade(relevance, convention), convention)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
 
 
-def counted(relevance: Column, convention: Convention) -> Column:
+def counted_grade(relevance: Column, convention: Convention) -> Column:
     """The grades as they count; see `convention.counted_grade`."""
     if isinstance(convention.min_relevance, str):
         return relevance

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.reference import unjudged_gain
-from ndcg_spark.schemas import query_key as key_of
+from ndcg_spark.schemas import query_key as key_columns
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
@@ -21,9 +21,9 @@ DISTINCT = "all_distinct"
 _NONE: Mapping[str, Column] = MappingProxyType({})
 
 
-def of_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
+def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
     """The results of judged queries."""
-    key = key_of(judgments.columns)
+    key = key_columns(judgments.columns)
     return results.join(judgments.select(*key).distinct(), on=key, how="left_semi")
 
 
@@ -136,23 +136,23 @@ def returned_documents(
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    Columns: run, the query key, doc_id, rank, on_list, place, tie_group, tied, score, relevance, gain, own_gain,
-    discount. `rank` is the rank in the list that is scored, where `on_list` is true; `gain` times `discount` is what
-    counts there. `relevance` is null for an unjudged document, and `score` if the results have ranks only.
+    Columns: run, the query key, doc_id, rank, on_list, returned_rank, tie_group, tied, score, relevance, gain,
+    own_gain, discount. `rank` is the rank in the list that is scored, where `on_list` is true; `gain` times `discount`
+    is what counts there. `relevance` is null for an unjudged document, and `score` if the results have ranks only.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
     # The last document may tie with the next one.
     deeper = None if depth is None else depth + 1
     table = listed_gains(results.withColumn("score", score), judged, query_key, convention, deeper)
-    table = ranking.with_places(table, run_key, convention)
+    table = ranking.with_returned_ranks(table, run_key, convention)
     table = table if depth is None else table.where(F.col(RANK) <= depth)
     return table.select(
         *run_key,
         "doc_id",
         F.col(RANK).alias("rank"),
         ranking.is_listed(convention).alias("on_list"),
-        *(ranking.PLACE, ranking.TIE_GROUP, ranking.TIED, "score", "relevance", "gain", "own_gain"),
+        *(ranking.RETURNED_RANK, ranking.TIE_GROUP, ranking.TIED, "score", "relevance", "gain", "own_gain"),
         discount(F.col(RANK), convention).alias("discount"),
     )
 

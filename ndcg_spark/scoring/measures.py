@@ -14,7 +14,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, column_at
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
-from ndcg_spark.scoring.ideal import counted
+from ndcg_spark.scoring.ideal import counted_grade
 from ndcg_spark.scoring.ranking import RANK, sums_at
 
 #: The highest grade of the judgments, as a column of judged documents.
@@ -41,7 +41,7 @@ def with_highest_grade(
     """The judged documents, with the column HIGHEST if a measure needs it and the convention does not set it."""
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
-    highest = F.max(counted(F.col("relevance"), convention)).alias(HIGHEST)
+    highest = F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST)
     if convention.max_grade == "highest_of_query":
         return documents.join(documents.groupBy(*key).agg(highest), on=key, how="inner")
     # That of all judgments is the highest before duplicates are merged, as in the check.
@@ -65,7 +65,7 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
     """
     judged = F.col("judged")
     highest = F.col(HIGHEST) if isinstance(convention.max_grade, str) else F.lit(convention.max_grade)
-    grade = F.greatest(counted(F.col("relevance"), convention), F.lit(0.0))
+    grade = F.greatest(counted_grade(F.col("relevance"), convention), F.lit(0.0))
     graded = judged & (highest > 0)
     stop = F.pow(F.lit(2.0), grade - highest) - F.pow(F.lit(2.0), -highest)
     columns = {
@@ -133,5 +133,5 @@ def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping
 def _is_relevant(judged: Column, convention: Convention) -> Column:
     if isinstance(convention.relevant_from, str):
         return judged
-    enough = counted(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
+    enough = counted_grade(F.col("relevance"), convention) >= F.lit(convention.relevant_from)
     return judged & F.coalesce(enough, F.lit(False))

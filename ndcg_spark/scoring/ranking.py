@@ -15,7 +15,7 @@ RANK = "rank_in_list"
 #: The best rank in its tie group.
 TIE_RANK = "tie_rank"
 #: The rank of a document in its list as returned, before any is removed, and a number that tied documents share.
-PLACE, TIE_GROUP = "place", "tie_group"
+RETURNED_RANK, TIE_GROUP = "returned_rank", "tie_group"
 #: Whether a listed document ties with another one.
 TIED = "tied"
 #: Whether a document stays on the list that is scored. The column exists only if `removes_documents`.
@@ -52,7 +52,7 @@ Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 
 
 def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The table with RANK within each key, cut at `depth`; with TIE_RANK as well if gains break ties.
+    """The table with RANK within every key, cut at `depth`; with TIE_RANK as well if gains break ties.
 
     In that case RANK is by document id until `settle_ties`, and the cut keeps whole tie groups. Documents that are not
     LISTED come last; they stay, so that a query which loses all its documents still counts as answered. Where ranks are
@@ -164,14 +164,14 @@ def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> Data
     return table.withColumn(name, F.row_number().over(order))
 
 
-def with_places(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """The ranked table with PLACE, TIE_GROUP and TIED within each key."""
+def with_returned_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
+    """The ranked table with RETURNED_RANK, TIE_GROUP and TIED within each key."""
     listed = [LISTED] if removes_documents(convention) else []
     order = Window.partitionBy(*key).orderBy(*_sort_keys(convention), *_tie_break(convention), F.asc(RANK))
     groups = Window.partitionBy(*key).orderBy(*_sort_keys(convention))
-    placed = table.withColumns({PLACE: F.row_number().over(order), TIE_GROUP: F.dense_rank().over(groups)})
+    ranked = table.withColumns({RETURNED_RANK: F.row_number().over(order), TIE_GROUP: F.dense_rank().over(groups)})
     same = Window.partitionBy(*key, *listed, TIE_GROUP)
-    return placed.withColumn(TIED, F.count(F.lit(1)).over(same) > 1)
+    return ranked.withColumn(TIED, F.count(F.lit(1)).over(same) > 1)
 
 
 def _sort_keys(convention: Convention) -> list[Column]:

@@ -102,13 +102,13 @@ class Floors:
         return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
 
 
-def pruning_of(convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str]) -> Pruning | None:
+def plan_pruning(convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str]) -> Pruning | None:
     """How results with these columns can be pruned; None if they have no ranks or every result may matter."""
     depth = _deepest_that_matters(convention, cutoffs)
     return None if depth is None or "rank" not in columns else Pruning(depth, convention)
 
 
-def floors_of(
+def plan_floors(
     convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str], rows: int, queries: int
 ) -> Floors | None:
     """The floors for so many results of so many judged queries; None if every one may matter, or floors cost more."""
@@ -122,8 +122,8 @@ def floors_of(
 def _deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
     """The rank below which no result of a list can matter; None if every result may."""
     # Where documents are removed from a list, deeper ones move up.
-    whole = convention.ideal == "retrieved" or ranking.removes_documents(convention)
-    return None if whole else cutoffs[-1]
+    needs_all = convention.ideal == "retrieved" or ranking.removes_documents(convention)
+    return None if needs_all else cutoffs[-1]
 
 
 def _score(types: Mapping[str, str], convention: Convention) -> Column:

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_known, of_attributes, resolve
+from ndcg_spark.inputs.column_names import attribute_columns, is_known, resolve
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
@@ -79,4 +79,4 @@ def test_names_that_may_count_are_known(name, column, known):
     ],
 )
 def test_attributes_are_in_rows_only_where_both_columns_of_rows_are_there(has, columns):
-    assert of_attributes({}, has.split(), "query_attributes") == columns
+    assert attribute_columns({}, has.split(), "query_attributes") == columns

@@ -15,7 +15,7 @@ from tables import arrow_judgments, judgment, result, results
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import runs
-from ndcg_spark.inputs.runs import WHOLE, Batch, batches_of
+from ndcg_spark.inputs.runs import WHOLE, Batch, make_batches
 from ndcg_spark.job import check, evaluate
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import skipping
@@ -29,9 +29,9 @@ def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(
     monkeypatch.setattr(runs, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
-    assert batches_of(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
-    assert batches_of(sizes, 100) == WHOLE
-    assert batches_of({}, 10**9) == batches_of({(None, "a"): 1}, 10**9) == WHOLE
+    assert make_batches(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
+    assert make_batches(sizes, 100) == WHOLE
+    assert make_batches({}, 10**9) == make_batches({(None, "a"): 1}, 10**9) == WHOLE
 
 
 def test_every_row_is_in_one_batch_also_one_without_a_run(session):

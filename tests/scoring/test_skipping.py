@@ -13,9 +13,9 @@ from tables import arrow_judgments, arrow_results, judgment, judgments, random_r
 
 from ndcg_spark import Convention, config, evaluate
 from ndcg_spark.contract.scan import count_results
-from ndcg_spark.rules import broken_results, reason_of
+from ndcg_spark.rules import broken_results, rejection_reason
 from ndcg_spark.scoring import skipping
-from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, floors_of, pruning_of
+from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, plan_floors, plan_pruning
 
 DEPTH = 2
 GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
@@ -25,7 +25,7 @@ LOWEST = float("-inf")
 def counted(session, rows, convention, **how):
     """The good results of rows, and what a scan of them counts; queries whose name begins with q are judged."""
     table = results(session, rows)
-    reason = reason_of(broken_results(dict(table.dtypes), convention))
+    reason = rejection_reason(broken_results(dict(table.dtypes), convention))
     names = sorted({row["query_id"] for row in rows if row["query_id"].startswith("q")})
     judged = session.createDataFrame([(name,) for name in names], "query_id string")
     return table.where(reason.isNull()), *count_results(table, reason, judged, **how)
@@ -66,7 +66,7 @@ def listed(ranks, scores=None, query="q"):
 )
 def test_ranks_that_are_the_order(session, options, rows, trusted):
     convention = Convention(**options)
-    pruning = pruning_of(convention, [1, DEPTH], ["rank", "score"])
+    pruning = plan_pruning(convention, [1, DEPTH], ["rank", "score"])
     _, counts, _ = counted(session, rows, convention, pruning=pruning)
     assert [run.untrusted for run in counts.runs] == [int(not trusted)]
 
@@ -74,7 +74,7 @@ def test_ranks_that_are_the_order(session, options, rows, trusted):
 def test_a_run_with_one_list_out_of_order_is_kept_whole(session):
     rows = [row | {"run": run} for run in ("good", "bad") for row in listed([1, 2, 3])]
     rows += [row | {"run": "bad"} for row in listed([1, 2, 3], [1.0, 2.0, 3.0], "q2")]
-    pruning = pruning_of(Convention(), [DEPTH], ["rank", "score"])
+    pruning = plan_pruning(Convention(), [DEPTH], ["rank", "score"])
     table, counts, _ = counted(session, rows, Convention(), pruning=pruning)
     untrusted = [run.run for run in counts.runs if run.untrusted]
     kept = pruning.kept(table, untrusted).groupBy("run").count().collect()
@@ -108,8 +108,8 @@ def test_half_as_many_buckets_again_as_documents_that_matter():
 )
 def test_when_results_are_skipped(options, cutoffs, columns, rows, queries, pruned, floored):
     convention = Convention(**options)
-    assert (pruning_of(convention, cutoffs, columns) is not None) == pruned
-    assert (floors_of(convention, cutoffs, columns, rows, queries) is not None) == floored
+    assert (plan_pruning(convention, cutoffs, columns) is not None) == pruned
+    assert (plan_floors(convention, cutoffs, columns, rows, queries) is not None) == floored
 
 
 def floors(session, depth, lists, **options):
@@ -212,11 +212,11 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
     monkeypatch.setattr(skipping, "MIN_ROWS", 0)
     monkeypatch.setattr(skipping, "MIN_DEPTHS", 0)
     if with_ranks:
-        pruning = pruning_of(convention, [1, DEPTH], ["score", "rank"])
+        pruning = plan_pruning(convention, [1, DEPTH], ["score", "rank"])
         whole, counts, _ = counted(session, rows, convention, pruning=pruning)
         kept = pruning.kept(whole, [run.run for run in counts.runs if run.untrusted])
     else:
-        way = floors_of(convention, [1, DEPTH], ["score"], 1, 1)
+        way = plan_floors(convention, [1, DEPTH], ["score"], 1, 1)
         whole, _, lists = counted(session, rows, convention, floors=way, materialize=lambda parts: next(iter(parts)))
         kept = way.kept(whole, F.broadcast(lists))
     assert 0 < kept.count() < whole.count()
