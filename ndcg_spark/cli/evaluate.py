@@ -12,7 +12,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
 from ndcg_spark.convention.description import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo, print_view
+from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -51,7 +51,7 @@ def evaluate(
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.scores import print_outcome, print_query_scores
-    from ndcg_spark.report.verdicts import refuse_unwritable, write_junit
+    from ndcg_spark.report.verdicts import write_junit
     from ndcg_spark.tables import sorting
 
     config = load_arguments(arguments)
@@ -66,7 +66,7 @@ def evaluate(
         if junit is not None:
             if config.gate is None:
                 raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
-            refuse_unwritable(junit)
+            refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
         if per_query:
             measures = config.measure_set.columns

@@ -10,7 +10,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, many, option, output_format
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo, print_view
+from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
@@ -102,7 +102,7 @@ def gate(
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
-    from ndcg_spark.report.verdicts import print_rehearsal, refuse_unwritable, verdict_view, write_junit
+    from ndcg_spark.report.verdicts import print_rehearsal, verdict_view, write_junit
 
     asked = {"output": output, **engine}
     if rehearse:
@@ -114,7 +114,7 @@ def gate(
         return
     settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
     if junit is not None:
-        refuse_unwritable(junit)
+        refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accept_baseline)
     with contextlib.ExitStack() as outputs:
         # The last one is written first, and each one is written even if the other fails.

@@ -15,12 +15,11 @@ from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import explained
-from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.labels import read_labels
 from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
-from ndcg_spark.report.page import Page, read_page
+from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import Scores
 from ndcg_spark.views import View
@@ -68,13 +67,9 @@ def report_night(
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
     newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
     """
-    if file is not None:
-        refuse_unwritable("html", Path(file))
     request = Request(dataset, run, measure, baseline, _text(baseline_date))
-    page = read_page(str(output), _text(date), request, read_labels(Path(labels) if labels else None))
-    if file is not None:
-        write_file("report", Path(file), page.html)
-    return page
+    names, html = read_labels(Path(labels) if labels else None), Path(file) if file else None
+    return write_report(str(output), html, _text(date), request, names)
 
 
 def gate_night(

@@ -168,8 +168,8 @@ class Messages(logging.Handler):
                 self._stream = None
 
 
-def refuse_unwritable(option: str, file: Path) -> None:
-    """ConfigurationError if the file cannot be written, before anything is computed; the file stays as it is."""
+def refuse_unwritable(option: str, file: Path, *, remove: bool = False) -> None:
+    """ConfigurationError if the file cannot be written, before anything is computed; `remove` one that is there."""
     path = file.expanduser()
     try:
         if not path.exists():
@@ -183,6 +183,8 @@ def refuse_unwritable(option: str, file: Path) -> None:
             # A pipe or a device is written once, and not tried before.
             with path.open("ab"):
                 pass
+        if remove and path.is_file():
+            path.unlink()
     except OSError as error:
         raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
 

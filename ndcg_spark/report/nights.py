@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
-from ndcg_spark.convention.parsing import measure_set_in
+from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
@@ -52,7 +52,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     record = night.record
-    measures, verdict = measure_set_in(record.get("configuration") or {}), record.get("verdict")
+    measures, verdict = stored_measure_set(record.get("configuration") or {}), record.get("verdict")
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
@@ -108,16 +108,13 @@ def _name(line: TrendLine, run: str) -> dict[str, str]:
 
 def drawn(points: Sequence[Point]) -> str:
     """The values as a line of blocks, each night a sign, with a bar where the line is not joined."""
-    values = [point.value for point in points if point.value is not None]
+    values, signs = [point.value for point in points if point.value is not None], ""
     low, high = min(values, default=0.0), max(values, default=0.0)
-
-    def sign(value: float | None) -> str:
-        if value is None:
-            return _NOTHING
-        share = (value - low) / (high - low) if high - low > _SAME else 0.5
-        return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
-
-    return "".join((_BREAK if point.breaks and at else "") + sign(point.value) for at, point in enumerate(points))
+    for point in points:
+        share = (point.value - low) / (high - low) if point.value is not None and high - low > _SAME else 0.5
+        signs += _BREAK if point.breaks and signs else ""
+        signs += _NOTHING if point.value is None else _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+    return signs
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:

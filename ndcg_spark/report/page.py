@@ -81,10 +81,16 @@ def read_page(
     return page
 
 
-def write_report(output: str, html: Path, date: str | None, request: Request, labels: Labels = _NO_LABELS) -> None:
-    """Write the page of a night to a file. Raises as `read_page`, and StorageError if it cannot be written."""
-    refuse_unwritable("html", html)
-    write_file("report", html, read_page(output, date, request, labels).html)
+def write_report(
+    output: str, html: Path | None, date: str | None, request: Request, labels: Labels = _NO_LABELS
+) -> Page:
+    """The page of a night, written to a file. Raises as `read_page`, and StorageError if it cannot be written."""
+    if html is not None:
+        refuse_unwritable("html", html)
+    page = read_page(output, date, request, labels)
+    if html is not None:
+        write_file("report", html, page.html)
+    return page
 
 
 def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO_LABELS) -> int:

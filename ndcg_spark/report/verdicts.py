@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ndcg_spark.errors import DONE, ConfigurationError
+from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
-from ndcg_spark.report import console
 from ndcg_spark.report.console import print_result, write_file
 from ndcg_spark.tables.table import Table, table_of, verdict_in_words
 from ndcg_spark.text import message
@@ -77,16 +76,6 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
     columns = ("dataset", "verdict", "reason", "nights")
     print_result(style, [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
-
-
-def refuse_unwritable(file: Path) -> None:
-    """ConfigurationError if the file cannot be written; what an earlier night has left there is removed."""
-    console.refuse_unwritable("junit", file)
-    try:
-        if file.expanduser().is_file():
-            file.expanduser().unlink()
-    except OSError as error:
-        raise ConfigurationError(f"junit: {file} cannot be removed, {error.strerror}; check --junit") from error
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gates import result, verdict
 
 from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.comparisons import (
     FLAGS,
@@ -17,8 +17,9 @@ from ndcg_spark.report.comparisons import (
     marks_of,
     stars,
 )
+from ndcg_spark.report.console import refuse_unwritable
 from ndcg_spark.report.scores import paper_table, score_table
-from ndcg_spark.report.verdicts import refuse_unwritable, verdict_table, write_junit
+from ndcg_spark.report.verdicts import verdict_table, write_junit
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.sorting import order_of
 from ndcg_spark.tables.writers import latex, text
@@ -146,7 +147,7 @@ def between_rules(table):
 
 
 def test_a_paper_has_the_measures_that_were_asked_for_as_the_field_writes_them():
-    requested = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    requested = parse_measure_set(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     rows = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
     table = paper_table(rows, measure_set=requested)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
@@ -234,10 +235,10 @@ def test_a_night_without_a_verdict_is_an_error_of_junit_unless_it_was_accepted(t
 
 def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "gate.xml").write_text("of yesterday", encoding="utf-8")
-    refuse_unwritable(tmp_path / "gate.xml")
+    refuse_unwritable("junit", tmp_path / "gate.xml", remove=True)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"junit: .*file/gate.xml cannot be written, .*; check --junit"):
-        refuse_unwritable(tmp_path / "file" / "gate.xml")
-    refuse_unwritable(Path("/dev/null"))
+        refuse_unwritable("junit", tmp_path / "file" / "gate.xml")
+    refuse_unwritable("junit", Path("/dev/null"), remove=True)
     assert Path("/dev/null").is_char_device()
