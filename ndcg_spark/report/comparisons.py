@@ -49,8 +49,13 @@ def print_compared(
 
     CSV has the rows of COMPARISONS alone, JSON is one object with everything.
     """
-    tables = comparison_tables(compared, options.correction, options.alpha, order, top)
-    print_result(style, tables, lambda: comparison_value(compared), COMPARISONS.names, flat(compared.rows))
+    print_result(
+        style,
+        lambda: comparison_tables(compared, options.correction, options.alpha, order, top),
+        lambda: comparison_value(compared),
+        COMPARISONS.names,
+        flat(compared.rows),
+    )
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
