@@ -1,4 +1,4 @@
-"""Tables of rows held to the contract."""
+"""Inputs held to the contract: what was read of files, or the words of the refusal; and tables of rows."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,9 +8,23 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import config
 from ndcg_spark.contract.check import CheckedTables, check_tables
+from ndcg_spark.engine import Engine
+from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.inputs import read
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.runs import Runs
+
+
+def check(engine: Engine, settings: dict) -> dict:
+    """The rows of each run, or `error` and its `code`, of an evaluation's input."""
+    try:
+        wanted = config.validate(settings, "test")
+        judgments = read.read_judgments(engine, wanted.judgments, wanted.judgments.path)
+        results = read.read_results(engine, wanted.results, wanted.results.path)
+        return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
+    except NdcgSparkError as error:
+        return {"error": str(error), "code": error.exit_code}
 
 
 def settings(**given: Any) -> config.EvaluationConfig:
