@@ -61,22 +61,22 @@ def compare_judgments(
 
     Examples
     --------
-    >>> found = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
-    >>> found[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
+    >>> table = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
+    >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """
     if background.is_for(a, b, results):
-        found: pd.DataFrame = background.call(
+        table: pd.DataFrame = background.call(
             "function", "compare_judgments", a, b, results, cutoff, convention, dataset=dataset
         )
-        return found
+        return table
     options = Convention.preset(convention) if isinstance(convention, str) else convention
     session = session_for(a, b, results)
     sides = [checked_judgments(table, session, options) for table in (a, b)]
     if query_key(sides[0].columns) != query_key(sides[1].columns):
         raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
     pairs = _grade_pairs(sides[0], sides[1], options, dataset).toArrow().to_pandas()
-    rows = {name: agreement(of_dataset) for name, of_dataset in pairs.groupby("dataset")}
+    rows = {name: agreement(group) for name, group in pairs.groupby("dataset")}
     if results is not None:
         scores = [
             evaluate(side, results, cutoff, options, dataset=dataset, session=session).query_scores for side in sides
@@ -84,11 +84,11 @@ def compare_judgments(
         means = _means(*scores).toArrow().to_pandas()
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
-        for name, of_dataset in means.groupby("dataset"):
+        for name, runs in means.groupby("dataset"):
             # A run needs both means.
-            known = of_dataset.dropna(subset=["a", "b"])
+            known = runs.dropna(subset=["a", "b"])
             taus = {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
-            rows[name] |= {"runs": len(known), "queries": int(of_dataset["n"].max()), **taus}
+            rows[name] |= {"runs": len(known), "queries": int(runs["n"].max()), **taus}
     return to_pandas(pa.Table.from_pylist([{"dataset": name, **row} for name, row in rows.items()], AGREEMENTS))
 
 
@@ -196,8 +196,8 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     total = 0.0
     for right, rank, group in zip(((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True):
         # The position of a run in its group of ties; half of the runs before it in the group count as right.
-        places = np.arange(rank == 0, group)
-        total += ((right + places / 2) / (rank + places)).sum() / group
+        positions = np.arange(rank == 0, group)
+        total += ((right + positions / 2) / (rank + positions)).sum() / group
     return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan
 
 

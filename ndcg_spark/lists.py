@@ -74,10 +74,10 @@ def compare_lists(
     """
     if background.is_for(results, baseline):
         given = (results, baseline, cutoffs, convention)
-        found: pd.DataFrame = background.call(
+        table: pd.DataFrame = background.call(
             "function", "compare_lists", *given, persistence=persistence, dataset=dataset
         )
-        return found
+        return table
     run = baseline if isinstance(baseline, str) else None
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_for(*tables.values())
@@ -152,28 +152,28 @@ def list_changes(
     ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
     discount, persistent = np.asarray(discounts(depth, convention.discount)), p**ranks / ranks
     harmonic = np.cumsum(1 / ranks)
-    of_rank = {
+    by_rank = {
         "rank": ranks,
         "discount": discount,
         "average_before": harmonic - 1 / ranks,
         "persistent": np.cumsum(persistent),
         "persistent_before": np.cumsum(persistent) - persistent,
     }
-    of_cutoff = {"cutoff": cuts, "harmonic": harmonic[cuts - 1], "all_discounts": np.cumsum(discount)[cuts - 1]}
-    weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(each))) for each in (of_rank, of_cutoff))
+    by_cutoff = {"cutoff": cuts, "harmonic": harmonic[cuts - 1], "all_discounts": np.cumsum(discount)[cuts - 1]}
+    weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff))
     sides = [
         side.join(weights, on=["rank"], how="inner").select(
-            *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *of_rank))
+            *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *by_rank))
         )
         for prefix, side in zip(_SIDES, (ours, theirs), strict=True)
     ]
     # The full outer join is a grouped union: it costs no more, and it counts documents that occur twice.
     documents = sides[0].unionByName(sides[1], allowMissingColumns=True)
     times = F.greatest(*(F.count(f"{prefix}rank") for prefix in _SIDES)).alias("times")
-    values = (F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for prefix in _SIDES for name in ("length", *of_rank))
+    values = (F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for prefix in _SIDES for name in ("length", *by_rank))
     joined = documents.groupBy(*key, "doc_id").agg(*values, times)
     within = joined.crossJoin(at_cutoffs).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
-    lists = within.groupBy(*key, *of_cutoff).agg(*(column.alias(name) for name, column in _aggregates().items()))
+    lists = within.groupBy(*key, *by_cutoff).agg(*(column.alias(name) for name, column in _aggregates().items()))
     once = F.when(F.col("times") == 1, F.col("returned")).otherwise(refusal(RETURNED_TWICE, key).cast("bigint"))
     described = {"returned": once, "baseline": F.col("run") if baseline is None else F.lit(baseline)}
     described |= {} if "dataset" in key else {"dataset": F.lit(dataset)}
@@ -203,7 +203,7 @@ def _aggregates() -> dict[str, Column]:
         "common": F.count_if(common),
         # The documents that both lists have within the length of the shorter one.
         "shared": F.count_if(common & (both <= F.least("length", "baseline_length"))),
-        "placed": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
+        "same_rank": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
         "top": F.count_if(common & (both == 1)),
         **{
             name: F.sum(F.when(common, F.greatest(name, f"baseline_{name}")).otherwise(zero))
@@ -239,7 +239,7 @@ def _measures(p: float) -> dict[str, Column]:
         "entered": ours - common,
         "left": theirs - common,
         "top_changed": F.col("top") == 0,
-        "same_order": (F.col("placed") == ours) & (F.col("placed") == theirs),
+        "same_order": (F.col("same_rank") == ours) & (F.col("same_rank") == theirs),
         "overlap": common / F.col("cutoff"),
         "jaccard": common / (ours + theirs - common),
         "average_overlap": (F.col("harmonic") * common - F.col("average_before")) / F.col("cutoff"),

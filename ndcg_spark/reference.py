@@ -95,7 +95,7 @@ def discounts(depth: int, rule: Discount) -> list[float]:
         return [*rule[:depth], *[0.0] * (depth - len(rule))]
     if rule not in DISCOUNTS:
         return computed(rule, [float(rank) for rank in range(1, depth + 1)])
-    return [float(DISCOUNTS[rule].of(rank, Numbers())) for rank in range(1, depth + 1)]
+    return [float(DISCOUNTS[rule].compute(rank, Numbers())) for rank in range(1, depth + 1)]
 
 
 def ideal_ranking(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, published
-from ndcg_spark.convention.parsing import columns_of
+from ndcg_spark.convention.parsing import parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
@@ -111,7 +111,7 @@ class Scores:
         return list(dict.fromkeys([(MEASURES[measure].column, cutoff), *pairs]))
 
     def _pair(self, measure: str) -> tuple[str, Cutoff]:
-        pairs = columns_of(measure, _PARTS)
+        pairs = parse_columns(measure, _PARTS)
         column, cutoff = pairs[0]
         known = [heading(*pair) for pair in self._pairs()]
         if len(pairs) > 1:

@@ -16,7 +16,7 @@ from ndcg_spark.comparison.slices import Attributes, Slice, Weights
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
 from ndcg_spark.convention.measures import SCORES
-from ndcg_spark.convention.parsing import columns_of
+from ndcg_spark.convention.parsing import parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -70,7 +70,7 @@ def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
     Raises ConfigurationError for an unknown measure or cutoff.
     """
     cutoffs: dict[str, list[str]] = {}
-    for column, cutoff in columns_of(text, SCORES):
+    for column, cutoff in parse_columns(text, SCORES):
         cutoffs.setdefault(column, []).append(cutoff)
     return {name: None if "each" in of else ascending(map(parse_cutoff, of)) for name, of in cutoffs.items()}
 

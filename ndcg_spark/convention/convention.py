@@ -139,7 +139,7 @@ def counted_grade(grade: float, convention: Convention) -> float:
 def named_gain(name: str, grade: float) -> float:
     """The gain of a grade by an entry of GAINS; infinite if it is too large for a double."""
     try:
-        return float(GAINS[name].of(grade, Numbers()))
+        return float(GAINS[name].compute(grade, Numbers()))
     except OverflowError:
         return math.inf
 

@@ -47,7 +47,7 @@ class Measure:
         return next(iter(self.values))
 
 
-_of_relevant = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
+_relevance_measure = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
 _RELEVANT = {"relevant": "relevant"}
 #: The weight of a rank in RBP (Moffat and Zobel 2008).
 _WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
@@ -64,14 +64,14 @@ _BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
 #: By name in the configuration, in the order of the tables.
 MEASURES: dict[str, Measure] = {
     "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
-    "precision": _of_relevant(
+    "precision": _relevance_measure(
         "relevant documents within k, over k",
         ("P", "Precision"),
         {"precision": "{relevant} / {ranks}"},
         sums=_RELEVANT,
         averages=True,
     ),
-    "recall": _of_relevant(
+    "recall": _relevance_measure(
         "relevant documents within k, over all relevant ones",
         ("R", "Recall"),
         {"recall": "{relevant} / greatest(relevant_documents, 1)"},
@@ -79,24 +79,24 @@ MEASURES: dict[str, Measure] = {
         averages=True,
         is_ratio=True,
     ),
-    "ap": _of_relevant(
+    "ap": _relevance_measure(
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
         ("AP", "MAP", "map"),
         # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
         {
             "ap": "aggregate(transform(filter(relevant_ranks, rank -> rank <= {k}), (rank, at) -> "
-            "try_divide(at + 1, rank)), 0D, (so_far, each) -> so_far + each) / greatest(relevant_documents, 1)"
+            "try_divide(at + 1, rank)), 0D, (so_far, term) -> so_far + term) / greatest(relevant_documents, 1)"
         },
         lists={"relevant_ranks": "sort_array(collect_list(if({listed} and relevant > 0, {rank}, null)))"},
         is_ratio=True,
     ),
-    "rr": _of_relevant(
+    "rr": _relevance_measure(
         "reciprocal rank of the first relevant document within k, else 0",
         ("RR", "MRR", "mrr"),
         {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
         lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
     ),
-    "success": _of_relevant(
+    "success": _relevance_measure(
         "1 if a relevant document is within k, else 0",
         ("Success",),
         {"success": "if({relevant} > 0, 1D, 0D)"},
@@ -126,7 +126,7 @@ MEASURES: dict[str, Measure] = {
             "null)))"
         },
     ),
-    "bpref": _of_relevant(
+    "bpref": _relevance_measure(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
         ("Bpref", "bpref"),
         {"bpref": f"{_BPREF} / greatest(relevant_documents, 1)"},
@@ -181,7 +181,7 @@ class MeasureSet:
         is_default = headline in listed if listed else headline is not None and headline in available
         return headline if is_default else deepest_finite(listed or available)
 
-    def cutoffs_of(self, *measures: str) -> list[Cutoff]:
+    def cutoffs_for(self, *measures: str) -> list[Cutoff]:
         """The cutoffs of any of these measures, ascending, the whole ranking last."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 

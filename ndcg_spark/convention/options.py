@@ -31,7 +31,7 @@ class Formula:
     words: str
     notation: str
     #: Computes the value from a grade or rank, with the given functions.
-    of: Callable[[Any, Any], Any]
+    compute: Callable[[Any, Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)

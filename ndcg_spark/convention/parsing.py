@@ -79,7 +79,7 @@ def parse_measures(
     return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
 
 
-def measure_set_of(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
+def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
     """The measures of texts that each have a cutoff, such as precision@5; only NDCG if there are none.
 
     `headline` is such a text, by default the first.
@@ -90,12 +90,12 @@ def measure_set_of(texts: Iterable[str], headline: str | None = None) -> Measure
     return MeasureSet(parsed.pairs, first)
 
 
-def measure_set_in(configuration: Mapping[str, Any]) -> MeasureSet:
+def stored_measure_set(configuration: Mapping[str, Any]) -> MeasureSet:
     """The measures of a configuration in the record of a night."""
-    return measure_set_of(configuration.get("measures") or (), configuration.get("headline"))
+    return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
 
 
-def columns_of(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
+def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or EACH if it has none.
 
     `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.

@@ -5,7 +5,6 @@ none, it parses the block again as text.
 """
 
 import contextlib
-import csv
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +34,9 @@ _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
+#: A field, in quotes if it begins with one, and by separator the lines in which every such field ends.
+_FIELD = r'(?:"(?:[^"]|"")*+"[^{0}]*+|(?!")[^{0}]*+)'
+_CLOSED = {each: re.compile(f"{_FIELD}(?:{{0}}{_FIELD})*+".format(each)) for each in ",\t"}
 
 
 class Part(NamedTuple):
@@ -117,12 +119,9 @@ class Delimited:
         if not self.separator or b'"' not in block:
             return []
         last = block.rstrip(b"\n").rpartition(b"\n")[2].decode()
-        is_whole = rows == sum(map(bool, block.split(b"\n"))) and self._is_closed(last)
-        return [] if is_whole else [line for line in filled_lines(block) if not self._is_closed(line)]
-
-    def _is_closed(self, line: str) -> bool:
-        """Whether every quote ends: a reader of two lines takes them for one if the first has one that does not."""
-        return '"' not in line or len(list(csv.reader([f"{line}\n", "x"], delimiter=self.separator))) > 1
+        is_closed = _CLOSED[self.separator].fullmatch
+        is_whole = rows == sum(map(bool, block.split(b"\n"))) and is_closed(last)
+        return [] if is_whole else [line for line in filled_lines(block) if not is_closed(line)]
 
     def _with_name(self, line: str, separator: str) -> str:
         """A line of a run whose name has blanks, as trec_eval allows, with the first word of the name alone.

@@ -7,7 +7,7 @@ from ndcg_spark.comparison.comparable import doubts
 from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
-from ndcg_spark.convention.parsing import measure_set_in
+from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
@@ -61,5 +61,5 @@ def compare_nights(
 def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
     """The measure and the cutoff that people look at first."""
     cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
-    measure, cutoff = measure_set_in(night.record.get("configuration") or {}).headline(cutoffs)
+    measure, cutoff = stored_measure_set(night.record.get("configuration") or {}).headline(cutoffs)
     return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}

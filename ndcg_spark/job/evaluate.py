@@ -13,7 +13,7 @@ from ndcg_spark import slices
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
-from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
@@ -84,7 +84,7 @@ class EvaluationOutcome:
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
         """The measures, each with the cutoffs at which it was computed."""
-        return measure_set_of(self.measures, self.headline)
+        return parse_measure_set(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
@@ -222,7 +222,7 @@ def _compared(
     # The columns that are compared, each at the cutoffs that were requested for it.
     names = dict.fromkeys(name for name, _ in measure_set.pairs)
     measures: dict[str, list[Cutoff] | None] = {
-        MEASURES[name].column: measure_set.cutoffs_of(name) for name in names
+        MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}
     rows = scores.select(*_COMPARED, *measures).toArrow()
     compared = Compared(ComparisonOptions(measures), [baseline], attributes=attributes)

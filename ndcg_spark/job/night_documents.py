@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import deepest_finite, format_cutoff
-from ndcg_spark.convention.parsing import measure_set_in
+from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
@@ -107,7 +107,7 @@ def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = known if deepest is None else [each for each in known if each is not None]
-    cutoff = request.cutoff_or(measure_set_in(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
+    cutoff = request.cutoff_or(stored_measure_set(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(format_cutoff(each) for each in sorted(each for each in known if each is not None)) or "all"
         raise ConfigurationError(

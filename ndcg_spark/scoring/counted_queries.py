@@ -179,7 +179,7 @@ def _means_of_measures(measures: MeasureSet) -> list[Column]:
 
 def _is_computed(measures: MeasureSet, at: Column) -> Column:
     """Whether a measure besides NDCG is computed at a cutoff, which is 0 for the whole ranking."""
-    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_of(*measures.beside_ndcg)))
+    return at.isin(*(cutoff or 0 for cutoff in measures.cutoffs_for(*measures.beside_ndcg)))
 
 
 def with_every_run(

@@ -87,7 +87,7 @@ class _Columns:
 
 
 def _computed(formula: Formula, column: Column) -> Column:
-    value: Column = formula.of(column, _Columns())
+    value: Column = formula.compute(column, _Columns())
     return value
 
 

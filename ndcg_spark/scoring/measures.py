@@ -91,7 +91,7 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
     aggregates: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
         for column in measure.sums:
-            aggregates |= sums_at(measures.cutoffs_of(name), column, F.when(listed, F.col(column)))
+            aggregates |= sums_at(measures.cutoffs_for(name), column, F.when(listed, F.col(column)))
         aggregates |= {column: _sql(aggregate, convention) for column, aggregate in measure.lists.items()}
     return aggregates
 
@@ -103,7 +103,7 @@ def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, 
     """
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():
-            for k in measures.cutoffs_of(name):
+            for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
                 yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
 
@@ -113,7 +113,7 @@ def columns_at(cutoff: Cutoff, measures: MeasureSet) -> dict[str, str]:
     return {
         column: column_at(column, cutoff)
         for name, measure in measures.beside_ndcg.items()
-        if cutoff in measures.cutoffs_of(name)
+        if cutoff in measures.cutoffs_for(name)
         for column in measure.values
     }
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.convention.cutoffs import by_run, format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
-from ndcg_spark.convention.parsing import columns_of
+from ndcg_spark.convention.parsing import parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 
@@ -63,7 +63,7 @@ def order_of(
     if column not in columns:
         # As papers write a measure: `P@5`.
         with contextlib.suppress(ConfigurationError):
-            column, at = columns_of(named)[0]
+            column, at = parse_columns(named)[0]
             sign = cutoff = "" if at == "each" else at
     if column not in columns:
         raise ConfigurationError(

@@ -53,6 +53,12 @@ def test_fields_after_a_run_belong_to_its_name_unless_the_document_has_a_blank(e
     ]
 
 
+def test_a_field_in_quotes_may_be_longer_than_python_reads(engine, tmp_path):
+    text = 'a ""quoted"", long text, ' * 10_000
+    source = judged(engine, written(tmp_path / "a.csv", f'query_id,doc_id,relevance,text\nq,d,1,"{text}"\n'))
+    assert rows(source) == [("q", "d", 1.0)]
+
+
 @pytest.mark.parametrize("line", ['"q1,d1,1', 'q1,d1,"1', 'q"1,d1,"1', '"q1"",d1,1'])
 @pytest.mark.parametrize("after", ["", "q2,d2,2\n", 'q2,"d2",2\n'])
 def test_a_quote_that_does_not_end_breaks_its_own_line_alone(engine, tmp_path, line, after):

@@ -7,7 +7,7 @@ import pytest
 from gates import result, verdict
 
 from ndcg_spark.comparison.compare import Comparison
-from ndcg_spark.convention.parsing import measure_set_of
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.comparisons import (
     FLAGS,
@@ -147,7 +147,7 @@ def between_rules(table):
 
 
 def test_a_paper_has_the_measures_that_were_asked_for_as_the_field_writes_them():
-    requested = measure_set_of(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
+    requested = parse_measure_set(["ndcg@10", "precision@10", "ap@all", "bpref@all"])
     rows = [score("a", 0.5, precision=0.4), score("a", 0.6, None, ap=0.3, bpref=0.2)]
     table = paper_table(rows, measure_set=requested)
     assert table.headings == ["run", "nDCG@10", "P@10", "AP", "Bpref"]
