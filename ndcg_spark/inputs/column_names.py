@@ -37,14 +37,14 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
     """
     columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: _plain(column) for column in columns}
-    free, found = [column for column in columns if column not in mapped.values()], dict(mapped)
+    free, called = [column for column in columns if column not in mapped.values()], dict(mapped)
     for name in wanted:
         if name in mapped or name in columns:
-            found.setdefault(name, name)
+            called.setdefault(name, name)
             continue
         first, second = map(str.split, _ALIASES.get(name, ("", "")))
         # The text of a query names it only where documents are listed, and positions are no ranks beside scores.
-        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in found)
+        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in called)
         tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
@@ -53,8 +53,8 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
                 f"or say which, --column {name}={named[0]}"
             )
         if named:
-            found[name] = named[0]
-    return found
+            called[name] = named[0]
+    return called
 
 
 def attribute_columns(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:

@@ -34,9 +34,9 @@ _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
 _HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
-#: A field, in quotes if it begins with one, and by separator the lines in which every such field ends.
-_FIELD = r'(?:"(?:[^"]|"")*+"[^{0}]*+|(?!")[^{0}]*+)'
-_CLOSED = {each: re.compile(f"{_FIELD}(?:{{0}}{_FIELD})*+".format(each)) for each in ",\t"}
+#: A field, and by separator S the lines in which every quote that begins a field also ends.
+_FIELD = r'(?:"(?:[^"]|"")*+"[^S]*+|(?!")[^S]*+)'
+_CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separator)) for separator in ",\t"}
 
 
 class Part(NamedTuple):

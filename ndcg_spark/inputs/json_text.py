@@ -128,7 +128,7 @@ class JsonLines:
                 {"rank": f"{at}", **row, **dict(zip(lists, document, strict=True))}
                 for at, document in enumerate(documents, 1)
             ]
-        is_plain = all(value is None or isinstance(value, str) for each in rows for value in each.values())
+        is_plain = all(value is None or isinstance(value, str) for row in rows for value in row.values())
         return rows if is_plain else NO_SCALAR
 
 
@@ -152,7 +152,7 @@ class JsonObject:
     def read(self, queries: Sequence[tuple[Sequence[str], Documents]]) -> Part:
         """The rows of a part."""
         keys, documents = zip(*queries, strict=True)
-        of_query = np.repeat(np.arange(len(keys), dtype=np.int32), [len(each.ids) for each in documents])
+        of_query = np.repeat(np.arange(len(keys), dtype=np.int32), [len(ids) for ids, _ in documents])
         outer = (pa.array(names, pa.string()).take(of_query) for names in zip(*keys, strict=True))
         inner = (pa.concat_arrays(arrays) for arrays in zip(*documents, strict=True))
         columns = {name: pa.chunked_array([one]) for name, one in zip(self.names, (*outer, *inner), strict=True)}

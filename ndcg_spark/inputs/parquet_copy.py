@@ -134,7 +134,7 @@ def write_copy(
             finally:
                 # Where one has failed, or the caller is interrupted, the others end after their part.
                 shared.stop()
-        written = [each.result() for each in writing]
+        written = [future.result() for future in writing]
     except (OSError, RuntimeError) as error:
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
