@@ -123,7 +123,7 @@ def _attempts_logged(config: EvaluationConfig) -> Iterator[None]:
         yield
     except Exception as error:
         code = error.exit_code if isinstance(error, NdcgSparkError) else BUG
-        if config.output and not isinstance(error, ConfigurationError | StorageError):
+        if config.output and code != ConfigurationError.exit_code and not isinstance(error, StorageError):
             date, configuration = config.date.isoformat(), masked_within(config.model_dump(mode="json"))
             output = config.dated(config.output)
             log_attempt(output, date, new_id(), error, code, configuration=configuration, engine=config.engine)
