@@ -105,13 +105,12 @@ def test_a_night_with_other_judgments_has_a_warning_above_the_table(folder, tmp_
         assert ndcg_spark(tmp_path, *tables, "--date", date).returncode == 0
     other = ("--baseline-date", "2026-11-19")
     sentence = "default: 1 of 12 queries have other judgments than on 2026-11-19"
-    lines = compare(tmp_path, *other).stdout.splitlines()
-    assert lines[:2] == ["ndcg@3: 1 cannot tell", "the judgments of default are not those of 2026-11-19"]
-    assert lines[2].startswith(sentence)
+    first, second, *_ = compare(tmp_path, *other).stdout.splitlines()
+    assert (first, second.startswith(sentence)) == ("ndcg@3: 1 cannot tell", True)
     found = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
     (row,) = rows_of(found)
     assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (11, "worse", False)
-    assert json.loads(found.stdout)["warnings"][1] == f"{sentence}, and were left out"
+    assert json.loads(found.stdout)["warnings"] == [f"{sentence}, and were left out"]
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
