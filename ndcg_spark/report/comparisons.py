@@ -19,8 +19,8 @@ Rows = Sequence[Row]
 
 #: What each mark means.
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-#: The conclusions in words, and that of a row in which nothing changed.
-_CONCLUSIONS = {name: str(name).replace("_", " ") for name in ("worse", "better", "same", "cannot_tell", "unchanged")}
+#: The conclusions in words, in the order in which they are counted.
+CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not tested")
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 #: What each flag of a comparison means.
 FLAGS = {
@@ -49,8 +49,13 @@ def print_compared(
 
     CSV has the rows of COMPARISONS alone, JSON is one object with everything.
     """
-    tables = comparison_tables(compared, options.correction, options.alpha, order, top)
-    print_result(style, tables, lambda: comparison_value(compared), COMPARISONS.names, flat(compared.rows))
+    print_result(
+        style,
+        lambda: comparison_tables(compared, options.correction, options.alpha, order, top),
+        lambda: comparison_value(compared),
+        COMPARISONS.names,
+        flat(compared.rows),
+    )
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
@@ -152,13 +157,13 @@ def counts(rows: Rows) -> str:
     first = rows[0]["measure"], rows[0]["cutoff"]
     own = [row for row in rows if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None]
     found = Counter(map(in_words, own))
-    listed = ", ".join(f"{found[word]:,} {word}" for word in (*_CONCLUSIONS.values(), "not tested") if word in found)
+    listed = ", ".join(f"{found[word]:,} {word}" for word in CONCLUSIONS if word in found)
     return f"{first[0]}@{format_cutoff(first[1])}: {listed}"
 
 
 def in_words(row: Row) -> str:
     """The conclusion of a row."""
-    return "unchanged" if "unchanged" in row["flags"] else _CONCLUSIONS.get(row["conclusion"], "not tested")
+    return "unchanged" if "unchanged" in row["flags"] else (row["conclusion"] or "not_tested").replace("_", " ")
 
 
 def stars(row: Row) -> str:

@@ -67,7 +67,7 @@ def printing() -> Iterator[None]:
 
 def print_result(
     style: str,
-    tables: Sequence[Table],
+    tables: Callable[[], Sequence[Table]],
     value: Callable[[], Any],
     columns: Sequence[str] = (),
     rows: Iterable[Mapping[str, Any]] = (),
@@ -80,14 +80,13 @@ def print_result(
             print_csv(columns, rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
-            if write is text:
-                tables = [table.first(_MOST_ROWS, "in --format json") for table in tables]
-            print("\n\n".join("\n".join(write(table)) for table in tables))
+            most = _MOST_ROWS if write is text else sys.maxsize
+            print("\n\n".join("\n".join(write(table.first(most, "in --format json"))) for table in tables()))
 
 
 def print_view(view: "View", style: str) -> None:
     """Print what a command shows."""
-    print_result(style, view.tables(), view.json, view.columns, view.rows())
+    print_result(style, view.tables, view.json, view.columns, view.rows())
 
 
 def echo(lines: Iterable[str]) -> None:

@@ -47,7 +47,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
     table = table_of(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
     every = [row for rows in scores for row in rows]
-    print_result(style, [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
+    print_result(style, lambda: [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None 
         by_key = {_key(row): row for row in reversed(flat(compared.rows))}
         rows = [{**dict.fromkeys(_BESIDE), **by_key.get(_key(row), {}), **row} for row in rows]
         columns = [*columns, *_BESIDE]
-    print_result(style, tables, lambda: value, columns, rows)
+    print_result(style, lambda: tables, lambda: value, columns, rows)
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -149,7 +149,7 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
     )
     columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
-    print_result(style, tables, lambda: list(map(dataclasses.asdict, compared)), columns, rows)
+    print_result(style, lambda: tables, lambda: list(map(dataclasses.asdict, compared)), columns, rows)
 
 
 def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:

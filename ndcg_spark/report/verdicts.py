@@ -75,7 +75,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
     counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
     columns = ("dataset", "verdict", "reason", "nights")
-    print_result(style, [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
+    print_result(style, lambda: [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.report.baseline import day
-from ndcg_spark.report.comparisons import in_words
+from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.report.labels import name
 from ndcg_spark.report.night import NightData, QueryScore
 from ndcg_spark.tables.table import verdict_in_words
@@ -151,7 +151,7 @@ def _others(data: NightData) -> list[Markup]:
     runs: dict[str, list[str]] = {}
     for row in sorted(others, key=lambda row: row["difference"] or 0.0):
         runs.setdefault(in_words(row), []).append(row["run"])
-    order = [word for word in ("worse", "better", "same", "unchanged", "cannot tell", "not tested") if word in runs]
+    order = [word for word in CONCLUSIONS if word in runs]
     if len(others) > _NAMED:
         listed = ", ".join(f"{len(runs[word]):,} {word}" for word in order)
         return [Markup("Of {:,} other runs: {}.").format(len(others), listed)]

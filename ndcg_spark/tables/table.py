@@ -1,6 +1,7 @@
 """Tables for people: rows by heading. How a value is shown follows from its heading and its type."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -80,7 +81,7 @@ class Table:
     #: Whether all rows are shown in a terminal, however many.
     is_whole: bool = False
 
-    @property
+    @functools.cached_property
     def numbers(self) -> Collection[int]:
         """The positions, from 0, of the columns that have numbers, which are aligned on the right."""
         return {
