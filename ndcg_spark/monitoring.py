@@ -81,7 +81,7 @@ def notify(
 def finish(config: EvaluationConfig, exit_code: int) -> None:
     """What is left to do when the process of an evaluation has ended: it cannot report a signal that ended it.
 
-    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names. Raises as `export`.
+    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names.
     """
     if exit_code > _SIGNAL:
         notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")
