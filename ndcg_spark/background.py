@@ -24,7 +24,7 @@ _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 
 
 def is_for(*tables: Any) -> bool:
-    """Whether the other process computes what is made of these tables: unless one is a DataFrame of Spark."""
+    """Whether the other process computes with these tables: unless one is a DataFrame of Spark."""
     return not (is_here or any(map(is_spark, tables)))
 
 
@@ -55,7 +55,7 @@ def call(task: str, *arguments: Any, **options: Any) -> Any:
                 "call again, or give session="
             ) from error
         except BaseException:
-            # Interrupted: what it would answer belongs to no later question.
+            # Interrupted: the next call would read the answer to this one.
             stop()
             raise
     if failure is None:

@@ -89,7 +89,7 @@ def conform(table: DataFrame, schema: pa.Schema, where: str, advice: str | None 
 
 
 def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
-    """As `conform`, with the columns that reading adds, which rules use to find the rows that break them.
+    """The columns of `conform` and those that reading adds, which rules use to find the rows that break them.
 
     LINE shows the values of a row with a number that is none.
     """

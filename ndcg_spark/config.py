@@ -46,7 +46,7 @@ def _listed(given: object) -> object:
     return given if isinstance(given, list | tuple) else [given]
 
 
-def _as_of(given: object) -> object:
+def _version(given: object) -> object:
     """A version as a number; a time as text, in which ``{date}`` is not yet replaced."""
     if isinstance(given, datetime.date):
         return given.isoformat()
@@ -98,7 +98,7 @@ class TableConfig(Strict):
     #: What its files call our columns.
     columns: dict[str, _Text] = Field(default_factory=dict)
     #: The version (of Iceberg, the id of the snapshot) or time at which a Delta, Iceberg or catalog table is read.
-    as_of: Annotated[Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_as_of)] = None
+    as_of: Annotated[Annotated[int, Field(ge=0, strict=True)] | str | None, BeforeValidator(_version)] = None
 
     #: The columns whose names can be mapped.
     names: ClassVar[tuple[str, ...]]
@@ -110,7 +110,7 @@ class TableConfig(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_path(cls, given: object) -> object:
+    def _path_alone(cls, given: object) -> object:
         return {"path": given} if isinstance(given, str) else given
 
     @field_validator("columns")
@@ -247,7 +247,7 @@ def load(
     overrides: Mapping[str, Any],
     model: type[EvaluationConfig] = EvaluationConfig,
 ) -> EvaluationConfig:
-    """The configuration of a file, or of what such a file says, overridden by the command line.
+    """The configuration of a file, or of settings as such a file has them, overridden by the command line.
 
     `overrides` is nested like the file; None is an argument that is not set. A preset in it replaces the convention of
     the file with all its options; options without a preset change single options of the file.
@@ -280,8 +280,8 @@ def validate(
     return config
 
 
-def _problem(place: tuple[int | str, ...], message: str) -> str:
-    name, reason = ".".join(map(str, place)), message.removeprefix("Value error, ")
+def _problem(keys: tuple[int | str, ...], message: str) -> str:
+    name, reason = ".".join(map(str, keys)), message.removeprefix("Value error, ")
     return reason if not name or reason.startswith(f"{name}: ") else f"{name}: {reason}"
 
 

@@ -187,12 +187,12 @@ def _call(
 ) -> tuple[Any, EvaluationConfig, Scratch]:
     """What the other process answers, the configuration, and the folder of the tables and scores.
 
-    The folder is removed when nobody has it any more. No message names it, as tables have no path.
+    The folder is removed when nothing refers to it any more. No message names it, because tables have no path.
     """
     scratch = Scratch()
     folder = str(scratch.folder())
     given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
-    # With a relevance no column of grades is looked for, so that two of them are no question.
+    # With `relevance` no column of grades is looked up, so that two of them are not ambiguous.
     schemas = _SCHEMAS if relevance is None else {**_SCHEMAS, "judgments": ("dataset", "query_id", "doc_id")}
     try:
         inputs = {name: _input(table, name, schemas[name], folder) for name, table in given.items()}

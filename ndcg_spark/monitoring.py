@@ -1,4 +1,4 @@
-"""Tells other programs how an evaluation ended; a failure of theirs is a warning and changes nothing."""
+"""Notifies other programs of the end of an evaluation; if that fails, it is a warning and changes nothing."""
 
 import contextlib
 import datetime
@@ -32,7 +32,7 @@ _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 
 @contextlib.contextmanager
 def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
-    """Around an evaluation, whose outcome the block adds to the list that it gets: programs are told of any end."""
+    """Around an evaluation, whose outcome the block adds to the list that it gets: notify programs however it ends."""
     outcomes: list[EvaluationOutcome] = []
     exit_code, failure = 0, None
     try:
@@ -79,9 +79,9 @@ def notify(
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:
-    """What is left to do when the process of an evaluation has ended: it cannot tell of a signal that ended it.
+    """What is left to do when the process of an evaluation has ended: it cannot report a signal that ended it.
 
-    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names. Raises as `export`.
+    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names.
     """
     if exit_code > _SIGNAL:
         notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")

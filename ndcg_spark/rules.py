@@ -77,7 +77,7 @@ def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convent
 
 
 def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
-    """As `broken_judgments`, for results. Score and rank are tested only if the convention ranks by them."""
+    """The rules for results. Score and rank are tested only if the convention ranks by them."""
     broken = broken_names(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
         broken.append(_broken("score_is_no_number", ~_finite(typed("score", types))))

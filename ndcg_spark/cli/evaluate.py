@@ -59,8 +59,8 @@ def evaluate(
         finish(config, after)
         return
     with notifying(config) as outcomes, contextlib.ExitStack() as outputs:
-        columns = sorting.OF_QUERIES if per_query else sorting.OF_DATASETS
-        order = None if sort is None else sorting.order_of(sort, columns, config.cutoffs, config.measure_set.columns)
+        columns = sorting.QUERY_COLUMNS if per_query else sorting.DATASET_COLUMNS
+        order = None if sort is None else sorting.parse_order(sort, columns, config.cutoffs, config.measure_set.columns)
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
         if junit is not None:

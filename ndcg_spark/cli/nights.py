@@ -56,7 +56,7 @@ def compare(
     from ndcg_spark.job.compare import compare_nights
     from ndcg_spark.job.query_tables import read_query_tables
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
-    from ndcg_spark.tables.sorting import order_of
+    from ndcg_spark.tables.sorting import parse_order
 
     def taken(*names: str) -> dict[str, Any]:
         return {name: arguments.pop(name) for name in names}
@@ -67,7 +67,7 @@ def compare(
     request = taken("baselines", "runs", "queries")
     attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
     compared = Compared(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
-    order = order_of(sort, SORT_COLUMNS, ()) if sort else None
+    order = parse_order(sort, SORT_COLUMNS, ()) if sort else None
     print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, options, order, top)
 
 

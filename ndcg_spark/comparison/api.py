@@ -1,5 +1,6 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,10 @@ def compare(
         columns = ["dataset", "query_id", "weight"]
         weighed = Weights(table_of(_fetched(weights, columns), columns, "query_weights"))
     compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
-    rows = compared.with_sources(sources(scores, list(places), "query_scores"), others).rows
+    comparison = compared.with_sources(sources(scores, list(places), "query_scores"), others)
+    rows = comparison.rows
+    for sentence in comparison.warnings:
+        warnings.warn(sentence, stacklevel=2)
     if not rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])

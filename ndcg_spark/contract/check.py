@@ -81,9 +81,9 @@ class CheckedTables:
     @property
     def parts(self) -> list[Self]:
         """The tables once for each batch, with its results and the counts of its runs only; usually there is one."""
-        return [self] if self.batches == WHOLE else [self._of(batch) for batch in self.batches]
+        return [self] if self.batches == WHOLE else [self._part(batch) for batch in self.batches]
 
-    def _of(self, batch: Batch) -> Self:
+    def _part(self, batch: Batch) -> Self:
         runs = [run for run in self.result_counts.runs if batch.has(run.run)]
         counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
         return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
@@ -158,7 +158,7 @@ def _check_results(
     reason = rules.rejection_reason(rules.broken_results(dict(table.dtypes), convention))
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
     counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
-    counts = dataclasses.replace(counts, runs=_every_run(counts.runs, judged, results.runs))
+    counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
     limits.refuse_opposite_ranks(counts, config)
@@ -197,8 +197,8 @@ def _count_results(
     # If most results belong to unjudged queries, leaving those out is enough.
     if floors is None or lists is None or not floors.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
         return counts, None
-    most = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
-    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= most else lists)
+    limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
+    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= limit else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
@@ -208,7 +208,7 @@ def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
     return 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
-def _every_run(
+def _with_empty_runs(
     runs: Sequence[RunCounts], judged: Mapping[str | None, int], named: Iterable[tuple[str | None, str]]
 ) -> list[RunCounts]:
     """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all.
@@ -220,7 +220,7 @@ def _every_run(
     datasets = list(dict.fromkeys(run.dataset for run in kept))
     for dataset, name in named:
         if (name not in names) if dataset is None else ((dataset, name) not in present):
-            kept += [RunCounts(each, name) for each in (datasets if dataset is None else [dataset])]
+            kept += [RunCounts(known, name) for known in (datasets if dataset is None else [dataset])]
     return kept
 
 
@@ -229,7 +229,7 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
     reason = rules.rejection_reason(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
     ((rows, bad),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
-    breaches = scan.breaches_of("exclude", exclude.table, reason) if bad else []
+    breaches = scan.count_breaches("exclude", exclude.table, reason) if bad else []
     limits.refuse_breaches(exclude, Counts(rows=rows, bad=bad, breaches=breaches))
     key = [name for name in excluded.columns if name in table.columns]
     marks = excluded.select(*key).distinct().withColumn(EXCLUDED, F.lit(True))
@@ -246,7 +246,7 @@ def _split(
     Runs a job only if there are bad rows; if all are good, none is tested again.
     """
     if counts.bad:
-        counts = dataclasses.replace(counts, breaches=scan.breaches_of(source.name, table, reason))
+        counts = dataclasses.replace(counts, breaches=scan.count_breaches(source.name, table, reason))
     limits.refuse_breaches(source, counts, config.max_rejected_fraction)
     good = table.where(reason.isNull()) if counts.bad else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
@@ -259,5 +259,5 @@ def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
     values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]
-    described |= {field: scan.shown_as(table, sources.get(field, field)) for field in values}
+    described |= {field: scan.text_column(table, sources.get(field, field)) for field in values}
     return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts, example_of
+from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts, row_example
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> None:
     """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is bad."""
-    table, rows, place = source.name, counts.rows, source.place
+    table, rows, where = source.name, counts.rows, source.place
     if source.expected_rows not in (None, rows):
         raise InputError(
-            f"{table}: the engine read {rows:,} rows of {place}, which has {source.expected_rows:,}; "
+            f"{table}: the engine read {rows:,} rows of {where}, which has {source.expected_rows:,}; "
             "rename or write the files again, or read them on another engine"
         )
     if rows == 0:
-        raise InputError(f"{table}: no rows in {place}; the table is empty, check the job that writes it")
+        raise InputError(f"{table}: no rows in {where}; the table is empty, check the job that writes it")
     if _is_more(counts.bad, allowed, rows) or counts.bad == rows:
         budget = f"{counts.bad} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {place}")
+        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {where}")
 
 
 def summary(breaches: Iterable[Breach]) -> str:
@@ -69,8 +69,8 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
             example = f"run={run.run} has {run.unjudged_queries} of {answered}"
             reasons.setdefault(f"have more unjudged queries {unknown}", []).append(example)
     if reasons:
-        told = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items())
-        raise InputError(f"results: {told}; complete the tables, or allow more")
+        runs_by_reason = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items())
+        raise InputError(f"results: {runs_by_reason}; complete the tables, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
@@ -112,7 +112,7 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
 
 
 def refuse_in_lists(results: Source, parts: Iterable[DataFrame], convention: Convention) -> None:
-    """The same for the results alone."""
+    """Refuse duplicates in the results alone."""
     if convention.duplicates == "error":
         advice = "keep one row each, or --set duplicates=best"
         _refuse(results, parts, "doc_id", "document(s) returned twice for one query", advice)
@@ -129,7 +129,7 @@ def _refuse(source: Source, parts: Iterable[DataFrame], column: str, what: str, 
         # A document that has a rank twice is a document returned twice, not a rank of two documents.
         several: Column = F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
         twice = table.groupBy(*key).agg(several.alias("several")).where("several")
-        example = example_of({name: F.col(name).cast("string") for name in key})
+        example = row_example({name: F.col(name).cast("string") for name in key})
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
         different += count
         examples += [first] if count else []
@@ -161,23 +161,23 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
     """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
     kinds = dict(results.table.dtypes)
-    score, of_list = typed("score", kinds), typed("rank", kinds) == 1
+    score, is_first = typed("score", kinds), typed("rank", kinds) == 1
     key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
     for name, value in key.items():
         if value is not None:
-            of_list &= F.col(name).cast("string") == value
-    ((most, least),) = results.table.where(of_list).agg(F.max(score), F.min(score)).collect()
+            is_first &= F.col(name).cast("string") == value
+    ((highest, lowest),) = results.table.where(is_first).agg(F.max(score), F.min(score)).collect()
     if results.part is None or len(results.files) < 2:
-        return f"scores {most!r} and {least!r} in {results.place}"
-    places = []
-    for value in (most, least):
+        return f"scores {highest!r} and {lowest!r} in {results.place}"
+    paths = []
+    for value in (highest, lowest):
         files = results.files
         while len(files) > 1:
             half = files[: len(files) // 2]
-            has = results.part(half).where(of_list & (score == value)).limit(1).count()
+            has = results.part(half).where(is_first & (score == value)).limit(1).count()
             files = half if has else files[len(half) :]
-        places.append(files[0].path)
-    return f"score {most!r} in {places[0]} and {least!r} in {places[1]}"
+        paths.append(files[0].path)
+    return f"score {highest!r} in {paths[0]} and {lowest!r} in {paths[1]}"
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -248,8 +248,8 @@ def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff) -> Ite
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
     if runs:
-        of_dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
-        yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{of_dataset}; {advice}"
+        dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
+        yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{dataset}; {advice}"
 
 
 def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:

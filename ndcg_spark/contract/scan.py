@@ -111,12 +111,12 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    best = _Aggregates(_of_good_rows({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
+    best = _Aggregates(_null_in_bad_rows({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
     counted = [_rows_and_hash(table, reason, key), best]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
-    of_datasets = _by_query(table, key, counted).groupBy(*key[:-1]).agg(*_totals(counted), judged)
-    rows = [row.asDict() for row in of_datasets.collect() if row["rows"]]
+    datasets = _by_query(table, key, counted).groupBy(*key[:-1]).agg(*_totals(counted), judged)
+    rows = [row.asDict() for row in datasets.collect() if row["rows"]]
     return JudgmentCounts(
         rows=sum(row["rows"] for row in rows),
         bad=sum(row["bad"] for row in rows),
@@ -149,17 +149,17 @@ def count_results(
         counted.append(_ranks_beside_scores(types, reason, files))
     if pruning:
         refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-        columns = _of_good_rows(pruning.columns(types), reason)
+        columns = _null_in_bad_rows(pruning.columns(types), reason)
         counted.append(_Aggregates(columns, pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
     if floors:
         # The buckets come from the hash of the fingerprint, which is computed anyway.
-        columns = _of_good_rows(floors.columns(types, _row_hash(table, ["run", *key])), reason)
+        columns = _null_in_bad_rows(floors.columns(types, _row_hash(table, ["run", *key])), reason)
         counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
     lists = _by_query(table, ["run", *key], counted)
-    parts, of_lists = [batch.of(lists) for batch in batches], None
+    parts, list_floors = [batch.of(lists) for batch in batches], None
     if floors and materialize:
         parts = [materialize(parts)]
-        of_lists = parts[0].select("run", *key, FLOOR)
+        list_floors = parts[0].select("run", *key, FLOOR)
     known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
     queries = [
         part.withColumn("judged", F.lit(True)) if known is None else part.join(known, on=key, how="left")
@@ -181,25 +181,25 @@ def count_results(
         fingerprints=_fingerprints(rows),
         runs=[_run_counts(row, names) for row in rows if row["run"] and row.get("dataset", "named")],
     )
-    return counts, of_lists
+    return counts, list_floors
 
 
-def breaches_of(name: str, table: DataFrame, reason: Column) -> list[Breach]:
+def count_breaches(name: str, table: DataFrame, reason: Column) -> list[Breach]:
     """One breach per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
-    texts = {column: shown_as(table, column) for column in named_by_user(table.columns)}
-    example = example_of(texts, LINE if LINE in table.columns else None)
+    texts = {column: text_column(table, column) for column in named_by_user(table.columns)}
+    example = row_example(texts, LINE if LINE in table.columns else None)
     bad = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
     rows = bad.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in rows}
     return [breaches[code] for code in RULES if code in breaches]
 
 
-def shown_as(table: DataFrame, name: str) -> Column:
+def text_column(table: DataFrame, name: str) -> Column:
     """A column as text; null if there is no such column."""
     return (F.col(name) if name in table.columns else F.lit(None)).cast("string")
 
 
-def example_of(texts: Mapping[str, Column], line: str | None = None) -> Column:
+def row_example(texts: Mapping[str, Column], line: str | None = None) -> Column:
     """A row as `name=value` pairs, or the line of one that has it, cut to fit a message."""
     parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
     row = F.concat_ws(" ", *parts)
@@ -229,7 +229,7 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *broken)
 
 
-def _of_good_rows(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
+def _null_in_bad_rows(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
     return {name: F.when(reason.isNull(), column) for name, column in columns.items()}
 
 
@@ -237,11 +237,11 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
     several = F.col("good") > 1
     return _Aggregates(
-        _of_good_rows({"scored": typed("score", types)}, reason),
-        {"least_score": F.min("scored"), "most_score": F.max("scored")},
+        _null_in_bad_rows({"scored": typed("score", types)}, reason),
+        {"lowest_score": F.min("scored"), "highest_score": F.max("scored")},
         {
             "lists": F.count_if(several),
-            "tied_lists": F.count_if(several & (F.col("least_score") == F.col("most_score"))),
+            "tied_lists": F.count_if(several & (F.col("lowest_score") == F.col("highest_score"))),
         },
     )
 
@@ -249,15 +249,15 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
 def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -> _Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
     rank, score, is_good = typed("rank", types), typed("score", types), reason.isNull()
-    ranked = (F.col("good") > 1) & (F.col("least_score") < F.col("most_score")) & F.col("first_score").isNotNull()
+    ranked = (F.col("good") > 1) & (F.col("lowest_score") < F.col("highest_score")) & F.col("first_score").isNotNull()
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
     ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)
-    # Where all ranks are 1 nobody has given any, unless each result may be the first of a file.
-    merged = (F.col("least_top") < F.col("most_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
+    # Ranks that are all 1 are no ranks, unless each result may be the first of a file.
+    merged = (F.col("lowest_top") < F.col("highest_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
     # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
     ranked &= ones + zeros < F.col("good")
     # A list with a rank twice is not counted as reversed.
-    reversed_ = ranked & (F.col("first_score") == F.col("least_score")) & (ones < 2) & (zeros < 2)
+    reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
     return _Aggregates(
         {
             "first_score": F.when(is_good & rank.isin(0, 1), score),
@@ -266,8 +266,8 @@ def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -
         },
         {
             "first_score": F.min("first_score"),
-            "least_top": F.min("top_score"),
-            "most_top": F.max("top_score"),
+            "lowest_top": F.min("top_score"),
+            "highest_top": F.max("top_score"),
             "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0)),
         },
         {
@@ -306,7 +306,7 @@ def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
     halves: dict[str | None, list[tuple[int, int]]] = {}
     for row in rows:
         halves.setdefault(row.get("dataset"), []).append((row["high"], row["low"]))
-    return {dataset: _hexadecimal(own) for dataset, own in halves.items()}
+    return {dataset: _hexadecimal(pairs) for dataset, pairs in halves.items()}
 
 
 def _hexadecimal(halves: Iterable[tuple[int, int]]) -> str:

@@ -189,10 +189,10 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
 def find_missing(
     gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
 ) -> Iterator[tuple[str, str, str | None]]:
-    """What must arrive and has not: the code, a sentence, and the run that it is about.
+    """Expected runs and datasets without results: the code, a sentence, and the run that it is about.
 
     Expected are the runs of the newest night of the baselines or, if it is newer, of the newest good night, and the
-    datasets evaluated together with this one since. Without such a night it is all that there ever was.
+    datasets evaluated together with this one since. Without such a night, everything ever evaluated is expected.
     """
     dataset, date = tonight.dataset, tonight.evaluated_on
     before = earlier(nights, dataset, date)
@@ -226,4 +226,4 @@ def find_missing(
     for run in sorted(runs.keys() - {*scores.source(tonight).runs}):
         yield "missing_run", f"the run {run} of {runs[run]} has no results in this night", run
     for reason in unknown:
-        yield "no_baseline", f"what must arrive is not known: {reason}", None
+        yield "no_baseline", f"the expected runs are not known: {reason}", None

@@ -107,7 +107,9 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
         warnings.append(f"the results are identical to those of {same}")
     warnings += [baseline.note for baseline in baselines if baseline.note]
     if word == PASS and not verdict.is_baseline:
-        warnings.append("this night is no baseline for later ones, as not every check measured something and passed")
+        warnings.append(
+            "this night is not a baseline for later ones, because not every check measured something and passed"
+        )
     rows = [row for baseline in compared.values() for row in baseline.rows.values()]
     changed = next((baseline.changed for baseline in baselines if baseline.rows), [])
     return Judged(dataclasses.replace(verdict, warnings=tuple(warnings)), rows, changed)
@@ -116,7 +118,7 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
 def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | None = None) -> Iterator[Verdict]:
     """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
-    Where a night was evaluated without a gate, nobody could accept it; so it is good if it has nothing to be compared
+    A night that was evaluated without a gate cannot have been accepted, so it is good if there is nothing to compare it
     with.
     """
     known = Nights(nights, nights.rows, nights.damaged)
@@ -226,7 +228,7 @@ def _apply_rule(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any])
         return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
     is_beyond, evidence = difference < -allowed - _ROUNDING, f"{row['queries']:,} queries"
     if baseline.name is None:
-        sentence = f"{subject} is {mean:.4f} ({evidence}), and the least value is {case.check.min_value:.4f}"
+        sentence = f"{subject} is {mean:.4f} ({evidence}), and the minimum is {case.check.min_value:.4f}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
     if row["interval_low"] is not None:
         interval = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"

@@ -201,7 +201,7 @@ def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iter
     """
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if order is not None:
-        value = F.col(order.column) if order.is_of_text else F.round(order.column, DECIMALS)
+        value = F.col(order.column) if order.is_text else F.round(order.column, DECIMALS)
         keys.insert(0, value.desc_nulls_last() if order.descending else value.asc_nulls_last())
         if order.cutoff is not None:
             # Rows at the named cutoff come first.

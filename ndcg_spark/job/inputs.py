@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,16 +34,11 @@ Sources = tuple[Source, Source]
 #: The rows of DATASET_SCORES of all queries, and those of slices.
 Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 #: Messages of operating systems and HDFS about failed writes, which engines pass on as text.
-_CANNOT_WRITE = (
-    "No space left on device",
-    "Read-only file system",
-    "Disk quota exceeded",
-    "File too large",
-    "Not a directory",
-    "access=WRITE",
-    "QuotaExceededException",
-    "SafeModeException",
+_CANNOT_WRITE = re.compile(
+    "No space left on device|Read-only file system|Disk quota exceeded|File too large|Not a directory|"
+    "access=WRITE|QuotaExceededException|SafeModeException"
 )
+_TWICE = [each.code for each in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
 
@@ -187,7 +183,7 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
         if kind == "PythonException":
             last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
             raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
-        if any(words in str(error) for words in _CANNOT_WRITE):
+        if _CANNOT_WRITE.search(str(error)):
             raise StorageError(
                 f"output: the engine cannot write, {reason}; nothing was published, check space and rights where the "
                 "output is and where the engine spills"
@@ -207,9 +203,7 @@ def counted_refusals(context: Context) -> Iterator[None]:
             yield
     except PlanRefusedError as refusal:
         with translated_failures(context.sources):
-            if refusal.code in {
-                each.code for each in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)
-            }:
+            if refusal.code in _TWICE:
                 limits.refuse_duplicates(checked, *context.sources, convention)
             if refusal.code == refusals.NOT_FINITE.code:
                 raise ConventionError(str(refusal)) from refusal
@@ -220,10 +214,9 @@ def counted_refusals(context: Context) -> Iterator[None]:
                 missing = "zero" if convention.missing_query == "zero" else "skip"
                 lenient = evaluation.under(convention.replace(no_relevant="skip", missing_query=missing))
                 is_refused = F.col("ndcg").isNull() & ((F.col("status") != "missing") | F.lit(missing == "zero"))
-                relaxed = dataclasses.replace(
-                    context, evaluation=dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
-                )
-                rows = sum(scores.where(is_refused).count() for scores, _ in scores_by_part(relaxed))
+                deepest = dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
+                parts = scores_by_part(dataclasses.replace(context, evaluation=deepest))
+                rows = sum(scores.where(is_refused).count() for scores, _ in parts)
             else:
                 raise
         raise InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1)) from refusal

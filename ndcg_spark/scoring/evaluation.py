@@ -160,7 +160,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
     queries = results.select("run", *key).distinct()
     if convention is not None and convention.order == "score" and "rank" in results.columns:
         top = F.when(F.col("rank") == 1, F.col("score"))
-        # Where all ranks are 1, nobody has given any.
+        # Ranks that are all 1 are no ranks.
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
         counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in aggregates.items()))
         is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))

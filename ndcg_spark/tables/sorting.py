@@ -14,11 +14,11 @@ from ndcg_spark.text import did_you_mean
 _DIRECTIONS = {"asc": False, "desc": True}
 
 #: The columns by which rows of each kind can be sorted. By default text is ascending and numbers are descending.
-OF_DATASETS = (
+DATASET_COLUMNS = (
     *("run", "ndcg", *COLUMNS, "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate"),
     *("queries", "missing_queries", "no_relevant_queries", "unjudged_queries"),
 )
-OF_QUERIES = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
+QUERY_COLUMNS = ("run", "query_id", "ndcg", *COLUMNS, "dcg", "ideal_dcg", "cg", "returned", "judged", "status")
 _TEXTS = frozenset({"run", "query_id", "status"})
 #: Scores are compared to this many decimals, because sums in different orders differ after them.
 DECIMALS = 12
@@ -33,7 +33,7 @@ class Order(NamedTuple):
     descending: bool
 
     @property
-    def is_of_text(self) -> bool:
+    def is_text(self) -> bool:
         """Whether the column has text rather than numbers."""
         return self.column in _TEXTS
 
@@ -51,7 +51,7 @@ def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     return score is None, -round(score or 0.0, DECIMALS), name
 
 
-def order_of(
+def parse_order(
     text: str, columns: Sequence[str], cutoffs: Iterable[int | None], computed: Collection[str] = COLUMNS
 ) -> Order:
     """The order that a text such as `ndcg`, `P@10`, `run:desc` or `judged_rate@10:asc` describes.
@@ -99,11 +99,11 @@ def sorted_runs(
 
     Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
     """
-    every = sorted(rows, key=by_run)
-    grouped = itertools.groupby(every, lambda row: (row["dataset"], row["run"]))
-    headline, depth = measure_set.headline(row["cutoff"] for row in every)
+    ordered = sorted(rows, key=by_run)
+    grouped = itertools.groupby(ordered, lambda row: (row["dataset"], row["run"]))
+    headline, depth = measure_set.headline(row["cutoff"] for row in ordered)
     order = order or Order(MEASURES[headline].column, format_cutoff(depth), descending=True)
-    valued = [row["cutoff"] for row in every if row.get(order.column) is not None]
+    valued = [row["cutoff"] for row in ordered if row.get(order.column) is not None]
     cutoff = order.cutoff or format_cutoff(measure_set.main_cutoff(order.column, valued))
 
     def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ def p_value(value: float) -> str:
 
 
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
-    """A verdict in one or two words, and whether somebody has accepted its night as a baseline all the same."""
+    """A verdict in one or two words, and whether its night was accepted as a baseline all the same."""
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
     return f"{word} (accepted)" if verdict.get("accepted") else word
 
@@ -95,12 +95,12 @@ class Table:
         """The rows as text."""
         return [[cell(heading, row[heading]) for heading in self.headings] for row in self.rows]
 
-    def first(self, most: int, where: str) -> "Table":
+    def first(self, limit: int, where: str) -> "Table":
         """The table with at most this many rows, unless it is whole; a note says how many more there are and where."""
-        more = len(self.rows) - most
+        more = len(self.rows) - limit
         if more <= 0 or self.is_whole:
             return self
-        return dataclasses.replace(self, rows=self.rows[:most], notes=[f"and {more:,} more {where}", *self.notes])
+        return dataclasses.replace(self, rows=self.rows[:limit], notes=[f"and {more:,} more {where}", *self.notes])
 
 
 def table_of(

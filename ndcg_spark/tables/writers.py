@@ -127,9 +127,7 @@ def as_json(value: Any) -> str:
     r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
-    return re.sub(
-        r"[^ -~]", lambda found: found[0] if printable(found[0]) == found[0] else json.dumps(found[0])[1:-1], line
-    )
+    return re.sub(r"[^ -~]", lambda sign: sign[0] if printable(sign[0]) == sign[0] else json.dumps(sign[0])[1:-1], line)
 
 
 def _csv_cell(column: str, value: Any) -> str:

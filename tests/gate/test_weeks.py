@@ -274,7 +274,7 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     assert "language=fr" in slice_warning
     assert (found.same_results, "2026-11-01" in same) == ("2026-11-01", True)
     assert judgments.startswith(f"6 of {N} queries have other judgments")
-    assert "no baseline" in baseline
+    assert "not a baseline" in baseline
     (against,) = found.baselines
     assert (against["name"], against["nights"]) == ("good", ["2026-11-01"])
     # What is wrong with a baseline is about no run.

@@ -7,7 +7,7 @@ from tables import judgment, judgments, result, results
 from ndcg_spark import evaluate
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.tables.sorting import OF_QUERIES, order_of
+from ndcg_spark.tables.sorting import QUERY_COLUMNS, parse_order
 
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
 
@@ -25,7 +25,7 @@ def test_order(session, sort, first):
     judged = judgments(session, [judgment("a", 1.0, f"q{n}") for n in (1, 2, 3)])
     returned = results(session, [result("a", 1.0, "q1"), result("b", 2.0, "q2"), result("a", 1.0, "q2")])
     scores = evaluate(judged, returned, [1, None]).query_scores
-    rows = job.query_scores_in_order(scores, sort and order_of(sort, OF_QUERIES, [1, None]))
+    rows = job.query_scores_in_order(scores, sort and parse_order(sort, QUERY_COLUMNS, [1, None]))
     assert [(row["query_id"], row["cutoff"]) for row in rows][: len(first)] == first
 
 
@@ -43,7 +43,7 @@ def test_order(session, sort, first):
 )
 def test_equal_scores_come_by_query(session, scores, sort, queries):
     table = session.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
-    rows = job.query_scores_in_order(table, order_of(sort, OF_QUERIES, [10]))
+    rows = job.query_scores_in_order(table, parse_order(sort, QUERY_COLUMNS, [10]))
     assert [row["query_id"] for row in rows] == queries.split()
 
 

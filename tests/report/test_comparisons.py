@@ -21,7 +21,7 @@ from ndcg_spark.report.console import refuse_unwritable
 from ndcg_spark.report.scores import paper_table, score_table
 from ndcg_spark.report.verdicts import verdict_table, write_junit
 from ndcg_spark.schemas import COMPARISONS
-from ndcg_spark.tables.sorting import order_of
+from ndcg_spark.tables.sorting import parse_order
 from ndcg_spark.tables.writers import latex, text
 
 UNCHANGED = {
@@ -74,7 +74,7 @@ def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     runs = ["a-run-with-a-long-name", "same", "other", "good", "other"]
     assert [cells["run"] for cells in table.rows] == runs
     for sort, first in (("difference", "good"), ("run", "a-run-with-a-long-name"), ("p_adjusted:desc", "same")):
-        assert shown(MANY, order=order_of(sort, SORT_COLUMNS, ())).rows[0]["run"] == first
+        assert shown(MANY, order=parse_order(sort, SORT_COLUMNS, ())).rows[0]["run"] == first
     table = shown(MANY, top=2)
     assert [cells["run"] for cells in table.rows] == runs[:2]
     assert table.notes[0] == "and 3 more without --top"

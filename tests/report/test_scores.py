@@ -11,7 +11,7 @@ import pytest
 from ndcg_spark.job.compare_inputs import PresetScores
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.report.scores import print_outcome, print_presets, print_query_scores
-from ndcg_spark.tables.sorting import OF_DATASETS, OF_QUERIES, order_of
+from ndcg_spark.tables.sorting import DATASET_COLUMNS, QUERY_COLUMNS, parse_order
 
 
 def score(run="r", ndcg=0.5, cutoff=10, **more):
@@ -27,7 +27,7 @@ def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
 
 def printed(capsys, style, *rows, sort=None, measures=()):
     cutoffs = list(dict.fromkeys(row["cutoff"] for row in rows))
-    order = sort and order_of(sort, OF_DATASETS, cutoffs, ["precision"])
+    order = sort and parse_order(sort, DATASET_COLUMNS, cutoffs, ["precision"])
     outcome = EvaluationOutcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}, list(measures))
     print_outcome(outcome, style, order)
     return capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_query_scores_are_printed_as_they_come_and_never_all_at_once(monkeypatch
 )
 def test_an_order_that_does_not_exist_is_refused(text, words):
     with pytest.raises(ValueError, match="sort: ") as refused:
-        order_of(text, OF_DATASETS, [1, None])
+        parse_order(text, DATASET_COLUMNS, [1, None])
     assert words in str(refused.value)
 
 
@@ -165,5 +165,5 @@ def test_an_order_that_does_not_exist_is_refused(text, words):
     [("P@1", "precision", "1"), ("AP:asc", "ap", "all"), ("map", "ap", "all"), ("ndcg@all", "ndcg", "all")],
 )
 def test_an_order_names_measures_as_the_field_does(text, column, cutoff):
-    order = order_of(text, OF_QUERIES, [1, None])
+    order = parse_order(text, QUERY_COLUMNS, [1, None])
     assert (order.column, order.cutoff) == (column, cutoff)
