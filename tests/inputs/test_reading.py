@@ -40,7 +40,7 @@ def test_a_catalog_table_is_read_by_its_name(engine, session):
     )
     source = judged(engine, "table:judged_items", columns={"doc_id": "item"})
     assert source.table.collect() == [("q1", "007", 2.0)]
-    assert (source.place, source.files) == ("table:judged_items", [])
+    assert (source.origin, source.files) == ("table:judged_items", [])
 
 
 def test_a_file_behind_two_paths_is_read_once(engine, tmp_path):
