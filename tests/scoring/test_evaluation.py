@@ -90,17 +90,11 @@ def test_dataset_scores_count_what_they_are_means_of(tiny):
     assert_rows(tiny.dataset_scores.where("run = 'r' and cutoff = 3").select(*expected), tuple(expected.values()))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"no_relevant": "error"}, r"\[no_relevant\].* e.g. run=r query_id=102"),
-        ({"missing_query": "error"}, r"\[missing_query\].* e.g. run=r query_id=103"),
-    ],
-)
-def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, options, message):
-    scores = evaluated(session, JUDGED, RETURNED, [3], Convention(**options))
+@pytest.mark.parametrize(("option", "query"), [("no_relevant", "102"), ("missing_query", "103")])
+def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, option, query):
+    scores = evaluated(session, JUDGED, RETURNED, [3], Convention(**{option: "error"}))
     for table in (scores.query_scores, scores.dataset_scores):
-        with pytest.raises(PySparkException, match=message):
+        with pytest.raises(PySparkException, match=rf"\[{option}\].* e.g. run=r query_id={query}"):
             table.collect()
 
 
@@ -149,13 +143,9 @@ BAD = [
 @pytest.mark.parametrize(
     ("name", "values", "told"),
     [
-        (
-            "rank",
-            pa.array([1, 2**31]),
-            r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648",
-        ),
-        ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
-        ("score", pa.array(["1", "best"]), "score=best"),
+        ("rank", [1, 2**31], "rank=2147483648"),
+        ("rank", [1.0, 1.5], "rank=1.5"),
+        ("score", ["1", "best"], "score=best"),
     ],
 )
 def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, name, values, told):
