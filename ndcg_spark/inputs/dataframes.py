@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, StructType
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import attribute_columns, names_in, resolve
+from ndcg_spark.inputs.column_names import names_in, resolve
 from ndcg_spark.inputs.memory import by_id, table_of
 from ndcg_spark.schemas import FAULT, LINE
 
@@ -36,23 +36,16 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
-    own = _frame(table, schema.names, session, where)
+    own = table if is_dataframe(table) else local_frame(table_of(table, schema.names, where), session)
     return document_rows(own, resolve({}, schema.names, own.columns, where), schema, where)
 
 
-def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str) -> DataFrame:
-    """A user's table as a DataFrame of the session, with all columns; of others, those that may be `wanted`, if any."""
-    own = table if is_dataframe(table) else session.createDataFrame(table_of(table, wanted, where))
+def local_frame(table: pa.Table, session: SparkSession) -> DataFrame:
+    """A table of this process as a DataFrame of the session."""
+    own = session.createDataFrame(table)
     # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
     # optimizer leaves its rows alone; it would copy them for every use otherwise.
     return own.coalesce(1) if is_classic(session) and own.isLocal() else own
-
-
-def attributes_frame(table: Any, session: SparkSession, where: str) -> DataFrame:
-    """A user's table of attributes as a DataFrame of the session, with all columns, ours under our names."""
-    own = _frame(table, (), session, where)
-    names = attribute_columns({}, own.columns, where)
-    return own.withColumnsRenamed({theirs: ours for ours, theirs in names.items() if ours != theirs})
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
