@@ -21,7 +21,7 @@ class _QueryTable:
 
     table: pa.Table
 
-    def _rows_of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
+    def _rows_in(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of the dataset's queries, each with the number of its query."""
         query = queries.find(self.table["query_id"].combine_chunks())
         known = np.append(there, False)[query]
@@ -38,7 +38,7 @@ class Attributes(_QueryTable):
 
     def masks(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Iterator[Slice]:
         """The slices of a dataset, those of each attribute by value; queries that are not `there` are in none."""
-        table, query = self._rows_of(dataset, queries, there)
+        table, query = self._rows_in(dataset, queries, there)
         for attribute in sorted(self.table["attribute"].unique().to_pylist()):
             has = np.asarray(pc.equal(table["attribute"], attribute))
             own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
@@ -64,7 +64,7 @@ class Weights(_QueryTable):
 
     def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
         """The weight of every query of a dataset, NaN where it has none."""
-        table, query = self._rows_of(dataset, queries, there)
+        table, query = self._rows_in(dataset, queries, there)
         vector = np.full(len(queries), np.nan)
         vector[query] = np.asarray(table["weight"])
         return vector

@@ -13,7 +13,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import attribute_columns, resolve
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
-from ndcg_spark.inputs.memory import table_of
+from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.storage import NoStorageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000
 #: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
-LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
 def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = None) -> pa.Table | None:
@@ -85,9 +85,9 @@ def _read(file: File, kind: str, engine: "Engine | None", where: str) -> pa.Tabl
 
 
 def _rows(file: File, kind: str, where: str) -> pa.Table:
-    system, place = file.location(where)
+    system, fs_path = file.location(where)
     if kind in BINARY:
-        return ds.dataset(place, filesystem=system, format=kind).to_table()
+        return ds.dataset(fs_path, filesystem=system, format=kind).to_table()
     if kind == "jsonl":
         with file.open(where) as stream:
             return json.read_json(stream)
@@ -101,9 +101,9 @@ def _rows(file: File, kind: str, where: str) -> pa.Table:
         return csv.read_csv(stream, parse_options=parse, convert_options=convert)
 
 
-def attributes_of(table: Any) -> pa.Table:
+def attributes_to_arrow(table: Any) -> pa.Table:
     """A table of attributes that a user has in Python, with our names; one of Spark is fetched."""
-    rows = table_of(table, None, "query_attributes")
+    rows = to_arrow(table, None, "query_attributes")
     names = attribute_columns({}, rows.column_names, "query_attributes")
     return rows.rename_columns({theirs: ours for ours, theirs in names.items()})
 
@@ -145,11 +145,11 @@ def weight_rows(table: pa.Table) -> pa.Table:
     weights = column(table, "weight", pa.float64(), where)
     rows = pa.table(keys | {"weight": weights})
     _refuse_empty_or_repeated(rows, ["query_id"], where)
-    bad = ~((np.asarray(weights) >= LEAST_WEIGHT) & (np.asarray(weights) <= MOST_WEIGHT))
+    bad = ~((np.asarray(weights) >= MIN_WEIGHT) & (np.asarray(weights) <= MAX_WEIGHT))
     if bad.any():
         raise InputError(
-            f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {LEAST_WEIGHT:g} to "
-            f"{MOST_WEIGHT:g}, e.g. of query_id={rows['query_id'][int(np.argmax(bad))]}; correct them"
+            f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to "
+            f"{MAX_WEIGHT:g}, e.g. of query_id={rows['query_id'][int(np.argmax(bad))]}; correct them"
         )
     return rows
 

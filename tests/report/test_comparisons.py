@@ -14,7 +14,7 @@ from ndcg_spark.report.comparisons import (
     SORT_COLUMNS,
     comparison_notes,
     comparison_tables,
-    marks_of,
+    significance_marks,
     stars,
 )
 from ndcg_spark.report.console import refuse_unwritable
@@ -171,7 +171,7 @@ def test_what_is_significant_has_stars_behind_it_and_slices_and_weights_have_non
     significant = {"p_decides": 0.0001}
     rows = [row("new", p_decides=0.004), row("new", **significant, attribute="a", value="b")]
     rows.append(row("new", **significant, weight_effective_n=3.0))
-    table = paper_table([score("new", 0.5), score("bm25", 0.4)], marks=marks_of(rows))
+    table = paper_table([score("new", 0.5), score("bm25", 0.4)], marks=significance_marks(rows))
     assert between_rules(table) == [r"new & \textbf{0.5000}\textsuperscript{**} \\", r"bm25 & 0.4000 \\"]
 
 
