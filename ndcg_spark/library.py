@@ -17,7 +17,7 @@ from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
-from ndcg_spark.inputs.memory import RUN, table_of
+from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import Scores, scores_frame
 from ndcg_spark.scratch import Scratch
@@ -216,7 +216,7 @@ def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> 
     paths = [table] if isinstance(table, str | os.PathLike) else table
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         return {"path": [os.fspath(path) for path in paths]}
-    rows = table_of(table, wanted, name)
+    rows = to_arrow(table, wanted, name)
     path = f"{folder}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, published
-from ndcg_spark.convention.parsing import parse_columns
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
@@ -116,7 +116,7 @@ class Scores:
         known = [heading(*pair) for pair in self._pairs()]
         if len(pairs) > 1:
             raise ConfigurationError(f"measure: {measure!r} names {len(pairs)} measures; name one, such as {known[0]}")
-        if cutoff == "each":
+        if cutoff == ALL_CUTOFFS:
             return column, next((at for name, at in self._pairs() if name == column), self._pairs()[0][1])
         pair = column, parse_cutoff(cutoff)
         if column not in _PARTS and pair not in self._pairs():

@@ -19,7 +19,7 @@ import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
-from ndcg_spark.engine import failures, lost, open_engine, reason_of
+from ndcg_spark.engine import failure_reason, failures, lost, open_engine
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
 
@@ -187,7 +187,7 @@ def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storag
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
     monkeypatch.setattr(engines, "is_classic", lambda _: True)
-    opened = engines.engine_of(SimpleNamespace(conf=conf, version="4.1.1"))
+    opened = engines.engine_for(SimpleNamespace(conf=conf, version="4.1.1"))
     assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 
@@ -276,7 +276,7 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
         "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
     }
     answer = answer_of(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
-    assert answer.startswith("refused: engine: it died, "), answer
+    assert answer.startswith("refused: engine: it stopped, "), answer
     assert "rendezvous" not in answer.lower()
 
 
@@ -311,7 +311,7 @@ def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_f
 def test_an_engine_says_why_in_one_line(session):
     with pytest.raises(Exception, match="no_such") as failed:
         session.sql("SELECT no_such").collect()
-    assert reason_of(failed.value).startswith("[UNRESOLVED_COLUMN")
+    assert failure_reason(failed.value).startswith("[UNRESOLVED_COLUMN")
 
 
 def started(monkeypatch, start):

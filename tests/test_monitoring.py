@@ -13,7 +13,7 @@ from logged import logged_steps
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.monitoring import finish, metrics, notify, notifying
-from ndcg_spark.nights.log import append, row_of
+from ndcg_spark.nights.log import append, log_row
 from ndcg_spark.nights.store import Store
 
 DATE = datetime.date(2026, 11, 20)
@@ -66,7 +66,7 @@ def ended(tmp_path):
     file = tmp_path / "told.json"
     program = f"import sys; open({str(file)!r}, 'a').write(sys.stdin.read()); print('printed')"
     for date, verdict in (("2026-11-18", "fail"), ("2026-11-19", "pass"), ("2026-11-21", None)):
-        row = row_of({}, verdict and {"verdict": verdict, "reason": f"of {date}"}, dataset="web", evaluation_id=date)
+        row = log_row({}, verdict and {"verdict": verdict, "reason": f"of {date}"}, dataset="web", evaluation_id=date)
         append(Store(str(tmp_path / "out")), date, [{**row, "status": "published", "number": 1}])
 
     known = {"output": str(tmp_path / "out"), "on_end": f'{sys.executable} -c "{program}"'}

@@ -51,7 +51,7 @@ def compare(
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
     from ndcg_spark.comparison.compare import Compared
-    from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
+    from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights
     from ndcg_spark.job.query_tables import read_query_tables
@@ -63,7 +63,7 @@ def compare(
 
     measures, sort, top = taken("measures", "sort", "top").values()
     chosen = taken("alpha", "correction", "margin", "unchanged_queries")
-    options = ComparisonOptions(measures_of(measures) if measures else {}, **chosen)
+    options = ComparisonOptions(parse_metrics(measures) if measures else {}, **chosen)
     request = taken("baselines", "runs", "queries")
     attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
     compared = Compared(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
@@ -260,5 +260,5 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
     removals, kept = removable(output, before.isoformat(), baselines)
-    gone = [f"would remove {each.what}" for each in removals] if dry_run else remove(output, removals)
+    gone = [f"would remove {removal.what}" for removal in removals] if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

@@ -39,7 +39,7 @@ def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], Command]:
     """A decorator that makes a function a command with these parameters, in the order of its help."""
-    params = [each for some in parameters for each in ([some] if isinstance(some, click.Parameter) else some)]
+    params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
     return click.command(cls=Command, params=params, epilog=codes)
 
 
@@ -88,7 +88,7 @@ def output_path(path: str) -> str:
         raise ConfigurationError(f"output: {path}, {error}") from error
 
 
-def _of_messages(context: click.Context, parameter: click.Parameter, value: object) -> None:
+def _keep_in_context(context: click.Context, parameter: click.Parameter, value: object) -> None:
     setattr(context.obj, str(parameter.name), value)
 
 
@@ -108,7 +108,7 @@ slices = option(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-_hidden: dict[str, Any] = {"callback": _of_messages, "expose_value": False}
+_hidden: dict[str, Any] = {"callback": _keep_in_context, "expose_value": False}
 #: How the program says on stderr what it does.
 messages = [
     choice("--log-format", "Print messages with their time and level.", "text", "json", **_hidden),
@@ -171,8 +171,8 @@ _PLACES = {
 
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     """All options of a configuration, except these, or only these; `load_arguments` takes their values."""
-    names = only.split() or [str(each.name) for each in _EVALUATION if each.name not in without.split()]
-    shown = [each for each in _EVALUATION if each.name in names]
+    names = only.split() or [str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()]
+    shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
 
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import Compared, Source
-from ndcg_spark.comparison.differences import ComparisonOptions, measures_of
+from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
 from ndcg_spark.comparison.slices import Attributes, Weights, column
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import attribute_columns, is_known
-from ndcg_spark.inputs.memory import table_of
+from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
 from ndcg_spark.scores import Scores, SparkScores, heading
@@ -106,26 +106,26 @@ def compare(
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
-    scores = table_of(_fetched(query_scores, wanted), wanted, "query_scores")
-    places = {text: None} if text in scores.column_names else measures_of(text)
-    options = ComparisonOptions(places, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
+    scores = to_arrow(_fetched(query_scores, wanted), wanted, "query_scores")
+    metrics = {text: None} if text in scores.column_names else parse_metrics(text)
+    options = ComparisonOptions(metrics, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
     others: dict[str, Source] | None = None
     if not names:
-        nights = sources(table_of(_fetched(baseline, wanted), wanted, "baseline"), list(places), "baseline")
+        nights = sources(to_arrow(_fetched(baseline, wanted), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
         if len(others) < len(nights):
             dates = sorted(source.evaluated_on for source in nights if source.evaluated_on)
             raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
     sliced = weighed = None
     if attributes is not None:
-        table = table_of(_fetched(attributes), None, "query_attributes")
+        table = to_arrow(_fetched(attributes), None, "query_attributes")
         theirs = attribute_columns({}, table.column_names, "query_attributes")
         sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]
-        weighed = Weights(table_of(_fetched(weights, columns), columns, "query_weights"))
+        weighed = Weights(to_arrow(_fetched(weights, columns), columns, "query_weights"))
     compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
-    comparison = compared.with_sources(sources(scores, list(places), "query_scores"), others)
+    comparison = compared.with_sources(sources(scores, list(metrics), "query_scores"), others)
     rows = comparison.rows
     for sentence in comparison.warnings:
         warnings.warn(sentence, stacklevel=2)
@@ -139,9 +139,9 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     """The columns that people read, the best difference first; some only where they tell rows apart."""
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
-    place = table.groupby(["dataset", "evaluated_on", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(place=place, weighted=table["weight_effective_n"].notna()).sort_values(
-        ["place", "attribute", "value", "weighted", "difference"],
+    group = table.groupby(["dataset", "evaluated_on", "measure", "cutoff"], dropna=False, sort=False).ngroup()
+    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna()).sort_values(
+        ["group", "attribute", "value", "weighted", "difference"],
         ascending=[True, True, True, True, False],
         na_position="first",
         ignore_index=True,
@@ -169,8 +169,8 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source
     for name in ("run", "query_id"):
         if name not in has:
             raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; give a table of query scores")
-    of_numbers = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
-    known = [name for name in of_numbers if name not in _KEY]
+    numeric = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    known = [name for name in numeric if name not in _KEY]
     for name in {*measures}.difference(known):
         near = did_you_mean(name, known)
         raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
@@ -187,13 +187,13 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source
 def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str) -> Source:
     dataset, date = night["dataset"], night["evaluated_on"]
     if is_part:
-        of_date = pc.field("evaluated_on").is_null() if date is None else pc.field("evaluated_on") == pa.scalar(date)
-        rows = rows.filter((pc.field("dataset") == dataset) & of_date)
+        is_of_date = pc.field("evaluated_on").is_null() if date is None else pc.field("evaluated_on") == pa.scalar(date)
+        rows = rows.filter((pc.field("dataset") == dataset) & is_of_date)
     counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
-    places = []
+    metrics = []
     for measure in measures:
         valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
         # A measure without any value is compared wherever there are rows, and says so.
-        places += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
+        metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
     runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-    return Source(dataset, date, night["evaluation_id_max"], runs, places, len(rows) // len(counts), rows, where)
+    return Source(dataset, date, night["evaluation_id_max"], runs, metrics, len(rows) // len(counts), rows, where)

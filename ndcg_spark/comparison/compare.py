@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
-from ndcg_spark.comparison.matrix import MatrixReader, Place, Queries, ScoreMatrix, mean_of
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
+from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix, mean_matrix
 from ndcg_spark.comparison.slices import NONE, Attributes, Weights
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import SCORES
@@ -31,36 +31,36 @@ class Source:
     evaluation_id: str | None
     runs: Sequence[str]
     #: The measures and cutoffs at which they have values.
-    places: Collection[Place]
+    metrics: Collection[Metric]
     #: How many scores there are of one measure at one cutoff.
     size: int
     #: All rows, or the night that has them.
     rows: Night | pa.Table
     where: str = "query_scores"
 
-    def read(self, queries: Queries, places: Sequence[Place], runs: Collection[str]) -> dict[Place, ScoreMatrix]:
-        """The matrices of these places. Raises InputError, as MatrixReader, and StorageError."""
-        columns = ["run", "query_id", "cutoff", "judgments_hash", *dict.fromkeys(measure for measure, _ in places)]
+    def read(self, queries: Queries, metrics: Sequence[Metric], runs: Collection[str]) -> dict[Metric, ScoreMatrix]:
+        """The matrices of these metrics. Raises InputError, as MatrixReader, and StorageError."""
+        columns = ["run", "query_id", "cutoff", "judgments_hash", *dict.fromkeys(measure for measure, _ in metrics)]
         chosen = [run for run in self.runs if run in runs]
         if isinstance(self.rows, Night):
-            where: dict[str, Sequence[Any]] = {"cutoff": list({cutoff for _, cutoff in places}), "run": chosen}
+            where: dict[str, Sequence[Any]] = {"cutoff": list({cutoff for _, cutoff in metrics}), "run": chosen}
             batches: Iterable[pa.RecordBatch] = read_batches([self.rows], "query_scores", columns, where)
         else:
             batches = self.rows.select(columns).to_batches()
-        return MatrixReader(queries, chosen, places, self.where).read(batches)
+        return MatrixReader(queries, chosen, metrics, self.where).read(batches)
 
 
-def of_nights(nights: Sequence[Night], where: str = "query_scores") -> list[Source]:
+def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[Source]:
     """The scores of published nights."""
     sources = []
     for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
         cutoffs = {row["cutoff"] for row in rows}
-        places = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
+        metrics = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
         # These are in every night, whether they have values or not.
-        places |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
+        metrics |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
         date, size = datetime.date.fromisoformat(night.evaluated_on), night.kept_rows("query_scores")
         runs, size = sorted({row["run"] for row in rows}), size // max(1, len(cutoffs))
-        sources.append(Source(night.dataset, date, night.evaluation_id, runs, places, size, night, where))
+        sources.append(Source(night.dataset, date, night.evaluation_id, runs, metrics, size, night, where))
     return sources
 
 
@@ -111,7 +111,7 @@ class Compared:
             night = None if others is None else others.get(source.dataset)
             other = source if others is None else night or dataclasses.replace(source, runs=())
             for sides in self._sides(source, other, night):
-                comparison.rows.extend(rows_of(sides, self.options, self.attributes, self.weights))
+                comparison.rows.extend(comparison_rows(sides, self.options, self.attributes, self.weights))
                 comparison.warnings.extend({*self._other_judgments(sides)}.difference(comparison.warnings))
                 for pair in sides.pairs if self.queries else ():
                     comparison.queries.extend(extremes(sides, *pair, self.queries))
@@ -129,20 +129,20 @@ class Compared:
             for run in runs:
                 if run not in known:
                     raise unknown_name(name, "run", run, known)
-        places = sorted({place for source in own for place in source.places}, key=lambda p: (p[0], *by_depth(p[1])))
+        metrics = sorted({metric for source in own for metric in source.metrics}, key=lambda p: (p[0], *by_depth(p[1])))
         for measure, cutoffs in self.options.measures.items():
-            there = [cutoff for name, cutoff in places if name == measure]
+            there = [cutoff for name, cutoff in metrics if name == measure]
             absent = [f"{measure}@{format_cutoff(cutoff)}" for cutoff in cutoffs or () if cutoff not in there]
             if absent or not there:
-                has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in places if name in SCORES)
+                has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in metrics if name in SCORES)
                 raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
 
     def _sides(self, source: Source, other: Source, night: Source | None) -> Iterator[Sides]:
-        """A night and `other`, itself or another `night`, at each place: by default where a measure has values."""
-        places: list[Place] = []
+        """A night and `other`, itself or another `night`, at each metric: by default where a measure has values."""
+        metrics: list[Metric] = []
         for measure, cutoffs in self.options.measures.items():
-            there = sorted((cutoff for name, cutoff in source.places if name == measure), key=by_depth)
-            places += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
+            there = sorted((cutoff for name, cutoff in source.metrics if name == measure), key=by_depth)
+            metrics += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
         runs = {run for run in source.runs if self.runs is None or run in self.runs}
         if self.baselines:
             runs -= {*self.baselines} if other is source else set()
@@ -154,26 +154,26 @@ class Compared:
         key |= {"baseline_night": night and night.evaluated_on, "baseline_nights": night and 1}
         queries, at_once = Queries(), max(1, _AT_ONCE // max(source.size, other.size, 1))
         own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
-        for at in range(0, len(places), at_once):
-            some = places[at : at + at_once]
+        for at in range(0, len(metrics), at_once):
+            some = metrics[at : at + at_once]
             own = source.read(queries, some, own_runs | other_runs if other is source else own_runs)
             theirs = own if other is source else other.read(queries, some, other_runs)
-            for place in some:
-                sides = Sides(own[place], theirs[place], place, key, pairs)
+            for metric in some:
+                sides = Sides(own[metric], theirs[metric], metric, key, pairs)
                 only = ~sides.rejudged if self.options.unchanged_queries else None
                 yield dataclasses.replace(sides, only=only)
 
     def _other_judgments(self, sides: Sides) -> Iterator[str]:
         """A sentence that says how many queries are judged differently than in the baseline's night."""
-        changed, every = int(sides.rejudged.sum()), int((sides.own.there() | sides.baseline.there()).sum())
+        changed, total = int(sides.rejudged.sum()), int((sides.own.there() | sides.baseline.there()).sum())
         left_out = self.options.unchanged_queries
         what = "and were left out" if left_out else "which changes scores, too; unchanged_queries leaves them out"
         if changed:
-            queries = f"{sides.key['dataset']}: {changed:,} of {every:,} queries have other judgments"
+            queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
             yield f"{queries} than on {sides.key['baseline_night']}, {what}"
 
 
-def mean_at(place: Place, sources: Sequence[Source], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
+def mean_scores(metric: Metric, sources: Sequence[Source], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
     """The scores of a night, or the means of several, which are read one after the other."""
-    matrices = (source.read(queries, [place], source.runs)[place] for source in sources)
-    return next(matrices) if len(sources) == 1 else mean_of(matrices, tonight)
+    matrices = (source.read(queries, [metric], source.runs)[metric] for source in sources)
+    return next(matrices) if len(sources) == 1 else mean_matrix(matrices, tonight)

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.comparison.matrix import Place, ScoreMatrix
+from ndcg_spark.comparison.matrix import Metric, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
 from ndcg_spark.convention.measures import SCORES
-from ndcg_spark.convention.parsing import parse_columns
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -64,7 +64,7 @@ class ComparisonOptions:
             raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
 
 
-def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
+def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
     """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
 
     Raises ConfigurationError for an unknown measure or cutoff.
@@ -72,7 +72,9 @@ def measures_of(text: str) -> dict[str, list[Cutoff] | None]:
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES):
         cutoffs.setdefault(column, []).append(cutoff)
-    return {name: None if "each" in of else ascending(map(parse_cutoff, of)) for name, of in cutoffs.items()}
+    return {
+        name: None if ALL_CUTOFFS in texts else ascending(map(parse_cutoff, texts)) for name, texts in cutoffs.items()
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Sides:
     own: ScoreMatrix
     #: Of another night, or `own`.
     baseline: ScoreMatrix
-    place: Place
+    metric: Metric
     #: dataset, evaluated_on, evaluation_id, baseline_night and baseline_nights of the rows.
     key: Mapping[str, Any]
     #: A run and what it is compared with.
@@ -104,7 +106,7 @@ class Sides:
         return np.where(self.only, own, np.nan), np.where(self.only, theirs, np.nan)
 
 
-def rows_of(
+def comparison_rows(
     sides: Sides, options: ComparisonOptions, attributes: Attributes | None = None, weights: Weights | None = None
 ) -> list[dict[str, Any]]:
     """The rows of COMPARISONS: by pair all queries and then the slices, each followed by its weighted row.
@@ -154,7 +156,7 @@ def _samples(
                 paired = np.flatnonzero(has & has_theirs & counted)
                 small = ["below_min_queries"] if attribute is not None and len(paired) < options.min_queries else []
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
-                row |= {"measure": sides.place[0], "cutoff": sides.place[1], "p_randomization": None}
+                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None}
                 row["unpaired_queries"] = int(np.count_nonzero((has != has_theirs) & counted))
                 row["flags"] = [*small, *missing, *([OTHER_JUDGMENTS] if rejudged[paired].any() else [])]
                 apart = _add_statistics(row, scores[paired], theirs[paired], vector[paired], options.alpha)
@@ -200,7 +202,7 @@ def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weigh
             row["p_value"] = 1.0
         elif "no_variation" in flags:
             # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
-            row["p_value"] = max(2.0 ** (1 - n), statistics.LEAST)
+            row["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
     return apart
 
 
@@ -251,19 +253,19 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     return sorted(shares, key=lambda cause: -cause["share"])
 
 
-def extremes(sides: Sides, run: str, baseline: str, most: int) -> list[dict[str, Any]]:
-    """The queries that lost most, the largest loss first, and then those that won most; at most `most` of each."""
+def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
+    """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each."""
     scores, theirs = sides.scores(run, baseline)
     apart, rows = scores - theirs, []
     key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
-    key |= {"run": run, "baseline": baseline, "measure": sides.place[0], "cutoff": sides.place[1]}
+    key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
     for sign in (-1, 1):
         at = np.flatnonzero(sign * apart > NOISE)
         if not len(at):
             continue
         # The last digits of a sum are not compared.
         table = pa.table({"size": np.round(sign * apart[at], 12), "id": sides.own.queries.ids.take(at)})
-        for number in pc.select_k_unstable(table, most, [("size", "descending"), ("id", "ascending")]).to_numpy():
+        for number in pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")]).to_numpy():
             values = {"baseline_score": theirs, "score": scores, "difference": apart}
             row = {name: float(by_query[at[number]]) for name, by_query in values.items()}
             rows.append({**key, "query_id": table["id"][int(number)].as_py(), **row})

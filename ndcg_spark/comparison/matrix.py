@@ -15,7 +15,7 @@ from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 
 #: A column of scores and its cutoff.
-Place = tuple[str, Cutoff]
+Metric = tuple[str, Cutoff]
 
 #: So many rows are encoded at a time: looking up a query costs a pass over all that were seen before.
 _ROWS_AT_ONCE = 1 << 20
@@ -81,14 +81,14 @@ def _padded(values: NDArray[Any], queries: Queries, empty: float = 0) -> NDArray
 class MatrixReader:
     """Reads rows of QUERY_SCORES, batch by batch, into a matrix for each measure and cutoff."""
 
-    def __init__(self, queries: Queries, runs: Sequence[str], places: Sequence[Place], where: str) -> None:
-        self._queries, self._runs, self._places, self._where = queries, pa.array(runs, pa.string()), places, where
+    def __init__(self, queries: Queries, runs: Sequence[str], metrics: Sequence[Metric], where: str) -> None:
+        self._queries, self._runs, self._metrics, self._where = queries, pa.array(runs, pa.string()), metrics, where
         # A row per query, so that a matrix grows without being copied.
-        self._cells = {place: np.empty((0, len(runs))) for place in places}
-        self._seen = {cutoff: np.empty((0, len(runs)), np.bool_) for _, cutoff in places}
+        self._cells = {metric: np.empty((0, len(runs))) for metric in metrics}
+        self._seen = {cutoff: np.empty((0, len(runs)), np.bool_) for _, cutoff in metrics}
         self._hashes = np.zeros(0, np.int64)
 
-    def read(self, batches: Iterable[pa.RecordBatch]) -> "dict[Place, ScoreMatrix]":
+    def read(self, batches: Iterable[pa.RecordBatch]) -> "dict[Metric, ScoreMatrix]":
         """The matrices of all rows.
 
         Columns: run and query_id, text; cutoff; the measures; and perhaps judgments_hash. Rows of other runs and
@@ -100,8 +100,8 @@ class MatrixReader:
         self._grow()
         runs: list[str] = self._runs.to_pylist()
         return {
-            place: ScoreMatrix(self._queries, runs, cells.T, self._hashes, np.asarray(self._seen[place[1]].any(1)))
-            for place, cells in self._cells.items()
+            metric: ScoreMatrix(self._queries, runs, cells.T, self._hashes, np.asarray(self._seen[metric[1]].any(1)))
+            for metric, cells in self._cells.items()
         }
 
     def _add(self, table: pa.Table) -> None:
@@ -126,7 +126,7 @@ class MatrixReader:
                 first = np.unique(cells[0] * len(self._runs) + cells[1], return_index=True)[1]
                 again[np.delete(np.arange(len(at)), first)] = True
                 self._refuse(f"{repeated:,} row(s) repeat a query at cutoff {format_cutoff(cutoff)}", again, cells)
-            for measure in (name for name, wanted in self._places if wanted == cutoff):
+            for measure in (name for name, wanted in self._metrics if wanted == cutoff):
                 scores = np.asarray(pc.fill_null(table[measure].cast(pa.float64()), np.nan))[at]
                 infinite = np.isinf(scores)
                 if infinite.any():
@@ -172,7 +172,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(kept)
 
 
-def mean_of(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatrix:
+def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatrix:
     """The mean of several nights: a night's score of a query counts where its judgments are tonight's.
 
     Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.

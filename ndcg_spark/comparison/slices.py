@@ -16,7 +16,7 @@ NONE = "(none)"
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000
 #: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
-LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
@@ -51,7 +51,7 @@ class _QueryTable:
             again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
             raise InputError(f"{where}: {again}, e.g. of query_id={twice}; remove them")
 
-    def _rows_of(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
+    def _rows_in(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
         """The rows of the dataset's queries, each with the number of its query."""
         query = queries.find(self.table["query_id"].combine_chunks())
         known = np.append(there, False)[query]
@@ -90,7 +90,7 @@ class Attributes(_QueryTable):
 
     def masks(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Iterator[Slice]:
         """The slices of a dataset, those of each attribute by value; queries that are not `there` are in none."""
-        table, query = self._rows_of(dataset, queries, there)
+        table, query = self._rows_in(dataset, queries, there)
         for attribute in sorted(self.table["attribute"].unique().to_pylist()):
             has = np.asarray(pc.equal(table["attribute"], attribute))
             own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
@@ -118,16 +118,16 @@ class Weights(_QueryTable):
         keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
         weights = column(table, "weight", pa.float64(), where)
         super().__init__(pa.table(keys | {"weight": weights}), ["query_id"], where)
-        bad = ~((np.asarray(weights) >= LEAST_WEIGHT) & (np.asarray(weights) <= MOST_WEIGHT))
+        bad = ~((np.asarray(weights) >= MIN_WEIGHT) & (np.asarray(weights) <= MAX_WEIGHT))
         if bad.any():
             raise InputError(
-                f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {LEAST_WEIGHT:g} to "
-                f"{MOST_WEIGHT:g}, e.g. of query_id={self.table['query_id'][int(np.argmax(bad))]}; correct them"
+                f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to "
+                f"{MAX_WEIGHT:g}, e.g. of query_id={self.table['query_id'][int(np.argmax(bad))]}; correct them"
             )
 
     def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
         """The weight of every query of a dataset, NaN where it has none."""
-        table, query = self._rows_of(dataset, queries, there)
+        table, query = self._rows_in(dataset, queries, there)
         vector = np.full(len(queries), np.nan)
         vector[query] = np.asarray(table["weight"])
         return vector

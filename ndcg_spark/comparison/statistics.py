@@ -21,7 +21,7 @@ CORRECTIONS = ("holm", "bonferroni", "bh", "none")
 #: The power at which a difference counts as detectable.
 POWER = 0.8
 #: No p value is smaller than this, because smaller numbers lose digits.
-LEAST = float(np.finfo(np.float64).tiny)
+MIN_P = float(np.finfo(np.float64).tiny)
 
 #: With this many changed units or fewer, every combination of signs is enumerated.
 EXACT = 16
@@ -110,7 +110,7 @@ def random_signs(differences: Numbers, *, precise: bool = False) -> float:
         p = float(np.mean(np.abs(sums) >= least))
     else:
         p = _drawn(sizes, observed, least, precise)
-    return min(1.0, max(p, LEAST))
+    return min(1.0, max(p, MIN_P))
 
 
 def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from ndcg_spark.comparison.comparable import convention_key, fingerprint
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, written
-from ndcg_spark.convention.parsing import parse_columns, stored_measure_set
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
@@ -22,8 +22,8 @@ from ndcg_spark.text import unknown_name
 
 #: What can be followed from night to night.
 MEASURES = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate", *COLUMNS)
-#: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least LEAST.
-WINDOW, LEAST = 28, 7
+#: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least MIN_NIGHTS.
+WINDOW, MIN_NIGHTS = 28, 7
 #: How far from the median a night may be, in standard deviations, estimated from the MAD as for normal values.
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 #: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
@@ -102,7 +102,7 @@ def _add_bands(points: Sequence[Point], floor: float) -> None:
     values: list[float] = []
     for point in points:
         before = values[-WINDOW:]
-        if len(before) >= LEAST:
+        if len(before) >= MIN_NIGHTS:
             median = statistics.median(before)
             mad = statistics.median(abs(value - median) for value in before)
             width = max(_DEVIATIONS * _OF_MAD * mad, floor)
@@ -170,18 +170,18 @@ def lines(
         raise unknown_name("run", "run", run, runs)
     trends = []
     for name, own in itertools.groupby(nights, lambda scored: scored[0].dataset):
-        of_dataset = list(own)
+        scored = list(own)
         # Once for all runs: there may be thousands, each a few rows of every night.
         series: dict[tuple[str, Cutoff], list[_Scored]] = {}
-        for night, rows in of_dataset:
+        for night, rows in scored:
             kind = convention_key(night.record), str(fingerprint(night.record, "judgments", name))
             for row in rows:
                 series.setdefault((row["run"], row["cutoff"]), []).append((night, row, kind))
-        places = _places(measures, of_dataset)
+        metrics = _metrics(measures, scored)
         trends += [
             TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure, floor)[-last:])
             for one in sorted({one for one, _ in series if run in (None, one)})
-            for measure, cutoff in places
+            for measure, cutoff in metrics
             if (one, cutoff) in series
         ]
     return trends, missing
@@ -202,22 +202,22 @@ def _points(scored: Sequence[_Scored], measure: str, floor: float) -> list[Point
     return points
 
 
-def _places(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
+def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text, or the headline of the newest night.
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
     night, newest = nights[-1]
     asked = stored_measure_set(night.record.get("configuration") or {})
-    places = []
+    metrics = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
         cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
-        chosen = asked.main_cutoff(measure, valued) if cutoff == "each" else parse_cutoff(cutoff)
+        chosen = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if chosen not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "no cutoff"
             raise ConfigurationError(
                 f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; it was at {known}"
             )
-        places.append((measure, chosen))
-    return list(dict.fromkeys(places))
+        metrics.append((measure, chosen))
+    return list(dict.fromkeys(metrics))

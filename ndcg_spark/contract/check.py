@@ -86,7 +86,7 @@ class CheckedTables:
     def _part(self, batch: Batch) -> Self:
         runs = [run for run in self.result_counts.runs if batch.has(run.run)]
         counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
-        return dataclasses.replace(self, results=batch.of(self.results), result_counts=counts, batches=WHOLE)
+        return dataclasses.replace(self, results=batch.select(self.results), result_counts=counts, batches=WHOLE)
 
     def counts(self, cutoffs: int) -> dict[str, int]:
         """How many rows and queries were read, and how many scores there must be at so many cutoffs, by name."""
@@ -111,9 +111,9 @@ class CheckedTables:
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
     """Both tables without the rows that break a rule, and their counts, by one scan of each."""
-    judged = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.place})").columns
-    returned = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
-    rules.require_columns(judged, returned, config.convention, results.place)
+    judged = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.origin})").columns
+    returned = casting.conform(results.table, RESULTS, f"results ({results.origin})").columns
+    rules.require_columns(judged, returned, config.convention, results.origin)
     if "dataset" in judged and "dataset" in config.model_fields_set:
         raise ConfigurationError(
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
@@ -130,7 +130,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
     """The good rows of the judgments, their counts by one scan, and the rejected rows."""
     table, convention = judgments.table, config.convention
-    casting.conform(table, JUDGMENTS, f"judgments ({judgments.place})")
+    casting.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
     types = dict(table.dtypes)
     relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
     reason = rules.rejection_reason(rules.broken_judgments(types, gain(relevance, convention), convention))
@@ -139,8 +139,8 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
     """Results that need no judgments: the good rows, the counts, and the good rows that are not too deep."""
-    columns = casting.conform(results.table, RESULTS, f"results ({results.place})").columns
-    rules.require_columns(columns, columns, config.convention, results.place)
+    columns = casting.conform(results.table, RESULTS, f"results ({results.origin})").columns
+    rules.require_columns(columns, columns, config.convention, results.origin)
     good, counts, _, cut = _check_results(results, None, {}, config)
     return good, counts, cut(good) if cut else good
 
@@ -226,7 +226,7 @@ def _with_empty_runs(
 
 def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
-    excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.place})")
+    excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.origin})")
     reason = rules.rejection_reason(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
     ((rows, bad),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
     breaches = scan.count_breaches("exclude", exclude.table, reason) if bad else []

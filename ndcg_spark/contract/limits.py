@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> None:
     """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is bad."""
-    table, rows, where = source.name, counts.rows, source.place
+    table, rows, where = source.name, counts.rows, source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
             f"{table}: the engine read {rows:,} rows of {where}, which has {source.expected_rows:,}; "
@@ -49,10 +49,12 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
         return
     first = counts.runs[0].run
     queries = sum(run.unjudged_queries for run in counts.runs)
-    excluded = f"without {counts.excluded:,} results that {results.without.place} excludes, " if results.without else ""
+    excluded = (
+        f"without {counts.excluded:,} results that {results.without.origin} excludes, " if results.without else ""
+    )
     raise InputError(
         f"results: {excluded}none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
-        f"is judged; check that both tables write query ids (and datasets) alike, in {results.place}"
+        f"is judged; check that both tables write query ids (and datasets) alike, in {results.origin}"
     )
 
 
@@ -168,7 +170,7 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
             is_first &= F.col(name).cast("string") == value
     ((highest, lowest),) = results.table.where(is_first).agg(F.max(score), F.min(score)).collect()
     if results.part is None or len(results.files) < 2:
-        return f"scores {highest!r} and {lowest!r} in {results.place}"
+        return f"scores {highest!r} and {lowest!r} in {results.origin}"
     paths = []
     for value in (highest, lowest):
         files = results.files

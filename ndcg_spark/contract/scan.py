@@ -156,7 +156,7 @@ def count_results(
         columns = _null_in_bad_rows(floors.columns(types, _row_hash(table, ["run", *key])), reason)
         counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
     lists = _by_query(table, ["run", *key], counted)
-    parts, list_floors = [batch.of(lists) for batch in batches], None
+    parts, list_floors = [batch.select(lists) for batch in batches], None
     if floors and materialize:
         parts = [materialize(parts)]
         list_floors = parts[0].select("run", *key, FLOOR)

@@ -20,7 +20,7 @@ _CUTOFF = re.compile("all|0*[1-9][0-9]*")
 #: At a cutoff the case of a name does not matter: `p@5`.
 _AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
 #: The cutoff of a measure that is written without one, by its name in the configuration.
-EACH = "each"
+ALL_CUTOFFS = "all cutoffs"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,14 +29,14 @@ class _Word:
 
     text: str
     name: str
-    #: A rank, `all`, or EACH.
+    #: A rank, `all`, or ALL_CUTOFFS.
     cutoff: str
     #: The options that its arguments set.
     options: Mapping[str, str]
 
     def cutoffs(self, configured: Sequence[Cutoff]) -> list[Cutoff]:
         """Its own cutoff, or those that are configured."""
-        return list(configured) if self.cutoff == EACH else [parse_cutoff(self.cutoff)]
+        return list(configured) if self.cutoff == ALL_CUTOFFS else [parse_cutoff(self.cutoff)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ def parse_measures(
     """
     listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
     words = _words(" ".join(map(str, listed)))
-    configured = list(cutoffs or (default if any(word.cutoff == EACH for word in words) else ()))
+    configured = list(cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ()))
     pairs = dict.fromkeys((word.name, cutoff) for word in words for cutoff in word.cutoffs(configured))
     headline = words[0].name, deepest_finite(words[0].cutoffs(configured))
     needed = ascending([*configured, *(cutoff for _, cutoff in pairs)])
@@ -96,7 +96,7 @@ def stored_measure_set(configuration: Mapping[str, Any]) -> MeasureSet:
 
 
 def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
-    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or EACH if it has none.
+    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
 
     `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.
     """
@@ -139,7 +139,7 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
             f"measures: {word} has a cutoff, but {name} is computed on the whole ranking; write {written}"
         )
     options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
-    return _Word(word, name, cutoff or ("all" if is_whole or written != name else EACH), options)
+    return _Word(word, name, cutoff or ("all" if is_whole or written != name else ALL_CUTOFFS), options)
 
 
 def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The engines: one opens per evaluation, and fails in ways that are told from failures of the input."""
 
-from ndcg_spark.engine.failures import failures, lost, reason_of
+from ndcg_spark.engine.failures import failure_reason, failures, lost
 from ndcg_spark.engine.sessions import Engine, Kind, is_sail, open_engine, running_session
 
-__all__ = ["Engine", "Kind", "failures", "is_sail", "lost", "open_engine", "reason_of", "running_session"]
+__all__ = ["Engine", "Kind", "failure_reason", "failures", "is_sail", "lost", "open_engine", "running_session"]

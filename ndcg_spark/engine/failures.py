@@ -35,7 +35,7 @@ def lost(error: BaseException) -> bool:
     )
 
 
-def reason_of(error: BaseException) -> str:
+def failure_reason(error: BaseException) -> str:
     """The first line of an engine's error, short enough for a message."""
     # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server said.
     details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
-from ndcg_spark.engine.failures import failures, lost, reason_of
+from ndcg_spark.engine.failures import failure_reason, failures, lost
 from ndcg_spark.errors import (
     INSTALL_ADVICE,
     EngineError,
@@ -95,7 +95,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     """The engine for one evaluation, stopped at the end if it was started here.
 
     `auto` takes a running session, SPARK_REMOTE or the session of spark-submit if there is one; otherwise the embedded
-    engine if it is installed, else local Spark. EngineError where it is unavailable, or dies within the block.
+    engine if it is installed, else local Spark. EngineError where it is unavailable, or stops within the block.
     """
     refuse_mixed_sparks()
     had_mode = _CONNECT_MODE in os.environ
@@ -105,7 +105,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     remote = remote or (server if choice == "auto" else None)
     try:
         if running is not None:
-            engine = engine_of(running)
+            engine = engine_for(running)
         elif remote:
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -123,7 +123,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         if not lost(error):
             raise
         # Whatever was blamed for the failure, such as the input, is not its cause.
-        raise EngineError(f"engine: it died, {masked(reason_of(error))}; its log may say more") from error
+        raise EngineError(f"engine: it stopped, {masked(failure_reason(error))}; its log may say more") from error
     finally:
         engine.scratch.remove()
         engine.close()
@@ -132,14 +132,14 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
             os.environ.pop(_CONNECT_MODE, None)
 
 
-def engine_of(session: SparkSession, place: str = "running session") -> Engine:
+def engine_for(session: SparkSession, address: str = "running session") -> Engine:
     """The engine of a session, which `close` leaves running."""
     sail = None if is_classic(session) else sail_version(session)
     if sail is not None:
-        return Engine(session, "embedded", f"Sail {sail} ({masked(place)})", True)
+        return Engine(session, "embedded", f"Sail {sail} ({masked(address)})", True)
     configure(session)
     if not is_classic(session):
-        return Engine(session, "connect", f"Spark {session.version} ({masked(place)})", sees_local_files=False)
+        return Engine(session, "connect", f"Spark {session.version} ({masked(address)})", sees_local_files=False)
     master = session.conf.get("spark.master", "") or ""
     files = session.conf.get("spark.hadoop.fs.defaultFS", "") or _default_storage()
     # Storage without a host, such as dbfs:///, is where this process sees it too, as in /Volumes.
@@ -208,7 +208,7 @@ def start_embedded() -> Engine:
             session.conf.set(_CALL_SITES, "false")
         except failures() as error:
             raise EngineError(
-                f"engine: the embedded engine does not answer, {reason_of(error)}; check the limit of open files "
+                f"engine: the embedded engine does not answer, {failure_reason(error)}; check the limit of open files "
                 "(ulimit -n) and that this pysail supports this pyspark, or use --engine spark"
             ) from error
         if not admitted.is_set():
@@ -269,7 +269,7 @@ def _start_classic(settings: dict[str, str], what: str) -> Engine:
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = start_session(builder, what)
-    return dataclasses.replace(engine_of(session), close=_suppressing(session.stop))
+    return dataclasses.replace(engine_for(session), close=_suppressing(session.stop))
 
 
 def submitted(choice: str) -> Engine:
@@ -287,7 +287,7 @@ def connect(url: str) -> Engine:
     _limit_retries(session, 8, 10_000)
     with contextlib.ExitStack() as stack:
         stack.callback(_suppressing(session.stop))
-        engine = engine_of(session, url)
+        engine = engine_for(session, url)
         if engine.kind == "embedded":
             raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
         return dataclasses.replace(engine, close=stack.pop_all().close)
@@ -323,8 +323,8 @@ def require_server(url: str) -> None:
         if error.code().name in _NO_ANSWER:
             encrypted = " (encrypted, as use_ssl or a token demands)" if address.secure else ""
             raise EngineError(
-                f"engine: no Spark Connect server answers at {masked(url)}{encrypted}, {masked(reason_of(error))}; "
-                "check the address and its parameters"
+                f"engine: no Spark Connect server answers at {masked(url)}{encrypted}, "
+                f"{masked(failure_reason(error))}; check the address and its parameters"
             ) from error
 
 
@@ -354,7 +354,7 @@ def configure(session: SparkSession) -> None:
         session.conf.set(name, "false")
     except failures() as error:
         raise EngineError(
-            f"engine: {name} cannot be set, {reason_of(error)}; serverless compute is not supported"
+            f"engine: {name} cannot be set, {failure_reason(error)}; serverless compute is not supported"
         ) from error
     # Join without a shuffle where all rows of a query are in one partition already, if the session lets us say so.
     with contextlib.suppress(*failures()):

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import different_options, fingerprint
-from ndcg_spark.comparison.compare import Source, of_nights
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of
-from ndcg_spark.comparison.matrix import Place, Queries, ScoreMatrix, mean_of
+from ndcg_spark.comparison.compare import Source, night_sources
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
+from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, baseline_run
@@ -44,11 +44,11 @@ class Scores:
     most_changed: int = 0
     _sources: dict[Night, Source] = dataclasses.field(default_factory=dict)
     _queries: dict[str, Queries] = dataclasses.field(default_factory=dict)
-    _matrices: dict[tuple[Night, Place], ScoreMatrix] = dataclasses.field(default_factory=dict)
+    _matrices: dict[tuple[Night, Metric], ScoreMatrix] = dataclasses.field(default_factory=dict)
 
     def add_nights(self, nights: Sequence[Night]) -> None:
         """Look up the scores of many nights, which is faster than one by one."""
-        self._sources |= zip(nights, of_nights(nights), strict=True)
+        self._sources |= zip(nights, night_sources(nights), strict=True)
 
     def source(self, night: Night) -> Source:
         """The scores of a night, which are not read yet."""
@@ -56,7 +56,7 @@ class Scores:
             self.add_nights([night])
         return self._sources[night]
 
-    def matrix(self, night: Night, metric: Place) -> ScoreMatrix:
+    def matrix(self, night: Night, metric: Metric) -> ScoreMatrix:
         """The scores of all runs of a night. Raises InputError and StorageError."""
         matrix = self._matrices.get((night, metric))
         if matrix is None:
@@ -80,7 +80,7 @@ class Baseline:
     refused: Refusal | None = None
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
     #: Where a measure and cutoff is missing that not both sides have.
-    absent: dict[Place, str] = dataclasses.field(default_factory=dict)
+    absent: dict[Metric, str] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
     note: str | None = None
     #: The run and the id of the queries that changed most, by the first check.
@@ -151,12 +151,12 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
         if baseline.refused:
             break
         try:
-            nights = [night for night in baseline.nights if metric in scores.source(night).places]
-            if metric not in source.places or (baseline.nights and not nights):
-                baseline.absent[metric] = baseline.in_words if metric in source.places else "this night"
+            nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+            if metric not in source.metrics or (baseline.nights and not nights):
+                baseline.absent[metric] = baseline.in_words if metric in source.metrics else "this night"
                 continue
             own = scores.matrix(tonight, metric)
-            theirs = mean_of((scores.matrix(night, metric) for night in nights), own) if nights else own
+            theirs = mean_matrix((scores.matrix(night, metric) for night in nights), own) if nights else own
         except (InputError, StorageError) as error:
             baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
             continue
@@ -177,7 +177,7 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
         sides = Sides(own, theirs, metric, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
         # A check says itself how many queries it needs.
         options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)
-        rows = rows_of(sides, options, scores.attributes, scores.weights)
+        rows = comparison_rows(sides, options, scores.attributes, scores.weights)
         baseline.rows |= {row_key(row): row for row in rows}
         most = scores.most_changed if metric == all_checks[0].metric else 0
         for pair in sides.pairs if most else ():
@@ -207,8 +207,8 @@ def find_missing(
     datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
     # A night that is not published yet is the latest.
     now = tonight.record.get("committed_at") or "9"
-    of_date = [night for night in nights if night.evaluated_on == date]
-    arrived = {night.dataset for night in of_date if night.dataset not in without or night.row["committed_at"] > now}
+    same_date = [night for night in nights if night.evaluated_on == date]
+    arrived = {night.dataset for night in same_date if night.dataset not in without or night.row["committed_at"] > now}
     for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
         yield "missing_dataset", f"the dataset {name} has no results in this night{last}", None

@@ -58,7 +58,7 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
 
 
 def attribute_columns(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
-    """As `resolve`, for a table of attributes, in which every other column may be an attribute.
+    """What a table of attributes calls our columns, as `resolve` finds; every other column may be an attribute.
 
     It has the columns attribute and value, under any name, only where it has both.
     """

@@ -14,12 +14,12 @@ from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import attribute_columns, names_in, resolve
-from ndcg_spark.inputs.memory import by_id, table_of
+from ndcg_spark.inputs.memory import by_id, to_arrow
 from ndcg_spark.schemas import FAULT, LINE
 
 _IDS = ("dataset", "query_id", "doc_id")
 #: The columns that have a value for each document of a list.
-_OF_DOCUMENTS = ("relevance", "score", "rank")
+_DOCUMENT_COLUMNS = ("relevance", "score", "rank")
 
 
 def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
@@ -27,11 +27,11 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
     if isinstance(table, Mapping) and dataframes_in(table):
         runs = []
         for run, one in by_id(table, where):
-            place = f"{where}: run {run!r}"
-            own = frame(one if is_dataframe(one) else table_of({run: one}, schema.names, where), schema, session, place)
+            label = f"{where}: run {run!r}"
+            own = frame(one if is_dataframe(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
             if is_dataframe(one) and "run" in own.columns:
                 # Counting them would take a job.
-                raise InputError(f"{place}: its table has a column of runs, and may have several; drop that column")
+                raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
             # Engines disagree about ids that are numbers in one table and text in another.
             ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
@@ -42,7 +42,7 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
 
 def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str) -> DataFrame:
     """A user's table as a DataFrame of the session, with all columns; of others, those that may be `wanted`, if any."""
-    own = table if is_dataframe(table) else session.createDataFrame(table_of(table, wanted, where))
+    own = table if is_dataframe(table) else session.createDataFrame(to_arrow(table, wanted, where))
     # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
     # optimizer leaves its rows alone; it would copy them for every use otherwise.
     return own.coalesce(1) if is_classic(session) and own.isLocal() else own
@@ -57,7 +57,7 @@ def attributes_frame(table: Any, session: SparkSession, where: str) -> DataFrame
 
 def dataframes_in(table: Any) -> list[DataFrame]:
     """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
-    return [each for each in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(each)]
+    return [one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(one)]
 
 
 def union_all(tables: Sequence[DataFrame]) -> DataFrame:
@@ -84,7 +84,7 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
     one with a field for the document; InputError if there are several.
     """
-    names = [name for name in wanted if name in ("doc_id", *_OF_DOCUMENTS)]
+    names = [name for name in wanted if name in ("doc_id", *_DOCUMENT_COLUMNS)]
     packed: dict[str, dict[str, str]] = {}
     for field in table.schema:
         element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
@@ -110,7 +110,7 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     kinds = dict(table.dtypes)
     if not kinds.get("doc_id", "").startswith("array<"):
         return table
-    lists = [name for name in ("doc_id", *_OF_DOCUMENTS) if kinds.get(name, "").startswith("array<")]
+    lists = [name for name in ("doc_id", *_DOCUMENT_COLUMNS) if kinds.get(name, "").startswith("array<")]
     if single := [name for name in ("score", "rank") if name in kinds and name not in lists]:
         raise InputError(
             f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"

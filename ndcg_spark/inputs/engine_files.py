@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
-from ndcg_spark.engine import Engine, failures, reason_of
+from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.errors import EngineError, InputError, first_line
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
@@ -51,8 +51,8 @@ def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **option
         ) from error
     except failures() as error:
         raise EngineError(
-            f"{where}: {paths[0]} cannot be read by {engine.name}, {reason_of(error)}; check that it has a client for "
-            "this storage, such as hadoop-aws for s3a://, and the rights"
+            f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check that it has a "
+            "client for this storage, such as hadoop-aws for s3a://, and the rights"
         ) from error
     return table
 
@@ -125,9 +125,9 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
             names = (f"{OWN}folder_{at}={_folder(value)}" for at, (_, value) in enumerate(file.partition))
-            place = root.joinpath(*names)
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:07}.parquet").symlink_to(local(file.path))
+            folder = root.joinpath(*names)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
@@ -148,8 +148,8 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
 def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFrame]:
     """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
-    for root, of_root in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
-        below = list(of_root)
+    for root, group in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
+        below = list(group)
         options = {"basePath": root} if root else {}
         table = read_paths(engine, "parquet", [file.path for file in below], where, **options)
         keys = [key for key, _ in below[0].partition]

@@ -111,8 +111,8 @@ class File:
     @property
     def is_parquet(self) -> bool:
         """Whether it begins and ends as Parquet does; text may begin so too."""
-        system, place = self.location("")
-        with contextlib.suppress(OSError, ValueError), system.open_input_file(place) as stream:
+        system, fs_path = self.location("")
+        with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
             return self.size > 8 and stream.read_at(4, 0) == stream.read_at(4, self.size - 4) == b"PAR1"
         return False
 
@@ -122,19 +122,19 @@ class File:
         # A version of a table never changes, and what was copied of it is what is scored.
         if self.storage is None:
             return False
-        system, place = self.storage
-        return _stamp(system, system.get_file_info(place)) != self.stamp
+        system, fs_path = self.storage
+        return _stamp(system, system.get_file_info(fs_path)) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
-        """The file system and the place there, for pyarrow to open; InputError if there is no such storage."""
+        """The file system and the path there, for pyarrow to open; InputError if there is no such storage."""
         return self.storage or storage(self.path, where)
 
     @contextlib.contextmanager
     def open(self, where: str) -> Iterator[pa.NativeFile]:
         """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
-        system, place = self.location(where)
+        system, fs_path = self.location(where)
         try:
-            with system.open_input_stream(place, compression="gzip" if self.is_gzipped else None) as stream:
+            with system.open_input_stream(fs_path, compression="gzip" if self.is_gzipped else None) as stream:
                 yield stream
         except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
             raise InputError(f"{where}: {self.path} cannot be read, {first_line(error)}; write it again") from error
@@ -161,24 +161,24 @@ def list_files(path: str, where: str) -> list[File]:
     refuse_credentials(path, where)
     address = bucket = ""
     if is_local(path):
-        system, place = storage(path, where)
+        system, fs_path = storage(path, where)
     else:
         # Only the address is given to pyarrow as a URI: engines take the rest literally, %20 and ? too.
         scheme, _, rest = path.partition("://")
         authority, slash, key = rest.partition("/")
         address = f"{scheme}://{authority}"
-        system, place = storage(f"{address}/", where)
-        bucket = place.rstrip("/")
-        place = (bucket + slash + key).rstrip("/") or "/"
+        system, fs_path = storage(f"{address}/", where)
+        bucket = fs_path.rstrip("/")
+        fs_path = (bucket + slash + key).rstrip("/") or "/"
     try:
-        given, root = [system.get_file_info(place)], place
+        given, root = [system.get_file_info(fs_path)], fs_path
         if given[0].type == fs.FileType.NotFound:
-            given, root = _matches(system, place)
+            given, root = _matches(system, fs_path)
         if not given:
             raise missing(path, where)
         listed = [info for infos in map_files(given, lambda entry: _below(system, entry)) for info in infos]
         # A file, or what a glob matches, may be within a table.
-        above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != place else set())
+        above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != fs_path else set())
         logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
         beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
         refuse_log((info.path for info in itertools.chain(listed, *beside)), where)
@@ -230,15 +230,15 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _matches(system: fs.FileSystem, place: str) -> tuple[list[fs.FileInfo], str]:
+def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], str]:
     """What a glob matches, without hidden names, and the folder that it begins with."""
-    segments = place.split("/")
+    segments = fs_path.split("/")
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
     if len(fixed) == len(segments):
         return [], root
     if isinstance(system, fs.LocalFileSystem):
-        level = system.get_file_info(glob.glob(place))  # noqa: PTH207  # also links to nothing
+        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # also links to nothing
     else:
         level = [system.get_file_info(root)]
         for segment in segments[len(fixed) :]:
@@ -256,9 +256,9 @@ def refuse_log(paths: Iterable[str], where: str) -> None:
                 raise TableLogError(kind, path[: match.start()] or "/", where)
 
 
-def _partition(root: str, place: str) -> tuple[tuple[str, str | None], ...]:
-    """The columns, with their values, that the folders between `root` and the file at `place` add; None is null."""
-    folders = place.removeprefix(root).strip("/").split("/")[:-1]
+def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
+    """The columns, with their values, that the folders between `root` and the file at `fs_path` add; None is null."""
+    folders = fs_path.removeprefix(root).strip("/").split("/")[:-1]
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
     return tuple((key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs)
 
@@ -275,7 +275,7 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
     is_named = bool(configured) and by_format.keys().isdisjoint(TABLES)
     if len(by_format) > 1 and not is_named:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
-        raise InputError(f"{where}: {len(by_format)} formats in one place, {examples}; name one with format")
+        raise InputError(f"{where}: {len(by_format)} formats, {examples}; choose one with --input-format")
     kind = configured if configured and is_named else next(iter(by_format))
     unknown = [file.path for file in files if not file.storage and file.snapshot is None]
     if unknown and kind != "parquet":

@@ -21,7 +21,7 @@ _SPELLED = re.compile(r'\w+\((?:"[\w.$]+", )?"(.*?)(?:\\n.*)?"\)', re.DOTALL)
 
 
 def hdfs(uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system of an hdfs:// or viewfs:// URI, and the place there. OSError if there is no such NameNode.
+    """The file system of an hdfs:// or viewfs:// URI, and the path there. OSError if there is no such NameNode.
 
     The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it is for engines, and not the URI's.
     """
@@ -29,11 +29,11 @@ def hdfs(uri: str) -> tuple[fs.FileSystem, str]:
         # In a container of YARN, which belongs to another user, Spark's own clients act as this one.
         os.environ.setdefault("HADOOP_USER_NAME", user)
     scheme, _, rest = uri.partition("://")
-    authority, _, place = rest.partition("/")
+    authority, _, fs_path = rest.partition("/")
     host, _, port = authority.rpartition("@")[2].partition(":")
     kind = _Viewfs if scheme == "viewfs" else _Hdfs
     client = _client(kind, host, int(port), **_MORE_TRIES) if port else _client(kind, host or None)
-    return fs.PyFileSystem(_Handler(client)), f"/{place}"
+    return fs.PyFileSystem(_Handler(client)), f"/{fs_path}"
 
 
 @functools.cache

@@ -152,8 +152,8 @@ class JsonObject:
     def read(self, queries: Sequence[tuple[Sequence[str], Documents]]) -> Part:
         """The rows of a part."""
         keys, documents = zip(*queries, strict=True)
-        of_query = np.repeat(np.arange(len(keys), dtype=np.int32), [len(ids) for ids, _ in documents])
-        outer = (pa.array(names, pa.string()).take(of_query) for names in zip(*keys, strict=True))
+        query_numbers = np.repeat(np.arange(len(keys), dtype=np.int32), [len(ids) for ids, _ in documents])
+        outer = (pa.array(names, pa.string()).take(query_numbers) for names in zip(*keys, strict=True))
         inner = (pa.concat_arrays(arrays) for arrays in zip(*documents, strict=True))
         columns = {name: pa.chunked_array([one]) for name, one in zip(self.names, (*outer, *inner), strict=True)}
         lines = (
@@ -163,7 +163,7 @@ class JsonObject:
         )
         return Part(with_numbers(columns, lines))
 
-    def _queries(self, outer: tuple[str, ...], content: Any, place: str) -> Iterator[tuple[Sequence[str], Documents]]:
+    def _queries(self, outer: tuple[str, ...], content: Any, label: str) -> Iterator[tuple[Sequence[str], Documents]]:
         levels = len(self.names) - 2 - len(outer)
         # Without a document, a run would vanish.
         is_inner = levels and isinstance(content, Members) and not (outer and all(value == [] for _, value in content))
@@ -171,10 +171,10 @@ class JsonObject:
             yield outer, content
         elif is_inner and all(key.isascii() or is_text(key) for key, _ in content):
             for key, value in content:
-                yield from self._queries((*outer, key), value, place)
+                yield from self._queries((*outer, key), value, label)
         elif levels or content != []:
             form = "{run: {query: {document: score}}}" if len(self.names) > 3 else "{query: {document: number}}"
-            raise InputError(f"{place} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
+            raise InputError(f"{label} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
 
 
 def is_text(value: object) -> bool:

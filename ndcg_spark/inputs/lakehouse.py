@@ -91,16 +91,16 @@ def _delta(path: str, as_of: int | str | None, where: str) -> File:
     """The table of Delta at the version or time `as_of`, else at its last version."""
     from deltalake import DeltaTable
 
-    system, place = storage(path, where)
+    system, fs_path = storage(path, where)
     address = delta_address(path, where)
-    path = place if is_local(path) else path
+    path = fs_path if is_local(path) else path
     try:
         table = DeltaTable(address, storage_options=delta_options())
         if as_of is not None:
             table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
         version, schema = table.version(), pa.schema(table.schema().to_arrow())
         # For a time before all versions it loads the first.
-        commit = system.get_file_info(f"{place}/_delta_log/{version:020}.json")
+        commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
     except Exception as error:  # it raises many kinds, some of them Exception itself
         raise _unreadable("Delta", path, as_of, where, error) from error
     if isinstance(as_of, str) and commit.type == fs.FileType.File and commit.mtime > moment(as_of):

@@ -71,7 +71,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
 
 
-def table_of(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+def to_arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
     """The table in types that every engine reads, with our names; only what may be `wanted`, all if that is None."""
     names = wanted or ()
     if isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values())):
@@ -102,11 +102,11 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
     parts = []
     for run, one in by_id(table, where):
-        place = f"{where}: run {run!r}"
-        rows = table_of(one, wanted, place)
+        label = f"{where}: run {run!r}"
+        rows = to_arrow(one, wanted, label)
         if "run" in rows.column_names:
             if len(names := rows.column("run").unique().to_pylist()) > 1:
-                raise InputError(f"{place}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
+                raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
             rows = rows.drop_columns(["run"])
         for at, field in enumerate(rows.schema):
             if field.name in ("dataset", "query_id", "doc_id") and not is_list(field.type):
@@ -127,7 +127,7 @@ def _has_lists(rows: pa.Table) -> bool:
 
 
 def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
-    """A row per document of lists, for runs beside others that have such rows; without scores, a place is a rank."""
+    """A row per document of lists, for runs beside others that have such rows; without scores, a position is a rank."""
     rows = rows.combine_chunks()
     lists = [field.name for field in rows.schema if is_list(field.type)]
     lengths = [pc.list_value_length(rows[name]) for name in lists]
@@ -146,8 +146,8 @@ def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     if "score" not in flat.column_names:
         at = parents.to_numpy()
         flat = flat.append_column("rank", pa.array(np.arange(1, len(at) + 1) - np.searchsorted(at, at), pa.int32()))
-    place = flat.column_names.index("doc_id")
-    return flat.set_column(place, "doc_id", flat["doc_id"].cast(pa.string()))
+    position = flat.column_names.index("doc_id")
+    return flat.set_column(position, "doc_id", flat["doc_id"].cast(pa.string()))
 
 
 def _columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
@@ -204,17 +204,17 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _query_rows(table: Mapping[Any, Any], number: str, where: str) -> pa.Table:
-    """The rows of {query: {document: number}} or {query: [document, ...]}, where a place in a list is a rank."""
+    """The rows of {query: {document: number}} or {query: [document, ...]}, where a position in a list is a rank."""
     rows: list[tuple[Any, ...]] = []
     for query, documents in by_id(table, where):
-        place = f"{where}: query {query!r}"
+        label = f"{where}: query {query!r}"
         if isinstance(documents, Mapping):
-            rows += ((query, document, value, None) for document, value in by_id(documents, place))
+            rows += ((query, document, value, None) for document, value in by_id(documents, label))
         elif isinstance(documents, _LISTS) and not (number == "score" and isinstance(documents, set | frozenset)):
-            rows += ((query, _id(document, place), None, rank) for rank, document in enumerate(documents, 1))
+            rows += ((query, _id(document, label), None, rank) for rank, document in enumerate(documents, 1))
         else:
             kind = type(documents).__name__
-            raise InputError(f"{place}: {kind} where documents are expected; give {{document: {number}}} or a list")
+            raise InputError(f"{label}: {kind} where documents are expected; give {{document: {number}}} or a list")
     queries, ids, numbers, ranks = zip(*rows, strict=True) if rows else ((),) * 4
     columns = {"query_id": pa.array(queries, pa.string()), "doc_id": pa.array(ids, pa.string())}
     # Arrow takes True for 1, though a column of booleans has no numbers.

@@ -31,7 +31,7 @@ _TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int32(), 
 
 #: Reads a file in parts; and makes a table of a part.
 Parts = Callable[[File], Iterator[Any]]
-TableOf = Callable[[Any, File], pa.Table]
+ToTable = Callable[[Any, File], pa.Table]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ def text_to_parquet(
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
     schema = pa.schema([*((name, _TYPES.get(name, FEW)) for name in (*has, FAULT)), (LINE, pa.string())])
 
-    def table_of(part: Any, file: File) -> pa.Table:
+    def to_table(part: Any, file: File) -> pa.Table:
         read, values = reader.read(part), dict(file.partition)
         for ours in in_both:
             refuse_other_value(read.columns[ours], ours, called[ours], file, where)
@@ -68,7 +68,7 @@ def text_to_parquet(
             tables.append(filled({FAULT: faults, LINE: lines}, len(lines), given, schema))
         return pa.concat_tables(tables)
 
-    return write_copy(files, partial(reader.parts, where=where), table_of, schema, scratch, where)
+    return write_copy(files, partial(reader.parts, where=where), to_table, schema, scratch, where)
 
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:
@@ -110,7 +110,7 @@ def _constant(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 def write_copy(
-    files: Sequence[File], parts: Parts, table_of: TableOf, schema: pa.Schema, scratch: Scratch, where: str
+    files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
     """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
     threads = min(_MAX_THREADS, usable_cores())
@@ -119,7 +119,7 @@ def write_copy(
     def write(target: Path) -> tuple[int, Counter[str]]:
         rows, values = 0, Counter[str]()
         with _writer(target, schema) as writer:
-            for table in _together(table_of(part, file) for part, file in shared.taken()):
+            for table in _together(to_table(part, file) for part, file in shared.taken()):
                 rows += len(table)
                 values.update({name: len(table) - table.column(name).null_count for name in schema.names})
                 writer.write_table(table)

@@ -76,9 +76,9 @@ def _read(file: File, kind: str, engine: "Engine | None", where: str) -> pa.Tabl
 
 
 def _rows(file: File, kind: str, where: str) -> pa.Table:
-    system, place = file.location(where)
+    system, fs_path = file.location(where)
     if kind in BINARY:
-        return ds.dataset(place, filesystem=system, format=kind).to_table()
+        return ds.dataset(fs_path, filesystem=system, format=kind).to_table()
     if kind == "jsonl":
         with file.open(where) as stream:
             return json.read_json(stream)

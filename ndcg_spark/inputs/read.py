@@ -62,7 +62,7 @@ class Source:
         return self.format not in (*BINARY, *TABLES) and not self.format.startswith("table:")
 
     @property
-    def place(self) -> str:
+    def origin(self) -> str:
         """Where the rows are, for a message: the one file, or the first of several."""
         if not self.files:
             return self.format
@@ -102,11 +102,11 @@ def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Sour
 
 def refuse_changed(sources: Iterable[Source]) -> None:
     """InputError if a file has another size or time than when it was listed, or is gone."""
-    for source in (source for each in sources for source in each.sources):
+    for source in (source for table in sources for source in table.sources):
         try:
             changes = map_files(source.files, lambda file: file.has_changed)
         except (OSError, pa.ArrowException) as error:
-            raise unreadable(source.place, source.name, error) from error
+            raise unreadable(source.origin, source.name, error) from error
         changed = [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]
         if changed:
             raise InputError(
@@ -134,7 +134,7 @@ def _read(
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         shape = context.shape("table", table.columns)
-        table = document_rows(table, shape.columns, schema, context.place)
+        table = document_rows(table, shape.columns, schema, context.origin)
         return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = file_format(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {files[0].path}")
@@ -142,7 +142,7 @@ def _read(
     shape = context.shape(kind, list(footers[0].columns)) if footers else text_shape(files, kind, context)
     has = list(dict.fromkeys([*shape.fields, *folders]))
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
-    refuse_alike((name for name in has if name.lower() in ours), context.place)
+    refuse_alike((name for name in has if name.lower() in ours), context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
@@ -150,11 +150,11 @@ def _read(
     notes += shape.notes(config)
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
-        files, of_runs, runs = with_runs(files, shape, config)
-        notes += of_runs
+        files, run_notes, runs = with_runs(files, shape, config)
+        notes += run_notes
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
-        column_names.names_in(has, shape.columns, schema, context.place)
+        column_names.names_in(has, shape.columns, schema, context.origin)
     if footers and in_both and files[0].storage:
         stored.refuse_other_values(files, in_both, kind, name)
     elif footers and in_both:
@@ -191,7 +191,7 @@ def without_broken(source: Source) -> DataFrame:
         broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.place} that are not rows, or have a number "
+                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, or have a number "
                 f"that is none, e.g. {broken['example'][:100]!r}; correct them"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

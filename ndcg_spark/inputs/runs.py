@@ -98,7 +98,7 @@ class Batch:
         """Whether a run is in this batch."""
         return (self.first is None or self.first <= run) and (self.end is None or run < self.end)
 
-    def of(self, table: DataFrame) -> DataFrame:
+    def select(self, table: DataFrame) -> DataFrame:
         """The rows of these runs, filtered before engines group them. Rows without a run are in the first batch."""
         run = F.col("run")
         if self.end is not None:

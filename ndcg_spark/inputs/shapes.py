@@ -79,7 +79,7 @@ class TableContext:
 
     name: str
     #: The table and its first file, for messages.
-    place: str
+    origin: str
     config: TableConfig
     #: The columns that the table may have.
     names: Sequence[str]
@@ -91,7 +91,7 @@ class TableContext:
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
-        columns = resolve(self.config.columns, [*self.names, *self.optional], known, self.place)
+        columns = resolve(self.config.columns, [*self.names, *self.optional], known, self.origin)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has=has, fields=tuple(fields))
 
@@ -113,7 +113,7 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """
     first, *others = [file for file in files if file.size] or list(files[:1])
     text = first.head(table.name)
-    table = replace(table, place=f"{table.name}: {first.path}")
+    table = replace(table, origin=f"{table.name}: {first.path}")
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
         return _json_shape(text, lines, table)
@@ -138,8 +138,8 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
     try:
         names = next(csv.reader([header], delimiter=_SEPARATORS[kind], strict=True), [])
     except csv.Error as error:
-        raise InputError(f"{table.place}, {header[:200]!r} is not a header, {error}; write it again") from error
-    refuse_alike(names, table.place)
+        raise InputError(f"{table.origin}, {header[:200]!r} is not a header, {error}; write it again") from error
+    refuse_alike(names, table.origin)
     return replace(table.shape(kind, names), has_header=True)
 
 
@@ -172,7 +172,7 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         problem = f"which are not known; number them, {column}query_id=1 and so on, or {others}"
     if problem:
         first = lines[0][:200] if lines else ""
-        raise InputError(f"{table.place}: {fields} fields in a line, e.g. {first!r}, {problem}")
+        raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}")
     return shape
 
 
@@ -192,7 +192,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
     if not shape.has - {*table.folders}:
         expected = ", ".join(table.config.columns.get(name, name) for name in table.names if name != "dataset")
         raise InputError(
-            f"{table.place} begins with {lines[0][:200] if lines else ''!r}, which is not JSON lines; write one "
+            f"{table.origin} begins with {lines[0][:200] if lines else ''!r}, which is not JSON lines; write one "
             f"object a line, with the keys {expected}, or {{query: {{document: number}}}}"
         )
     documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]

@@ -55,7 +55,7 @@ def refuse_credentials(path: str, where: str) -> None:
 
 
 def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
-    """The file system of a path, and the place there. A path without a scheme is local.
+    """The file system of a path, and the path there. A path without a scheme is local.
 
     Raises `error` if pyarrow knows no such storage.
     """
@@ -68,12 +68,12 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
             from ndcg_spark.inputs.hdfs import hdfs
 
             return hdfs(path)
-        system, place = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+        system, fs_path = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (pa.ArrowException, OSError, ValueError) as reason:
-        of_hdfs = "check HADOOP_CONF_DIR" if has_client else "pip install 'ndcg-spark[hdfs]'"
-        advice = of_hdfs if is_hdfs else "check its scheme"
+        hdfs_advice = "check HADOOP_CONF_DIR" if has_client else "pip install 'ndcg-spark[hdfs]'"
+        advice = hdfs_advice if is_hdfs else "check its scheme"
         raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; {advice}") from reason
-    return (_impatient(system) if system.type_name == "s3" else system), place
+    return (_impatient(system) if system.type_name == "s3" else system), fs_path
 
 
 def missing(path: str, where: str) -> MissingInputError:
@@ -91,11 +91,11 @@ def unreadable(path: str, where: str, error: Exception) -> NdcgSparkError:
 
 def delta_address(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
     """The path as deltalake takes it; raises `error` for a path that it would mistake for another."""
-    place = storage(path, where, error)[1] if is_local(path) else path
-    if urllib.parse.unquote(place) != place or "\\" in place:
+    address = storage(path, where, error)[1] if is_local(path) else path
+    if urllib.parse.unquote(address) != address or "\\" in address:
         # deltalake lists one folder and reads the files of the other, which may be another table.
-        raise error(f"{where}: {place} has % or \\ in it, which deltalake takes for another path; rename it")
-    return place.replace("s3a://", "s3://", 1)
+        raise error(f"{where}: {address} has % or \\ in it, which deltalake takes for another path; rename it")
+    return address.replace("s3a://", "s3://", 1)
 
 
 def delta_options() -> dict[str, str] | None:

@@ -45,9 +45,9 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
     """What a file of Parquet or ORC says of itself; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
-    system, place = file.location(where)
+    system, fs_path = file.location(where)
     try:
-        with system.open_input_file(place) as stream:
+        with system.open_input_file(fs_path) as stream:
             if kind == "orc":
                 stored = orc.ORCFile(stream)
                 schema, rows = stored.schema, stored.nrows
@@ -93,9 +93,9 @@ def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind:
     from pyarrow import dataset
 
     def look(file: File) -> None:
-        system, place = file.location(where)
+        system, fs_path = file.location(where)
         try:
-            table = dataset.dataset(place, filesystem=system, format=kind)
+            table = dataset.dataset(fs_path, filesystem=system, format=kind)
             for batch in table.to_batches(columns=[*columns.values()]):
                 for ours, theirs in columns.items():
                     refuse_other_value(batch[theirs], ours, theirs, file, where)
@@ -152,7 +152,7 @@ def _plain_copy(
     folders = [key for key, _ in files[0].partition if key in names]
     schema = pa.schema([*types.items(), *((name, pa.dictionary(pa.int32(), pa.string())) for name in folders)])
 
-    def of_batch(batch: pa.RecordBatch, file: File) -> pa.Table:
+    def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
         given = {name: value for name, value in file.partition if name in folders}
         return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
@@ -174,7 +174,7 @@ def _plain_copy(
                 raise
             raise InputError(f"{where}: {file.path}{version} cannot be read, {first_line(error)}; {advice}") from error
 
-    return write_copy(files, batches, of_batch, schema, engine.scratch, where)
+    return write_copy(files, batches, to_table, schema, engine.scratch, where)
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:

@@ -67,7 +67,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     }
 
 
-def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, Any]]:
+def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
@@ -78,7 +78,7 @@ def documents_to_judge(config: EvaluationConfig, most: int) -> list[dict[str, An
         evaluation = context.evaluation.under(context.config.convention.replace(unjudged="zero"))
         table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
         order = F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id"
-        return [row.asDict() for row in table.orderBy(*order).limit(most).select(*TO_JUDGE.names).collect()]
+        return [row.asDict() for row in table.orderBy(*order).limit(limit).select(*TO_JUDGE.names).collect()]
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
@@ -88,7 +88,7 @@ def convert(config: EvaluationConfig, folder: str) -> int:
     """
     store = Store(folder)
     if store.files("", suffix=""):
-        raise StorageError(f"output: there are files in {store.place}; name a new folder")
+        raise StorageError(f"output: there are files in {store.location}; name a new folder")
     with open_engine("embedded") as engine:
         if config.judgments:
             source = read_judgments(engine, config.judgments, config.judgments.path, graded=False)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ndcg_spark.comparison.comparable import doubts
-from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, of_nights
+from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, night_sources
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import stored_measure_set
@@ -39,9 +39,9 @@ def compare_nights(
         options, attributes = compared.options, compared.attributes or kept_attributes(tonight)
         if not options.measures:
             options = dataclasses.replace(options, measures=_headline(tonight[0]))
-        others = {source.dataset: source for source in of_nights([other for _, other in pairs], "baseline")}
+        others = {source.dataset: source for source in night_sources([other for _, other in pairs], "baseline")}
         how = dataclasses.replace(compared, options=options, attributes=attributes)
-        comparison = how.with_sources(of_nights(tonight), others or None)
+        comparison = how.with_sources(night_sources(tonight), others or None)
         absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
         doubted = [sentence for pair in pairs for sentence in doubts(*pair)]
         runs = f"run {' and run '.join(compared.baselines)}" if compared.baselines else "the runs of the same names"

@@ -25,7 +25,7 @@ from ndcg_spark.job.inputs import (
     engine_for,
     read_inputs,
     report_read,
-    results_of,
+    results_source,
     translated_failures,
 )
 from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
@@ -117,7 +117,7 @@ def compare_lists(
 
 
 def _side(engine: Engine, config: EvaluationConfig) -> _Side:
-    source = results_of(engine, config)
+    source = results_source(engine, config)
     config = adapted(config, source)
     with translated_failures([source]):
         good, counts, needed = check_lists(source, config)

@@ -41,12 +41,12 @@ def explain_on(
     dataset = request.dataset_from(known or [evaluation.dataset])
     runs = request.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
 
-    def of_dataset(table: DataFrame) -> DataFrame:
+    def keep_dataset(table: DataFrame) -> DataFrame:
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     is_query = F.col("query_id") == request.query
-    judgments = of_dataset(checked.judgments).where(is_query)
-    results = of_dataset(checked.results).where(is_query & F.col("run").isin(*runs))
+    judgments = keep_dataset(checked.judgments).where(is_query)
+    results = keep_dataset(checked.results).where(is_query & F.col("run").isin(*runs))
     with counted_refusals(dataclasses.replace(context, evaluation=evaluation)):
         documents = judged_documents(judgments, key, convention)
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
@@ -54,7 +54,7 @@ def explain_on(
             listed = "is in the results but " if results.take(1) else ""
             count = sum(queries.values())
             raise ConfigurationError(f"query: {request.query!r} {listed}is not one of the {count:,} judged queries")
-        table = of_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
+        table = keep_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
     facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}

@@ -44,10 +44,10 @@ def usable_gate(gate: GateConfig | None, accepted: str | None = None) -> GateCon
 def report_verdicts(verdicts: Sequence[Verdict]) -> None:
     """Report each verdict in a sentence, and its warnings."""
     for verdict in verdicts:
-        of_dataset = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
+        prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
-            report_step("warning", of_dataset + warning)
-        report_step("gate", f"{of_dataset}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
+            report_step("warning", prefix + warning)
+        report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -70,16 +70,16 @@ def gate_written(
     """
     written = [publication.night(dataset, record) for dataset in sorted({row["dataset"] for row in rows})]
     results = judge_written(gate, output, written, tables, accepted, most_changed)
-    comparisons = [row for each in results.values() for row in each.rows]
+    comparisons = [row for judged in results.values() for row in judged.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
         publication.verify("comparisons", len(comparisons))
-    of_datasets = {
-        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
-        for name, (each, *_) in results.items()
+    by_dataset = {
+        name: {"verdict": verdict.as_json(), "accepted": accepted, "is_baseline": verdict.is_baseline}
+        for name, (verdict, *_) in results.items()
     }
-    changed = [(dataset, *query) for dataset, each in results.items() for query in each.changed]
-    return [each.verdict for each in results.values()], of_datasets, changed
+    changed = [(dataset, *query) for dataset, judged in results.items() for query in judged.changed]
+    return [judged.verdict for judged in results.values()], by_dataset, changed
 
 
 def judge_written(
@@ -114,17 +114,17 @@ def gate_published(
 
     def judged() -> tuple[list[log.Night], list[Verdict]]:
         nights = log.committed(output)
-        of_date = select_nights(nights, output, date, dataset)
+        chosen = select_nights(nights, output, date, dataset)
         absent = missing_datasets(nights, date, dataset)
         if absent:
             report_step("note", absent)
-        scores = Scores(*read_query_tables(config, of_date), only_losses=True)
-        return of_date, [
-            judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in of_date
+        scores = Scores(*read_query_tables(config, chosen), only_losses=True)
+        return chosen, [
+            judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in chosen
         ]
 
-    of_date, verdicts = log.read_again_if_replaced(judged)
-    for night in of_date if accepted is not None else ():
+    chosen, verdicts = log.read_again_if_replaced(judged)
+    for night in chosen if accepted is not None else ():
         log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
     return verdicts

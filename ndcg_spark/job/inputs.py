@@ -16,7 +16,7 @@ from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
-from ndcg_spark.engine import Engine, failures, lost, open_engine, reason_of
+from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
@@ -38,7 +38,7 @@ _CANNOT_WRITE = re.compile(
     "No space left on device|Read-only file system|Disk quota exceeded|File too large|Not a directory|"
     "access=WRITE|QuotaExceededException|SafeModeException"
 )
-_TWICE = [each.code for each in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
+_TWICE = [refusal.code for refusal in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
 
@@ -83,7 +83,7 @@ def read_inputs(
     """
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        sources = sources or sources_of(engine, config)
+        sources = sources or input_sources(engine, config)
         config = adapted(config, *sources)
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, config)
@@ -100,16 +100,16 @@ def read_inputs(
     return Context(engine, config, sources, checked, evaluation, clock)
 
 
-def sources_of(engine: Engine, config: EvaluationConfig) -> Sources:
+def input_sources(engine: Engine, config: EvaluationConfig) -> Sources:
     """Both tables, found and opened but not read. Raises InputError, ConventionError."""
     # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
     unjudged_gain(config.convention)
     judgments = config.judgments.on(config.date)
     graded = config.convention.gain != "judged"
-    return read_judgments(engine, judgments, judgments.path, graded), results_of(engine, config)
+    return read_judgments(engine, judgments, judgments.path, graded), results_source(engine, config)
 
 
-def results_of(engine: Engine, config: EvaluationConfig) -> Source:
+def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
     results = config.results.on(config.date)
     source = read_results(engine, results, results.path)
@@ -122,7 +122,7 @@ def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
 
     Reports that, and what was recognised in the tables.
     """
-    for source in (source for each in sources for source in each.sources):
+    for source in (source for table in sources for source in table.sources):
         for note in source.notes:
             report_step("read", f"{source.name}: {note}")
     convention = config.convention
@@ -140,9 +140,9 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
         what = f"{len(counts.runs):,} runs"
     else:
         what = f"{sum(counts.queries.values()):,} queries"
-    report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.place}")
+    report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
-        report_step("excluded", f"{counts.excluded:,} results, by {source.without.place}")
+        report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
     if counts.breaches:
         report_step("rejected", f"{counts.bad:,} rows of {source.name}: {limits.summary(counts.breaches)}")
 
@@ -179,7 +179,7 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
             raise PlanRefusedError(*refusal) from error
         if lost(error):
             raise
-        kind, reason = type(error).__name__, reason_of(error)
+        kind, reason = type(error).__name__, failure_reason(error)
         if kind == "PythonException":
             last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
             raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
@@ -188,7 +188,7 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
                 f"output: the engine cannot write, {reason}; nothing was published, check space and rights where the "
                 "output is and where the engine spills"
             ) from error
-        typed = [source.place for each in sources for source in each.sources if not source.is_text]
+        typed = [source.origin for table in sources for source in table.sources if not source.is_text]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
 

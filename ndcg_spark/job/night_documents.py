@@ -27,9 +27,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _explain_night(known: Nights, output: str, date: str | None, request: ExplainRequest) -> Explained:
-    query, of_date = request.query, select_nights(known, output, date, request.dataset)
-    dataset = request.dataset_from([night.dataset for night in of_date])
-    night = next(night for night in of_date if night.dataset == dataset)
+    query, nights = request.query, select_nights(known, output, date, request.dataset)
+    dataset = request.dataset_from([night.dataset for night in nights])
+    night = next(night for night in nights if night.dataset == dataset)
     if not night.kept_rows("ranked_documents"):
         raise _not_kept(night, "keeps no documents")
     scores = night_rows(night, "query_scores", query_id=[query])
@@ -40,7 +40,7 @@ def _explain_night(known: Nights, output: str, date: str | None, request: Explai
     # A baseline of another night is no run of this one.
     own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
     runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
-    facts = {run: each for (run, _), each in facts_of_queries(night, runs, cutoff, [query]).items()}
+    facts = {run: facts for (run, _), facts in read_facts(night, runs, cutoff, [query]).items()}
     if not facts or not facts.keys() >= {own.run, own.baseline} - {None}:
         kept = f"keeps those of the queries that changed most, and {query!r} is not among them"
         raise _not_kept(night, kept)
@@ -49,7 +49,7 @@ def _explain_night(known: Nights, output: str, date: str | None, request: Explai
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
     names = {run: request.baseline or run for run in facts}
-    before = facts_of_queries(other, [*{*names.values()}], cutoff, [query])
+    before = read_facts(other, [*{*names.values()}], cutoff, [query])
     baselines = {
         run: (before[name, query], f"{name} of {other.evaluated_on}")
         for run, name in names.items()
@@ -70,32 +70,32 @@ def _not_kept(night: Night, why: str) -> ConfigurationError:
     )
 
 
-def facts_of_queries(
+def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
     """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
-    convention, keeps_all = convention_of(night.record), night.record["configuration"].get("documents") == "all"
+    convention, keeps_all = stored_convention(night.record), night.record["configuration"].get("documents") == "all"
     documents: dict[str, list[Row]] = {query: [] for query in queries}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         documents[row["query_id"]].append(row)
     facts = {}
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
-        of_query = documents[query]
+        kept = documents[query]
         # A list without documents is kept if the ideal ranking of its query is.
-        is_kept = keeps_all or any(row["run"] == run or score["returned"] == 0 for row in of_query)
+        is_kept = keeps_all or any(row["run"] == run or score["returned"] == 0 for row in kept)
         if is_kept:
-            judged = [row for row in of_query if row["run"] is None]
+            judged = [row for row in kept if row["run"] is None]
             if convention.ideal == "retrieved":
-                judged = [row for row in of_query if row["relevance"] is not None]
-            listed = _listed((row for row in of_query if row["run"] == run), convention)
+                judged = [row for row in kept if row["relevance"] is not None]
+            listed = _listed((row for row in kept if row["run"] == run), convention)
             facts[run, query] = query_facts(score, listed, judged, convention, whole=False)
     return facts
 
 
-def convention_of(record: Row) -> Convention:
+def stored_convention(record: Row) -> Convention:
     """The convention of a night's record."""
     based_on = str(record.get("convention", "")).partition(" ")[0]
     options = Convention(**record["options"])
@@ -106,10 +106,10 @@ def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int
     known = list(dict.fromkeys(row["cutoff"] for row in scores))
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
-    ranks = known if deepest is None else [each for each in known if each is not None]
+    ranks = known if deepest is None else [rank for rank in known if rank is not None]
     cutoff = request.cutoff_or(stored_measure_set(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
-        kept = ", ".join(format_cutoff(each) for each in sorted(each for each in known if each is not None)) or "all"
+        kept = ", ".join(format_cutoff(rank) for rank in sorted(rank for rank in known if rank is not None)) or "all"
         raise ConfigurationError(
             f"cutoff: the night keeps the documents down to {format_cutoff(deepest)}, and scores at {kept}; "
             f"{format_cutoff(cutoff)} is not one of these, so explain it from --judgments and --results"
@@ -129,15 +129,15 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
 
 
 def unjudged_documents(
-    output: str, most: int, date: str | None = None, dataset: str | None = None, run: str | None = None
+    output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
 ) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `most`, as `documents_to_judge` orders them; of a run or of all."""
+    """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all."""
 
     def read() -> list[dict[str, Any]]:
         nights = select_nights(committed(output), output, date, dataset)
         if not any(night.kept_rows("ranked_documents") for night in nights):
             raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
-        runs = {row["run"] for of_night in read_dataset_scores(nights) for row in of_night}
+        runs = {row["run"] for rows in read_dataset_scores(nights) for row in rows}
         if run is not None and run not in runs:
             raise unknown_name("run", "run", run, runs)
         where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
@@ -147,6 +147,6 @@ def unjudged_documents(
         named = sums.rename_columns([*key, "runs", "best_rank", "weight"])
         order = [("order", "descending"), *((name, "ascending") for name in key)]
         ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
-        return list(ordered.drop_columns(["order"]).slice(0, most).to_pylist())
+        return list(ordered.drop_columns(["order"]).slice(0, limit).to_pylist())
 
     return read_again_if_replaced(read)

@@ -45,7 +45,7 @@ def publish(
     for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
-    of_datasets: Mapping[str, Mapping[str, Any]] = {}
+    by_dataset: Mapping[str, Mapping[str, Any]] = {}
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
         means = accepted_means(context, _write(context, publication))
         if config.gate is not None:
@@ -53,9 +53,9 @@ def publish(
             from ndcg_spark.job.gate import gate_written
 
             with context.clock.step("compare", "comparing with the baselines of the gate"):
-                most = config.documents if isinstance(config.documents, int) else 0
+                limit = config.documents if isinstance(config.documents, int) else 0
                 night = publication, night_record(context), output
-                verdicts, of_datasets, changed = gate_written(config.gate, *night, means[0], tables, accepted, most)
+                verdicts, by_dataset, changed = gate_written(config.gate, *night, means[0], tables, accepted, limit)
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
                     columns = zip(_LIST, zip(*changed, strict=True), strict=True)
@@ -67,7 +67,7 @@ def publish(
         report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
             datasets = {row["dataset"] for row in means[0]}
-            superseded = publication.commit(night_record(context), datasets, of_datasets)
+            superseded = publication.commit(night_record(context), datasets, by_dataset)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         report_step("superseded", sentence)
@@ -94,8 +94,8 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
         rows = [row.asDict() for row in table.collect()]
         # Every list of nights reads this small table. An engine may write several files, and this is one.
         publication.write_rows("dataset_scores", rows)
-        of_slices = sum(row["attribute"] is not None for row in rows)
-        publication.verify("dataset_scores", counts["dataset_scores"] + of_slices)
+        slice_rows = sum(row["attribute"] is not None for row in rows)
+        publication.verify("dataset_scores", counts["dataset_scores"] + slice_rows)
     if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
             _write_documents(context, publication)
@@ -122,14 +122,14 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     key = query_key(checked.judgments.columns)
     queries = None if lists is None else lists.select(*key).distinct()
 
-    def of_queries(table: DataFrame) -> DataFrame:
+    def keep_listed(table: DataFrame) -> DataFrame:
         return table if queries is None else table.join(queries, on=key, how="left_semi")
 
-    judgments = of_queries(checked.published_judgments)
+    judgments = keep_listed(checked.published_judgments)
     for number, part in enumerate(checked.parts):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
         needed = part.results if convention.ties == "rank" else part.needed_results
-        results = of_queries(results_to_score(part, needed))
+        results = keep_listed(results_to_score(part, needed))
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         if lists is not None:
             # Rows without a run belong to the ideal rankings.
@@ -174,7 +174,7 @@ def night_record(context: Context) -> dict[str, Any]:
             source.name: {
                 "rows": counts.rows,
                 "fingerprint": counts.fingerprint,
-                "fingerprints": {name or config.dataset: each for name, each in counts.fingerprints.items()},
+                "fingerprints": {name or config.dataset: digits for name, digits in counts.fingerprints.items()},
                 **_files(source),
             }
             for source, counts in counted

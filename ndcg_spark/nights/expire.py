@@ -99,14 +99,16 @@ def _baselines(nights: Sequence[Night]) -> dict[str, str]:
     """Why the nights of a date are needed for comparisons of later ones."""
     needed: dict[str, str] = {}
     for dataset in {night.dataset for night in nights}:
-        of_dataset = [night for night in nights if night.dataset == dataset]
-        gate = of_dataset[-1].record["configuration"].get("gate") or {}
+        kept_nights = [night for night in nights if night.dataset == dataset]
+        gate = kept_nights[-1].record["configuration"].get("gate") or {}
         needed |= dict.fromkeys(gate.get("baseline", ()), f"{dataset} has a baseline of the gate there")
-        good = [night.evaluated_on for night in of_dataset if night.is_good]
+        good = [night.evaluated_on for night in kept_nights if night.is_good]
         # The newest good night says what must arrive, whatever the baseline is.
         needed |= dict.fromkeys(good[-1:], f"{dataset} has no newer good night; --baselines removes it, too")
         if GOOD in gate.get("baseline", ()):
-            most = gate["nights"]
-            needed |= dict.fromkeys(good[-most:], f"{dataset} is compared with the mean of its {most} last good nights")
+            count = gate["nights"]
+            needed |= dict.fromkeys(
+                good[-count:], f"{dataset} is compared with the mean of its {count} last good nights"
+            )
     there = {night.evaluated_on for night in nights}
     return {date: why for date, why in needed.items() if date in there}

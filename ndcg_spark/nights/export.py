@@ -29,7 +29,7 @@ def export(
 ) -> None:
     """Copy the nights that count, of all dates, of one, or since one; `report` is called with a sentence for each date.
 
-    ConfigurationError, before anything is written, if there is no such night or place, or a table has another shape;
+    ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape;
     StorageError if a table cannot be written. Run it again then.
     """
     known = committed(output)
@@ -58,7 +58,7 @@ def export(
     raise StorageError(f"export: nights of {dates[0]} change faster than they are exported; run it again")
 
 
-def _prepare(target: "_Tables", place: str) -> None:
+def _prepare(target: "_Tables", address: str) -> None:
     """Create what is missing. ConfigurationError, before anything is written, if a table has another shape."""
     lacking = {}
     for name, schema in TABLES.items():
@@ -68,8 +68,8 @@ def _prepare(target: "_Tables", place: str) -> None:
         wrong += [f"{column} (missing)" for column in ("dataset", "evaluated_on") if known and column not in known]
         if wrong:
             raise ConfigurationError(
-                f"export: {place}: table {name} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; "
-                "name another place, or drop the table"
+                f"export: {address}: table {name} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; "
+                "name another target, or drop the table"
             )
         lacking[name] = pa.schema([field for field in schema if field.name not in known])
     for name, columns in lacking.items():
@@ -87,17 +87,17 @@ def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Tables"]:
     """The tables that a text such as delta:PATH names. ConfigurationError where nobody here can write them."""
-    form, _, place = to.partition(":")
+    form, _, address = to.partition(":")
     try:
-        if form == "delta" and place:
-            yield _Delta(place)
-        elif form == "iceberg" and "." in place:
-            yield _Iceberg(place)
-        elif form == "table" and place:
+        if form == "delta" and address:
+            yield _Delta(address)
+        elif form == "iceberg" and "." in address:
+            yield _Iceberg(address)
+        elif form == "table" and address:
             from ndcg_spark.engine import open_engine
 
             with open_engine("spark") as engine:
-                yield _Spark(engine.session, place)
+                yield _Spark(engine.session, address)
         else:
             what = "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
             raise ConfigurationError(f"export: {masked(to)} names no tables; write {what}")
@@ -118,17 +118,17 @@ class _Delta:
         self._root = delta_address(os.path.expanduser(path), "export", ConfigurationError).rstrip("/")  # noqa: PTH111  # a URI
 
     def schema(self, name: str) -> pa.Schema | None:
-        place, table = f"{self._root}/{name}", self._library.DeltaTable
-        is_there = table.is_deltatable(place, **self._options)
-        return pa.schema(table(place, **self._options).schema().to_arrow()) if is_there else None
+        address, table = f"{self._root}/{name}", self._library.DeltaTable
+        is_there = table.is_deltatable(address, **self._options)
+        return pa.schema(table(address, **self._options).schema().to_arrow()) if is_there else None
 
     def add(self, name: str, columns: pa.Schema) -> None:
         """Create a table, or give it these columns. Here `replace` does both."""
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
-        place, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.write_deltalake(place, _rows(name, nights), partition_by=by, **how, **self._options)
+        address, by = f"{self._root}/{name}", ["evaluated_on"]
+        self._library.write_deltalake(address, _rows(name, nights), partition_by=by, **how, **self._options)
 
 
 class _Iceberg:
@@ -162,14 +162,14 @@ class _Iceberg:
 class _Spark:
     """Tables of a catalog of Spark."""
 
-    def __init__(self, session: Any, place: str) -> None:
+    def __init__(self, session: Any, address: str) -> None:
         from pyspark.sql import functions
         from pyspark.sql.pandas import types
 
-        self._session, self._place, self._functions, self._types = session, place, functions, types
+        self._session, self._namespace, self._functions, self._types = session, address, functions, types
 
     def _name(self, name: str) -> str:
-        return ".".join(f"`{part}`" for part in [*self._place.split("."), name])
+        return ".".join(f"`{part}`" for part in [*self._namespace.split("."), name])
 
     def schema(self, name: str) -> pa.Schema | None:
         is_there = self._session.catalog.tableExists(self._name(name))

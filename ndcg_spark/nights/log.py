@@ -65,8 +65,8 @@ class Night:
 
     def files(self, table: str) -> dict[str, int]:
         """The paths of its evaluation's files in a table, with all of its datasets, and their sizes."""
-        place = folder(table, self.evaluated_on, self.evaluation_id)
-        return {f"{place}/{name}": file["bytes"] for name, file in self.record["files"].get(table, {}).items()}
+        path = folder(table, self.evaluated_on, self.evaluation_id)
+        return {f"{path}/{name}": file["bytes"] for name, file in self.record["files"].get(table, {}).items()}
 
     def kept_rows(self, table: str) -> int:
         """How many rows its evaluation has in a table."""
@@ -108,15 +108,15 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     A date whose log is damaged has no nights here; a warning says so. Raises StorageError.
     """
     store = output if isinstance(output, Store) else Store(output)
-    places = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
+    folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
-        files = [file for place in places for file in store.files(place).values()]
+        files = [file for path in folders for file in store.files(path).values()]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
             contents = list(pool.map(functools.partial(_rows, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
     for problem in damaged.values():
         _logger.warning("output: %s; its nights are left out", problem)
-    rows = sorted((row for date, of_file in contents if date not in damaged for row in of_file), key=_order)
+    rows = sorted((row for date, file_rows in contents if date not in damaged for row in file_rows), key=_order)
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired revises nothing.
@@ -124,7 +124,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     counting = itertools.groupby(
         (row for row in published if evaluation(row) in first), lambda row: evaluation(row)[:2]
     )
-    return Nights([_night(store, [*of_night]) for _, of_night in counting], rows, damaged)
+    return Nights([_night(store, [*group]) for _, group in counting], rows, damaged)
 
 
 def _rows(store: Store, file: fs.FileInfo) -> tuple[str, Any]:
@@ -136,7 +136,7 @@ def _rows(store: Store, file: fs.FileInfo) -> tuple[str, Any]:
     except FileNotFoundError:
         rows = []
     except FAILURES as error:
-        return name[1], f"{store.place}/{file.path} cannot be read, {first_line(error)}"
+        return name[1], f"{store.location}/{file.path} cannot be read, {first_line(error)}"
     more = {"evaluated_on": name[1], "file": file.path, "written": file.mtime_ns / 1e9}
     return name[1], [{**_EMPTY, **row, **more} for row in rows]
 
@@ -171,7 +171,7 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
     store.add(f"{LOG}/evaluated_on={evaluated_on}/{uuid.uuid4().hex}.parquet", parquet([*rows], _STORED))
 
 
-def row_of(record: Row, verdict: Row | None = None, **more: Any) -> Row:
+def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
     """The row of an evaluation with this record, and the verdict on one of its datasets."""
     verdict, seconds, columns = verdict or {}, record.get("seconds", {}), ("verdict", "reason", "run")
     findings = verdict.keys() - {*columns, "accepted", "dataset", "evaluated_on"}
@@ -207,8 +207,8 @@ def refuse_replaced(night: Night) -> None:
     known = committed(night.store, [night.evaluated_on])
     known.refuse_damaged([night.evaluated_on])
     if night not in known:
-        place = night.store.place
-        raise ReplacedError(f"output: {night} in {place} was replaced while it was read or changed; run this again")
+        output = night.store.location
+        raise ReplacedError(f"output: {night} in {output} was replaced while it was read or changed; run this again")
 
 
 def read_again_if_replaced(read: Callable[[], _T]) -> _T:

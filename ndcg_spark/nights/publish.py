@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import parquet as pq
 
 from ndcg_spark.errors import StorageError
-from ndcg_spark.nights.log import Night, append, committed, row_of, utc_now
+from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
 from ndcg_spark.schemas import IN_PATHS, KEPT
@@ -55,7 +55,7 @@ class Publication:
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
-        row = row_of({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset)
+        row = log_row({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset)
         return Night(dataset, self._date, 0, self._id, self._store, row)
 
     def verify(self, name: str, rows: int) -> None:
@@ -71,7 +71,7 @@ class Publication:
         count = sum(file["rows"] for file in files.values())
         if count != rows:
             raise StorageError(
-                f"output: {count} of {rows} rows of {name} were read back from {self._store.place}; nothing was "
+                f"output: {count} of {rows} rows of {name} were read back from {self._store.location}; nothing was "
                 "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
 
@@ -79,11 +79,11 @@ class Publication:
         self,
         record: Mapping[str, Any],
         datasets: Collection[str],
-        of_datasets: Mapping[str, Mapping[str, Any]] | None = None,
+        by_dataset: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> list[str]:
         """Add a row to the log for each of these datasets: from here on this evaluation counts.
 
-        `of_datasets` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
+        `by_dataset` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
         night of which another evaluation counts, because it was published at the same time.
         """
         with self._store.failures("cannot be written, and nothing was published"):
@@ -91,8 +91,8 @@ class Publication:
                 # An old one may have been taken for waste.
                 if self._sizes(name) != {path: file["bytes"] for path, file in files.items()}:
                     raise StorageError(
-                        f"output: files of {name} in {self._store.place} changed after they were verified; nothing was "
-                        "published, run this again"
+                        f"output: files of {name} in {self._store.location} changed after they were verified; nothing "
+                        "was published, run this again"
                     )
             known = committed(self._store, [self._date])
             known.refuse_damaged([self._date])
@@ -100,7 +100,7 @@ class Publication:
             own: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
             record = {**record, "files": self._files}
             rows = [
-                row_of(record, **(of_datasets or {}).get(name, {}), **own, dataset=name, number=numbers.get(name, 1))
+                log_row(record, **(by_dataset or {}).get(name, {}), **own, dataset=name, number=numbers.get(name, 1))
                 for name in sorted(datasets)
             ]
             append(self._store, self._date, rows)
@@ -120,8 +120,8 @@ class Publication:
 
     def _sizes(self, name: str) -> dict[str, int]:
         """The files of a table, by their names in its folder."""
-        place = self._folder(name)
-        return {path.removeprefix(f"{place}/"): file.size for path, file in self._store.files(place).items()}
+        root = self._folder(name)
+        return {path.removeprefix(f"{root}/"): file.size for path, file in self._store.files(root).items()}
 
     def _folder(self, name: str) -> str:
         return folder(name, self._date, self._id)
@@ -134,4 +134,4 @@ def log_attempt(
     status = "refused" if exit_code == 3 else "failed"
     more |= {"evaluation_id": evaluation_id, "exit_code": exit_code, "reason": str(error), "committed_at": utc_now()}
     with contextlib.suppress(*FAILURES, StorageError):
-        append(Store(output), evaluated_on, [row_of({}, status=status, **more)])
+        append(Store(output), evaluated_on, [log_row({}, status=status, **more)])

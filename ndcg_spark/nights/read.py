@@ -115,7 +115,7 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 
-    def rows_of(night: Night) -> list[Row]:
+    def scores_of_all_queries(night: Night) -> list[Row]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         # Not a dataset of all files, which takes twice as long where each has a few rows.
         tables = [night.store.read(path).read(use_threads=False) for path in night.files("dataset_scores")]
@@ -125,7 +125,7 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
 
     threads = nights[0].store.at_once if nights else 1
     with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(rows_of, nights))
+        return list(pool.map(scores_of_all_queries, nights))
 
 
 @contextlib.contextmanager
@@ -135,8 +135,8 @@ def _lost_files_named(nights: Sequence[Night], table: str) -> Iterator[None]:
         yield
     except FAILURES as error:
         _refuse_lost(nights, table)
-        place, why = nights[0].store.place, first_line(error)
-        raise StorageError(f"output: {table} in {place} cannot be read, {why}; evaluate the night again") from error
+        output, why = nights[0].store.location, first_line(error)
+        raise StorageError(f"output: {table} in {output} cannot be read, {why}; evaluate the night again") from error
 
 
 def _refuse_lost(nights: Sequence[Night], table: str) -> None:
@@ -152,6 +152,6 @@ def _refuse_lost(nights: Sequence[Night], table: str) -> None:
         night = wanted[info.path][0]
         refuse_replaced(night)
         raise StorageError(
-            f"output: {len(wrong)} file(s) in {store.place} are not as they were published, e.g. {info.path} of "
+            f"output: {len(wrong)} file(s) in {store.location} are not as they were published, e.g. {info.path} of "
             f"{night} is {'missing' if info.size is None else 'damaged'}; restore it, or evaluate that night again"
         )

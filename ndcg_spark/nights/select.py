@@ -18,23 +18,23 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
     """
     newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
     nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > newest))
-    of_date = [night for night in nights_of_dataset(nights, output, dataset) if night.evaluated_on == (date or newest)]
-    if not of_date:
-        of = f" of {dataset}" if dataset else ""
+    chosen = [night for night in nights_of_dataset(nights, output, dataset) if night.evaluated_on == (date or newest)]
+    if not chosen:
+        which = f" of {dataset}" if dataset else ""
         raise ConfigurationError(
-            f"date: there is no night of {date}{of}; the newest is of {newest}, ndcg-spark nights lists them"
+            f"date: there is no night of {date}{which}; the newest is of {newest}, ndcg-spark nights lists them"
         )
-    return of_date
+    return chosen
 
 
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
     """The nights of a dataset, or of all. ConfigurationError if there is no night at all or of the dataset."""
     if not nights:
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
-    of_dataset = [night for night in nights if dataset in (None, night.dataset)]
-    if not of_dataset:
+    chosen = [night for night in nights if dataset in (None, night.dataset)]
+    if not chosen:
         raise unknown_name("dataset", "dataset", str(dataset), {night.dataset for night in nights})
-    return of_dataset
+    return chosen
 
 
 def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = None) -> str | None:
@@ -56,8 +56,8 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
     sentences = [
         f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
     ]
-    for name, of_dataset in itertools.groupby(nights, key=lambda night: night.dataset):
-        days = [datetime.date.fromisoformat(night.evaluated_on) for night in of_dataset]
+    for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
+        days = [datetime.date.fromisoformat(night.evaluated_on) for night in group]
         steps = [(after - before).days for before, after in itertools.pairwise(days)]
         if steps and dataset in (None, name):
             usual = statistics.mode(steps)

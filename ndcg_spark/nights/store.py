@@ -35,7 +35,7 @@ class Store:
 
     def __init__(self, output: str) -> None:
         #: The output without secrets, for messages.
-        self.place = masked(output)
+        self.location = masked(output)
         is_remote = "://" in output
         #: How many files to read at once: on a remote storage, reading is waiting.
         self.at_once = _AT_ONCE if is_remote else 4
@@ -47,7 +47,7 @@ class Store:
         self.system = fs.SubTreeFileSystem(self._root or "/", base)
         with self.failures("cannot be read"):
             if base.get_file_info(self._root or "/").type == fs.FileType.File:
-                raise StorageError(f"output: {self.place} is a file, not a folder; check its path")
+                raise StorageError(f"output: {self.location} is a file, not a folder; check its path")
 
     @contextlib.contextmanager
     def failures(self, failed: str) -> Iterator[None]:
@@ -55,7 +55,9 @@ class Store:
         try:
             yield
         except FAILURES as error:
-            raise StorageError(f"output: {self.place} {failed}, {first_line(error)}; check space and rights") from error
+            raise StorageError(
+                f"output: {self.location} {failed}, {first_line(error)}; check space and rights"
+            ) from error
 
     def for_engine(self, path: str) -> str:
         """The whole path or URI, as engines expect it."""

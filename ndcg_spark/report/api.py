@@ -130,8 +130,8 @@ def explain(
     --------
     >>> judgments = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
     >>> results = {"q1": {"d3": 0.9, "d1": 0.8, "d2": 0.1}}
-    >>> found = explain(judgments, results, query="q1", convention="trec_eval")
-    >>> [round(adds, 4) for adds in found.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
+    >>> explanation = explain(judgments, results, query="q1", convention="trec_eval")
+    >>> [round(adds, 4) for adds in explanation.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
     [1.0, 1.2619, 0.0]
     """
     rank = None if cutoff is None else str(cutoff)

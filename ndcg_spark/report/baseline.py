@@ -42,7 +42,7 @@ class Baseline:
         """Its label after `the` or `its`, unless it is a run."""
         return self.label if self.run is not None else f"{article} {self.label}"
 
-    def of(self, run: str) -> str:
+    def run_for(self, run: str) -> str:
         """The run whose scores those of a run are compared with."""
         return self.run or run
 

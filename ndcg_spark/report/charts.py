@@ -12,7 +12,7 @@ from ndcg_spark.comparison.api import compare
 from ndcg_spark.comparison.trend import TrendLine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import words
-from ndcg_spark.report.comparisons import marks_of, notes_of_test
+from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
 from ndcg_spark.report.night import NightData
 from ndcg_spark.report.scores import paper_table
 from ndcg_spark.scores import Scores, SparkScores
@@ -38,15 +38,15 @@ def forest(data: NightData) -> dict[str, Any]:
 
 def differences(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
     """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
-    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
-    known = [row[column] for row in rows for column in ends_of.values() if row[column] is not None]
+    columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    known = [row[column] for row in rows for column in columns.values() if row[column] is not None]
     known += [0.0] if limit is None else [0.0, limit]
     low, high = min([*known, -1e-3]), max([*known, 1e-3])
 
     def at(value: float | None) -> float | None:
         return None if value is None else 4 + 92 * (value - low) / (high - low)
 
-    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in rows]
+    marks = [{"row": row, **{end: at(row[column]) for end, column in columns.items()}} for row in rows]
     return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
 
 
@@ -60,23 +60,23 @@ def trend(line: TrendLine) -> dict[str, Any]:
     margin = max(0.1 * (high - low), 0.001)
     low, high = low - margin, high + margin
 
-    def place(at: int, value: float) -> str:
+    def point_at(at: int, value: float) -> str:
         return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
 
     parts, areas = [], []
     stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
     for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
         stretch = list(group)
-        parts.append([place(at, point.value or 0.0) for at, point in stretch])
+        parts.append([point_at(at, point.value or 0.0) for at, point in stretch])
         ends = [(at, point.low, point.high) for at, point in stretch if point.low is not None]
         areas.append(
-            [*(place(at, end or 0.0) for at, _, end in ends), *(place(at, end) for at, end, _ in reversed(ends))]
+            [*(point_at(at, end or 0.0) for at, _, end in ends), *(point_at(at, end) for at, end, _ in reversed(ends))]
         )
     return {"lines": parts, "areas": [area for area in areas if area], "last": parts[-1][-1], "low": low, "high": high}
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
-    """The differences of queries in order, of very many those at equal distances, each with its place."""
+    """The differences of queries in order, of very many those at equal distances, each with its position."""
     step = max(1.0, len(changes) / _BARS)
     shown = [changes[int(at * step)] for at in range(int(len(changes) / step))]
     if shown:
@@ -172,7 +172,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     if baseline is not None:
         measures = list(map(str, scores.table().columns))
         compared = _rows(compare(scores, baseline, measures=measures, full=True))
-        notes, marks = [*notes, *notes_of_test(compared, "holm")], marks_of(compared)
+        notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
     return "\n".join(latex_lines(paper_table(rows, None, notes, scores.measures, marks)))
 
 

@@ -8,7 +8,7 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.sorting import Order
-from ndcg_spark.tables.table import Table, signed, table_of
+from ndcg_spark.tables.table import Table, make_table, signed
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
@@ -100,7 +100,7 @@ def comparison_tables(
     # With names of up to a dozen letters, a line has a hundred at most.
     left_out = ["baseline"] * (measures or slices) + ["won/tied/lost"] * (measures and slices)
     names = [name for name in (lines[0] if lines else ()) if name not in left_out]
-    table = table_of(lines, names, notes, title=counts(rows), sentences=compared.warnings)
+    table = make_table(lines, names, notes, title=counts(rows), sentences=compared.warnings)
     names = ["dataset", "run", "against", "measure", "query", "before", "now", "change"]
     more = (
         {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
@@ -109,7 +109,7 @@ def comparison_tables(
     queries = [
         row | who(row) | {"measure": _measure(row)} | extra for row, extra in zip(compared.queries, more, strict=True)
     ]
-    return [table, *([table_of(queries, names)] if queries else [])]
+    return [table, *([make_table(queries, names)] if queries else [])]
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -156,8 +156,8 @@ def counts(rows: Rows) -> str:
         return ""
     first = rows[0]["measure"], rows[0]["cutoff"]
     own = [row for row in rows if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None]
-    found = Counter(map(in_words, own))
-    listed = ", ".join(f"{found[word]:,} {word}" for word in CONCLUSIONS if word in found)
+    conclusions = Counter(map(in_words, own))
+    listed = ", ".join(f"{conclusions[word]:,} {word}" for word in CONCLUSIONS if word in conclusions)
     return f"{first[0]}@{format_cutoff(first[1])}: {listed}"
 
 
@@ -174,7 +174,7 @@ def stars(row: Row) -> str:
     return next((sign for limit, sign in _MARKS if p < limit), "")
 
 
-def marks_of(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
+def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
     """The stars of rows of COMPARISONS, of all queries and without weights."""
     return {
         (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
@@ -185,7 +185,7 @@ def marks_of(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
 
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     """Notes on the rows that are shown."""
-    notes, runs = notes_of_test(rows, correction, starred=False), {row["run"] for row in rows}
+    notes, runs = notes_on_tests(rows, correction, starred=False), {row["run"] for row in rows}
     if any(row["interval_low"] is not None for row in rows):
         queries = _span({row["queries"] for row in rows})
         notes.append(
@@ -201,7 +201,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     return notes
 
 
-def notes_of_test(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
+def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
     """The baseline, the test, and what the stars mean if there are any."""
     sizes = {row["family_size"] for row in rows if row["family_size"] is not None}
     is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1

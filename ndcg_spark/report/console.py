@@ -28,7 +28,7 @@ BROKEN_PIPE = 141
 _ERASED = "\r\x1b[K"
 _PROGRAM = logging.getLogger("ndcg_spark")
 #: A table in a terminal has at most this many rows.
-_MOST_ROWS = 50
+_MAX_ROWS = 50
 
 
 def prepare_streams() -> None:
@@ -80,8 +80,8 @@ def print_result(
             print_csv(columns, rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
-            most = _MOST_ROWS if write is text else sys.maxsize
-            print("\n\n".join("\n".join(write(table.first(most, "in --format json"))) for table in tables()))
+            limit = _MAX_ROWS if write is text else sys.maxsize
+            print("\n\n".join("\n".join(write(table.first(limit, "in --format json"))) for table in tables()))
 
 
 def print_view(view: "View", style: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.tables.table import Table, rounded, table_of
+from ndcg_spark.tables.table import Table, make_table, rounded
 from ndcg_spark.views import View
 
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
@@ -16,7 +16,7 @@ _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_c
 
 def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
-    pairs = [(each, *explained.baselines.get(each.facts.run, (None, ""))) for each in explained.explanations]
+    pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
     names = [field.name for field in dataclasses.fields(RankLine)]
     rows = [{"run": explanation.facts.run, **vars(line)} for explanation, *_ in pairs for line in explanation.lines]
     return View(
@@ -52,11 +52,11 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     losses, absent = ([vars(row) for row in rows] for rows in (explanation.losses, explanation.absent))
     unjudged = [vars(row) for row in explanation.unjudged]
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
-    tables = [table_of(ranks, title=title, sentences=said)]
-    tables += [table_of(losses, _LOSSES, title="Losses by document", sentences=[words])] if losses else []
+    tables = [make_table(ranks, title=title, sentences=said)]
+    tables += [make_table(losses, _LOSSES, title="Losses by document", sentences=[words])] if losses else []
     names = ("doc_id", "relevance", "gain", "where")
-    tables += [table_of(absent, names, title="Relevant documents outside the cutoff")] if absent else []
-    tables += [table_of(unjudged, ("doc_id", "rank"), title="Unjudged documents")] if unjudged else []
+    tables += [make_table(absent, names, title="Relevant documents outside the cutoff")] if absent else []
+    tables += [make_table(unjudged, ("doc_id", "rank"), title="Unjudged documents")] if unjudged else []
     if baseline is not None:
         changed = (
             f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
@@ -66,7 +66,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
             {**vars(row), "moved": row.what.replace("_", " ") if row.moved_up is None else row.moved_up}
             for row in changed_documents(facts, [baseline])
         ]
-        tables.append(table_of(changes, _CHANGES, title=f"Compared with {against}", sentences=[changed]))
+        tables.append(make_table(changes, _CHANGES, title=f"Compared with {against}", sentences=[changed]))
     return tables
 
 

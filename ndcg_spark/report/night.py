@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
-from ndcg_spark.comparison.compare import kept_attributes, mean_at, of_nights
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, rows_of
-from ndcg_spark.comparison.matrix import Place, Queries
+from ndcg_spark.comparison.compare import kept_attributes, mean_scores, night_sources
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
+from ndcg_spark.comparison.matrix import Metric, Queries
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, SCORES
-from ndcg_spark.convention.parsing import parse_columns, stored_measure_set
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.night_documents import facts_of_queries
+from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import Baseline, choose
@@ -94,23 +94,23 @@ class NightData:
         #: The verdict of the gate; empty without one.
         self.verdict: Row = night.record["verdict"] or {}
         #: The measure and the cutoff of the page.
-        self.place = _headline(night, rows, request.measure)
+        self.metric = _headline(night, rows, request.measure)
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
-        best_first = sorted_runs(rows, Order(self.place[0], format_cutoff(self.place[1]), descending=True))
+        best_first = sorted_runs(rows, Order(self.metric[0], format_cutoff(self.metric[1]), descending=True))
         self.runs: list[str] = [rows[0]["run"] for rows in best_first]
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
         #: What every number is compared with, and why that cannot be done.
         self.baseline = choose(night, nights, self.runs, request.baseline, request.baseline_date)
         refused = _refused(night, self.baseline)
-        self._sides = _sides(night, self.baseline, self.place) if self.baseline and not refused else None
+        self._sides = _sides(night, self.baseline, self.metric) if self.baseline and not refused else None
         compared = self._compare(request.attributes or kept_attributes([night]))
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
         self.run = request.run or self._chosen()
-        self.mean = self.scores[self.run, self.place[1]]
+        self.mean = self.scores[self.run, self.metric[1]]
         self.row = self.compared.get(self.run)
         self.slices = [row for row in compared if row["run"] == self.run and row["attribute"] is not None]
         #: The share of the difference that each slice has, the largest first, as the gate has them.
@@ -132,9 +132,9 @@ class NightData:
         #: Whether the night keeps documents, and those of queries: of both ends, and of NDCG those that changed most.
         self.has_documents = bool(night.kept_rows("ranked_documents"))
         self.documents = self._documents()
-        self.parts = self._parts() if self.place[0] == "ndcg" else None
+        self.parts = self._parts() if self.metric[0] == "ndcg" else None
         #: The last nights up to this one.
-        measure = f"{self.place[0]}@{format_cutoff(self.place[1])}"
+        measure = f"{self.metric[0]}@{format_cutoff(self.metric[1])}"
         line = next(iter(lines(output, night.dataset, self.run, measure)[0]), None)
         points = [point for point in line.points if point.date <= night.evaluated_on] if line else []
         self.trend = dataclasses.replace(line, points=points[-_NIGHTS:]) if line and points else None
@@ -148,7 +148,8 @@ class NightData:
     @property
     def measure(self) -> str:
         """The measure as people write it: NDCG@10."""
-        return f"{self.place[0].upper() if self.place[0] == 'ndcg' else self.place[0]}@{format_cutoff(self.place[1])}"
+        measure, cutoff = self.metric
+        return f"{'NDCG' if measure == 'ndcg' else measure}@{format_cutoff(cutoff)}"
 
     @property
     def same_results(self) -> str | None:
@@ -161,7 +162,7 @@ class NightData:
         """What the gate found about the mean of a run by the measure of the page."""
         if self.baseline is None or self.baseline.name is None:
             return None
-        key = (run, self.place[0], format_cutoff(self.place[1]), None, False, self.baseline.name)
+        key = (run, self.metric[0], format_cutoff(self.metric[1]), None, False, self.baseline.name)
         names = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
         results = self.verdict.get("results", ())
         return next((row for row in results if tuple(row[name] for name in names) == key), None)
@@ -184,7 +185,7 @@ class NightData:
             return []
         gate, names = _gate(self.night, self.baseline), ("alpha", "correction", "min_queries")
         options = ComparisonOptions(**{name: gate[name] for name in names if name in gate})
-        rows = rows_of(self._sides, options, attributes)
+        rows = comparison_rows(self._sides, options, attributes)
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -200,31 +201,32 @@ class NightData:
         return [f"{changed:,} queries have other judgments than in the {self.baseline.label}: {left_out}."]
 
     def _queries(self) -> list[QueryScore]:
-        sides, (measure, cutoff) = self._sides, self.place
+        sides, (measure, cutoff) = self._sides, self.metric
         if sides is None or self.baseline is None or self.row is None:
             columns = ["query_id", measure]
             rows = night_rows(self.night, "query_scores", columns, cutoff=[cutoff], run=[self.run])
             return [QueryScore(row["query_id"], row[measure]) for row in rows if row[measure] is not None]
-        own, theirs = sides.own.scores(self.run), sides.baseline.scores(self.baseline.of(self.run))
+        own, theirs = sides.own.scores(self.run), sides.baseline.scores(self.baseline.run_for(self.run))
         paired = ~np.isnan(own - theirs)
         at = np.flatnonzero(paired if sides.only is None else paired & sides.only)
         return list(map(QueryScore, sides.own.queries.ids.take(at).to_pylist(), own[at].tolist(), theirs[at].tolist()))
 
     def _documents(self) -> dict[str, Lists]:
-        is_ndcg = self.compares and self.place[0] == "ndcg" and self.place[1] is not None
+        is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None
         changed = [query for query in self.queries if abs(query.change) > _TIE] if is_ndcg else []
         explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]
         names = list(dict.fromkeys(query.query_id for query in [*self.ends, *explained]))
         nights = list(self.baseline.nights) or [self.night] if self.baseline else []
-        other, cutoff = self.baseline.of(self.run) if self.baseline else self.run, self.place[1] or _USUAL_CUTOFF
-        own = facts_of_queries(self.night, [self.run], cutoff, names)
-        lists = [facts_of_queries(night, [other], cutoff, names) for night in nights]
-        found = {}
+        other = self.baseline.run_for(self.run) if self.baseline else self.run
+        cutoff = self.metric[1] or _USUAL_CUTOFF
+        own = read_facts(self.night, [self.run], cutoff, names)
+        lists = [read_facts(night, [other], cutoff, names) for night in nights]
+        documents = {}
         for (_, name), facts in own.items():
-            theirs = [of_night[other, name] for of_night in lists if (other, name) in of_night]
+            theirs = [by_key[other, name] for by_key in lists if (other, name) in by_key]
             changes = changed_documents(facts, theirs) if theirs else []
-            found[name] = Lists(facts, theirs[-1] if theirs else None, changes)
-        return found
+            documents[name] = Lists(facts, theirs[-1] if theirs else None, changes)
+        return documents
 
     def _parts(self) -> Parts | None:
         sums, covered, lost, unjudged = dict.fromkeys(("left", "down", "up", "came_in", "same_rank"), 0.0), [], 0.0, 0.0
@@ -239,21 +241,22 @@ class NightData:
                 sums[change.what] += change.part / len(self.queries)
                 lost += min(change.part, 0.0)
                 unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
-        every = fsum(abs(query.change) for query in self.queries)
+        total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
-        share = fsum(covered) / every if every else 1.0
+        share = fsum(covered) / total if total else 1.0
         return Parts(shown, unjudged / lost if lost else 0.0, len(covered), share) if covered else None
 
     def _judged_before(self) -> float | None:
         if self.baseline is None or not self.baseline.nights:
             return None
-        key, nights = (self.baseline.of(self.run), self.place[1]), read_dataset_scores(list(self.baseline.nights))
+        key = self.baseline.run_for(self.run), self.metric[1]
+        nights = read_dataset_scores(list(self.baseline.nights))
         rates = [row["judged_rate"] for rows in nights for row in rows if (row["run"], row["cutoff"]) == key]
         known = [rate for rate in rates if rate is not None]
         return fsum(known) / len(known) if known else None
 
 
-def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Place:
+def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Metric:
     """The named measure, that of the gate's first check, else the headline of the night.
 
     A night that was evaluated without naming measures is shown by NDCG at the cutoff nearest to 10.
@@ -263,7 +266,7 @@ def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Place:
     if measure is not None:
         column, cutoff = parse_columns(measure, SCORES)[0]
         known = {format_cutoff(row["cutoff"]): row["cutoff"] for row in rows if row.get(column) is not None}
-        if cutoff != "each" and cutoff not in known:
+        if cutoff != ALL_CUTOFFS and cutoff not in known:
             there = ", ".join(known) or "no cutoff"
             raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; it was at {there}")
         return column, known[cutoff] if cutoff in known else _usual(known.values())
@@ -295,11 +298,11 @@ def _gate(night: Night, baseline: Baseline | None) -> Row:
     return (night.record["configuration"].get("gate") if baseline and baseline.name else None) or {}
 
 
-def _sides(night: Night, baseline: Baseline, place: Place) -> Sides:
+def _sides(night: Night, baseline: Baseline, metric: Metric) -> Sides:
     """The scores of a night and those of the baseline."""
-    (source,), others = of_nights([night]), of_nights(baseline.nights, "baseline")
-    own = source.read(queries := Queries(), [place], source.runs)
-    theirs = mean_at(place, others, queries, own[place]) if others else own[place]
+    (source,), others = night_sources([night]), night_sources(baseline.nights, "baseline")
+    own = source.read(queries := Queries(), [metric], source.runs)
+    theirs = mean_scores(metric, others, queries, own[metric]) if others else own[metric]
     key = {
         "dataset": night.dataset,
         "evaluated_on": source.evaluated_on,
@@ -307,8 +310,8 @@ def _sides(night: Night, baseline: Baseline, place: Place) -> Sides:
         "baseline_night": datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None,
         "baseline_nights": len(baseline.dates) or None,
     }
-    pairs = [(run, baseline.of(run)) for run in source.runs if baseline.of(run) in theirs.runs]
-    sides = Sides(own[place], theirs, place, key, [pair for pair in pairs if others or pair[0] != pair[1]])
+    pairs = [(run, baseline.run_for(run)) for run in source.runs if baseline.run_for(run) in theirs.runs]
+    sides = Sides(own[metric], theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
     return (
         dataclasses.replace(sides, only=~sides.rejudged) if _gate(night, baseline).get("unchanged_queries") else sides
     )

@@ -12,7 +12,7 @@ from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
-from ndcg_spark.tables.table import signed, table_of, verdict_in_words
+from ndcg_spark.tables.table import make_table, signed, verdict_in_words
 from ndcg_spark.views import View
 
 Row = Mapping[str, Any]
@@ -45,9 +45,9 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     ]
     value += [{**{n: row[n] for n in names}, "record": row, "dataset_scores": []} for row in nights.attempts]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    table = table_of(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
-    every = [row for rows in scores for row in rows]
-    print_result(style, lambda: [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), every)
+    table = make_table(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
+    all_rows = [row for rows in scores for row in rows]
+    print_result(style, lambda: [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), all_rows)
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     """The trends, a row for each line and night; `missing` are sentences about nights that are not there."""
     dates = [point.date for line in lines for point in line.points]
-    trends = table_of(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
-    unusual = table_of(_unusual_nights(lines), title="Unusual nights")
+    trends = make_table(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
+    unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
         lambda: [trends, unusual] if unusual.rows else [trends],
         lambda: [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
@@ -130,9 +130,9 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
             before = {what for what, _ in events}
     rows = []
     for (date, *_, what, why), named in sorted(runs.items(), key=lambda event: event[0])[-_EVENTS:]:
-        every = sum(_name(line, "") == _name(named[0], "") for line in lines)
+        total = sum(_name(line, "") == _name(named[0], "") for line in lines)
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        shown = "all" if len(named) == every > 1 else ", ".join(line.run for line in named[:_NAMED]) + more
+        shown = "all" if len(named) == total > 1 else ", ".join(line.run for line in named[:_NAMED]) + more
         rows.append({**_name(named[0], shown), "since": date, "what": what, "why": why})
     return rows
 

@@ -27,13 +27,13 @@ for (const table of document.querySelectorAll("table.sorted")) {
 for (const input of document.querySelectorAll("input[type=search]")) {
   const part = input.closest(".part");
   const named = Array.from(part.querySelectorAll("tbody tr, details.query"))
-    .filter((each) => each.matches("details") || !each.closest("details.query"))
-    .map((each) => [each, (each.cells?.[0] ?? each.querySelector("summary")).textContent.toLowerCase()]);
+    .filter((element) => element.matches("details") || !element.closest("details.query"))
+    .map((element) => [element, (element.cells?.[0] ?? element.querySelector("summary")).textContent.toLowerCase()]);
   input.addEventListener("input", () => {
     const text = input.value.trim().toLowerCase();
-    for (const [each, name] of named) each.hidden = !name.includes(text);
-    const rows = named.filter(([each]) => !each.matches("details"));
-    const shown = rows.filter(([each]) => !each.hidden).length;
+    for (const [element, name] of named) element.hidden = !name.includes(text);
+    const rows = named.filter(([element]) => !element.matches("details"));
+    const shown = rows.filter(([element]) => !element.hidden).length;
     part.querySelector("[role=status]").textContent = text ? `${shown} of ${rows.length} queries` : "";
   });
 }

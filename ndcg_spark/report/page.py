@@ -26,7 +26,7 @@ from ndcg_spark.report.night import NightData, QueryScore, Request
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.table import Table, table_of
+from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import masked
 
@@ -66,14 +66,14 @@ def read_page(
     is_kept: bool = True,
 ) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
-    place = masked(output) if "://" in output else str(Path(output).resolve())
+    location = masked(output) if "://" in output else str(Path(output).resolve())
 
     def read() -> tuple[Page, str | None]:
         known = committed(output)
         nights = select_nights(known, output, date, request.dataset)
         parts = [NightData(output, night, known, request) for night in nights]
         absent = missing_datasets(known, nights[0].evaluated_on, request.dataset)
-        return Page(_rendered(parts, place if is_kept else None, labels, absent), parts), absent
+        return Page(_rendered(parts, location if is_kept else None, labels, absent), parts), absent
 
     page, absent = read_again_if_replaced(read)
     if absent:
@@ -102,10 +102,10 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
     newest = select_nights(nights, output, None, request.dataset)
     written = 0
     by_date = sorted(nights, key=lambda night: night.evaluated_on)
-    for date, of_date in itertools.groupby(by_date, lambda night: night.evaluated_on):
+    for date, group in itertools.groupby(by_date, lambda night: night.evaluated_on):
         file = folder / f"{date}.html"
         known = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
-        if f'content="{_evaluations(of_date)}"' not in known:
+        if f'content="{_evaluations(group)}"' not in known:
             write_file("site", file, read_page(output, date, request, labels).html)
             written += 1
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
@@ -154,7 +154,7 @@ def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]
             for row in data.slices
         ]
         notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
-        yield "slices", "Slices", table_of(lines, (), notes)
+        yield "slices", "Slices", make_table(lines, (), notes)
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
 
@@ -169,19 +169,19 @@ def _queries(data: NightData, labels: Labels) -> Table:
             return {"query": linked, data.measure: query.score}
         return {"query": linked, "before": query.before, "now": query.score, "change": query.change}
 
-    half, every = _QUERIES // 2, data.queries
-    shown = [*every[:half], *every[-half:]] if len(every) > _QUERIES else every
-    notes = [f"{len(shown):,} of {len(every):,} queries: those at both ends"] if len(every) > _QUERIES else []
+    half, queries = _QUERIES // 2, data.queries
+    shown = [*queries[:half], *queries[-half:]] if len(queries) > _QUERIES else queries
+    notes = [f"{len(shown):,} of {len(queries):,} queries: those at both ends"] if len(queries) > _QUERIES else []
     against = f", before: {data.baseline.phrase('its')}" if data.compares and data.baseline else ""
-    return table_of(list(map(line, shown)), (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
+    return make_table(list(map(line, shown)), (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
 
 
 def _runs(data: NightData) -> Table:
     """A row per run: how it compares, its other measures, and what its scores are a mean of."""
-    column, cutoff = data.place
+    column, cutoff = data.metric
     own = [row for (run, _), row in data.scores.items() if run == data.run]
     names = {known.column: key for key, known in MEASURES.items()}
-    places = [(measure, row["cutoff"]) for measure in names for row in own if row.get(measure) is not None]
+    metrics = [(measure, row["cutoff"]) for measure in names for row in own if row.get(measure) is not None]
     untested: dict[str, Any] = {
         **dict.fromkeys(COMPARISONS.names),
         "flags": [],
@@ -194,12 +194,12 @@ def _runs(data: NightData) -> Table:
         cells = compared_cells(row, data.measure, "p_decides") if data.compared else {data.measure: row["mean"]}
         others = {
             f"{names[measure]}@{format_cutoff(at)}": data.scores.get((run, at), {}).get(measure)
-            for measure, at in [place for place in places if place != data.place][:_MEASURES]
+            for measure, at in [metric for metric in metrics if metric != data.metric][:_MEASURES]
         }
         counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
         return {"run": run, **cells, **others, **counts}
 
-    return table_of(list(map(line, data.runs)))
+    return make_table(list(map(line, data.runs)))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import AGREEMENTS, TO_JUDGE
-from ndcg_spark.tables.table import table_of
+from ndcg_spark.tables.table import make_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,24 +28,24 @@ _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "mo
 def print_judgments(compared: "pd.DataFrame", style: str) -> None:
     """Print a comparison of judgments, one row per dataset."""
     rows = pa.Table.from_pandas(compared, preserve_index=False).to_pylist()
-    print_result(style, lambda: [table_of(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
+    print_result(style, lambda: [make_table(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
 
 
 def print_lists(compared: "ListComparison", style: str) -> None:
     """Print how much the lists changed. CSV has the rows of the summary alone, JSON is one object with everything."""
-    tables = [table_of(compared.rows, _LISTS, [_MOVED])]
-    tables += [table_of(compared.queries, _QUERIES)] if compared.queries else []
+    tables = [make_table(compared.rows, _LISTS, [_MOVED])]
+    tables += [make_table(compared.queries, _QUERIES)] if compared.queries else []
     print_result(style, lambda: tables, lambda: dataclasses.asdict(compared), list(compared.rows[0]), compared.rows)
 
 
 def print_check(checked: Mapping[str, Any], style: str) -> None:
     """Print the counts of a check and the judged rate of each run."""
     counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
-    rates = table_of(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
-    print_result(style, lambda: [table_of(counts), rates], lambda: checked)
+    rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
+    print_result(style, lambda: [make_table(counts), rates], lambda: checked)
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
-    table = table_of(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
+    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
     print_result(style, lambda: [table], lambda: list(rows), TO_JUDGE.names, rows)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.cutoffs import by_depth
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
-from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, marks_of, notes_of_test
+from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.tables.sorting import Order, sorted_runs
-from ndcg_spark.tables.table import Marked, Table, cell, rounded, table_of
+from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 
@@ -39,8 +39,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None 
     rows = [*sorted_rows, *outcome.slice_scores]
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
-        notes += notes_of_test(compared.rows, "holm") if compared else []
-        marks = marks_of(compared.rows) if compared else {}
+        notes += notes_on_tests(compared.rows, "holm") if compared else []
+        marks = significance_marks(compared.rows) if compared else {}
         tables = [paper_table(outcome.dataset_scores, order, notes, measures, marks)]
     else:
         tables = [score_table(outcome.dataset_scores, order, notes, measures)]
@@ -80,7 +80,7 @@ def score_table(
         for name, own in slices.items()
         for run in sorted_runs(own, order, measure_set)
     ]
-    return table_of(lines, (), notes)
+    return make_table(lines, (), notes)
 
 
 def paper_table(
@@ -109,7 +109,7 @@ def paper_table(
             values = [line[heading] for line in lines if line["dataset"] == dataset and line[heading] is not None]
             for value in values:
                 value.is_best = rounded(value) == rounded(max(values))
-    return table_of(lines, (), notes)
+    return make_table(lines, (), notes)
 
 
 def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
@@ -138,13 +138,13 @@ def _scores(
 
 def print_presets(compared: Sequence["PresetScores"], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
     """Print a table per dataset and run with a row per preset. In CSV, `refused` is why a preset scores nothing."""
-    every, tables = [row for entry in compared for row in entry.rows], []
+    all_rows, tables = [row for entry in compared for row in entry.rows], []
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
-    keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in every))
+    keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
     for key in keys:
         own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
-        lines = [{" / ".join(key): preset, **_scores(run, every, asked)} for preset, run in own]
-        tables.append(table_of(lines, (), refusals if key == keys[-1] else ()))
+        lines = [{" / ".join(key): preset, **_scores(run, all_rows, asked)} for preset, run in own]
+        tables.append(make_table(lines, (), refusals if key == keys[-1] else ()))
     rows = (
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
     )

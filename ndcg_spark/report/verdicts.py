@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
 from ndcg_spark.report.console import print_result, write_file
-from ndcg_spark.tables.table import Table, table_of, verdict_in_words
+from ndcg_spark.tables.table import Table, make_table, verdict_in_words
 from ndcg_spark.text import message
 from ndcg_spark.views import View
 
@@ -50,7 +50,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
     notes = [f"{more:,} more results pass; --format json has all"] if more > 0 else []
     notes += [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
-    return table_of(list(map(_cells, results[:shown])), _SHOWN, notes, is_whole=True)
+    return make_table(list(map(_cells, results[:shown])), _SHOWN, notes, is_whole=True)
 
 
 def _cells(result: Row) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _cells(result: Row) -> dict[str, Any]:
     return {
         **result,
         "check": " ".join(filter(None, check)) if measure else "arrival",
-        "against": "the least value" if measure and baseline is None else " ".join(filter(None, against)) or None,
+        "against": "the minimum" if measure and baseline is None else " ".join(filter(None, against)) or None,
         "allowed": None if result["allowed"] is None else -result["allowed"],
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
@@ -75,7 +75,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
     counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
     columns = ("dataset", "verdict", "reason", "nights")
-    print_result(style, lambda: [table_of(counts, columns, is_whole=True)], lambda: rows, names, rows)
+    print_result(style, lambda: [make_table(counts, columns, is_whole=True)], lambda: rows, names, rows)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:

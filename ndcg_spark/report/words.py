@@ -23,7 +23,7 @@ WHAT = {
     "same_rank": "same rank, other gain",
 }
 #: A share of a difference that is worth a sentence.
-_MOSTLY = 0.5
+_MAIN_CAUSE = 0.5
 #: So many runs are named one by one.
 _NAMED = 3
 #: The colour of a conclusion, and of a verdict.
@@ -49,7 +49,7 @@ def change(value: float | None) -> str:
     return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def verdict_of(record: Row) -> tuple[str, str]:
+def verdict_label(record: Row) -> tuple[str, str]:
     """The verdict of a night in words, and its tone."""
     verdict = record["verdict"]
     if not verdict:
@@ -61,7 +61,7 @@ def banner(data: NightData) -> Banner:
     """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
     row, verdict, record = data.row, data.verdict, data.night.record
     headline, said = _headline(data), _evidence(data)
-    word, tone = verdict_of({**record, "accepted": None})
+    word, tone = verdict_label({**record, "accepted": None})
     if not verdict:
         tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
@@ -79,7 +79,7 @@ def _headline(data: NightData) -> Markup:
     row, run, baseline = data.row, name(data.run), data.baseline
     if row is None or baseline is None or row["difference"] is None:
         missing = "there is no earlier night to compare it with yet" if baseline is None else "it cannot be compared"
-        return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.place[0])), missing)
+        return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
     if baseline.is_leader:
         ahead = (score(row["baseline_mean"]), run, score(-row["difference"]))
         return Markup("{} is best: {}, ahead of {} by {}.").format(name(data.runs[0]), *ahead)
@@ -116,7 +116,7 @@ def _evidence(data: NightData) -> list[Markup]:
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    said = [cause(data.causes[0], row)] if data.causes and data.causes[0]["share"] >= _MOSTLY else []
+    said = [cause(data.causes[0], row)] if data.causes and data.causes[0]["share"] >= _MAIN_CAUSE else []
     p, result, detectable = row["p_decides"], data.result(data.run), row["minimum_detectable"]
     sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
@@ -140,9 +140,9 @@ def _evidence(data: NightData) -> list[Markup]:
 
 def cause(share: Row, row: Row) -> Markup:
     """The share of a difference that a slice has."""
-    of_slice = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
+    numbers = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
     what = "loss" if row["difference"] < 0 else "gain"
-    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*of_slice, 100 * share["share"], what)
+    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*numbers, 100 * share["share"], what)
 
 
 def _others(data: NightData) -> list[Markup]:

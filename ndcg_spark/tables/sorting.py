@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.convention.cutoffs import by_run, format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
-from ndcg_spark.convention.parsing import parse_columns
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 
@@ -64,7 +64,7 @@ def parse_order(
         # As papers write a measure: `P@5`.
         with contextlib.suppress(ConfigurationError):
             column, at = parse_columns(named)[0]
-            sign = cutoff = "" if at == "each" else at
+            sign = cutoff = "" if at == ALL_CUTOFFS else at
     if column not in columns:
         raise ConfigurationError(
             f"sort: no column is called {column!r}{did_you_mean(column, columns)}; one of {', '.join(columns)}"

@@ -103,7 +103,7 @@ class Table:
         return dataclasses.replace(self, rows=self.rows[:limit], notes=[f"and {more:,} more {where}", *self.notes])
 
 
-def table_of(
+def make_table(
     rows: Sequence[Mapping[str, Any]], names: Iterable[str] = (), notes: Iterable[str] = (), **more: Any
 ) -> Table:
     """A table of these columns, by default all, without those that have no value and without the only dataset."""

@@ -39,7 +39,7 @@ def compare(folder, *arguments):
     return ndcg_spark(folder, "compare", "out", *arguments)
 
 
-def rows_of(done, cutoff=3):
+def comparison_rows(done, cutoff=3):
     assert done.returncode == 0, done.stderr
     return [row for row in json.loads(done.stdout)["comparisons"] if row["cutoff"] == cutoff]
 
@@ -83,12 +83,12 @@ def test_a_terminal_of_100_columns_is_wide_enough(folder, measures, more):
 
 
 def test_a_night_is_compared_with_another_run_by_run(folder):
-    new, old = rows_of(compare(folder, "--baseline-date", "2026-11-19", "--format", "json"))
+    new, old = comparison_rows(compare(folder, "--baseline-date", "2026-11-19", "--format", "json"))
     assert list(new) == COMPARISONS.names
     assert old | {"flags": ["unchanged"], "p_value": 1.0, "baseline_night": "2026-11-19"} == old
     # The gain of grade 2 is 3, and of grade 1 it is 1: at rank 1 the NDCG is 1 or 1/3.
     asked = ("--baseline-date", "2026-11-19", "--measures", "ndcg@1", "--run", "new", "--format", "json")
-    (row,) = rows_of(compare(folder, *asked), 1)
+    (row,) = comparison_rows(compare(folder, *asked), 1)
     assert [row["baseline_mean"], row["mean"]] == pytest.approx([(10 / 3 + 2) / 12, (9 + 1 / 3 + 0 + 0) / 12])
     done = evaluate(folder, "--output", "later", "--date", "2026-11-21")
     done = ndcg_spark(folder, "compare", "later", "--baseline-date", "2026-11-20")
@@ -102,7 +102,7 @@ def test_a_night_with_other_judgments_has_a_warning_above_the_table(tmp_path):
     first, second, *_ = compare(tmp_path, *other).stdout.splitlines()
     assert (first, second.startswith(sentence)) == ("ndcg@3: 1 cannot tell", True)
     found = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
-    (row,) = rows_of(found)
+    (row,) = comparison_rows(found)
     assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (59, "worse", False)
     (warning,) = json.loads(found.stdout)["warnings"]
     assert warning.startswith(sentence)
@@ -110,7 +110,7 @@ def test_a_night_with_other_judgments_has_a_warning_above_the_table(tmp_path):
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
     files = ("--slices", "slices.csv", "--weights", "weights.jsonl")
-    rows = rows_of(compare(folder, "--baseline", "old", *files, "--format", "json"))
+    rows = comparison_rows(compare(folder, "--baseline", "old", *files, "--format", "json"))
     assert [(row["value"], row["queries"]) for row in rows[::2]] == [(None, 12), ("de", 6), ("en", 6)]
     # 78 is the sum of the weights and 650 that of their squares.
     assert [row["weight_effective_n"] for row in rows[:2]] == [None, pytest.approx(78**2 / 650)]
@@ -137,9 +137,9 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
 
 def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folder):
     done = evaluate(folder, "--baseline", "old", "--format", "json")
-    expected = rows_of(compare(folder, "--baseline", "old", "--measures", "ndcg", "--format", "json"))
+    expected = comparison_rows(compare(folder, "--baseline", "old", "--measures", "ndcg", "--format", "json"))
     own = dict.fromkeys(("evaluation_id", "evaluated_on"))
-    for row, other in zip(rows_of(done), expected, strict=True):
+    for row, other in zip(comparison_rows(done), expected, strict=True):
         assert row | own == {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()} | own
     assert json.loads(done.stdout)["output"] is None
 

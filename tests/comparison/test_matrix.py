@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paired import matrix, scores
 
-from ndcg_spark.comparison.matrix import MatrixReader, Queries, mean_of
+from ndcg_spark.comparison.matrix import MatrixReader, Queries, mean_matrix
 from ndcg_spark.errors import InputError
 
 PLACE = ("ndcg", 10)
@@ -19,9 +19,9 @@ def _few_rows_at_once(monkeypatch):
     monkeypatch.setattr("ndcg_spark.comparison.matrix._ROWS_AT_ONCE", 1)
 
 
-def read(*tables, runs=("a", "b"), places=(PLACE,), queries=None):
+def read(*tables, runs=("a", "b"), metrics=(PLACE,), queries=None):
     batches = [batch for table in tables for batch in table.to_batches()]
-    return MatrixReader(Queries() if queries is None else queries, runs, places, "query_scores").read(batches)
+    return MatrixReader(Queries() if queries is None else queries, runs, metrics, "query_scores").read(batches)
 
 
 def judged(hashes, **runs):
@@ -49,7 +49,7 @@ def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
     np.testing.assert_array_equal(tonight.scores("a"), [0.5, np.nan])
     np.testing.assert_array_equal(before.scores("a"), [1.0, 0.25])
     np.testing.assert_array_equal(before.scores("c"), [np.nan, np.nan])
-    assert read(deep, scores({"a": {"q": 1.0}}), places=[("ndcg", None)])["ndcg", None].scores("a")[0] == 0.75
+    assert read(deep, scores({"a": {"q": 1.0}}), metrics=[("ndcg", None)])["ndcg", None].scores("a")[0] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights(
         matrix({"a": [0.2, 0.4, None, 0.1]}, [1, 2, 3, 9], tonight.queries),
         matrix({"a": [0.4, 0.8, 0.6, 0.2], "b": [1.0] * 4}, [1, 7, 3, 9], tonight.queries),
     ]
-    found = mean_of(nights, tonight)
+    found = mean_matrix(nights, tonight)
     np.testing.assert_allclose(found.scores("a"), [0.3, 0.4, 0.6, np.nan])
     np.testing.assert_allclose(found.scores("b"), [1.0, np.nan, 1.0, np.nan])
     assert found.hashes().tolist() == [1, 2, 3, 9]

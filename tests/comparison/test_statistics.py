@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ndcg_spark.comparison.statistics import EXACT, LEAST, adjusted, paired_t, random_signs, weighted_error
+from ndcg_spark.comparison.statistics import EXACT, MIN_P, adjusted, paired_t, random_signs, weighted_error
 
 
 @pytest.mark.parametrize(("n", "deviation"), [(0, 0.0), (1, 0.0), (1, 0.5), (10, 0.0), (10, math.inf)])
@@ -101,7 +101,7 @@ def test_of_equal_magnitudes_they_are_the_binomial_test_however_small(plus, n):
 @pytest.mark.parametrize(
     ("apart", "expected"),
     [
-        *(([-0.1, -0.5, 0.0, 0.0, -0.2], 2.0**-2), ([-1.0] * 143, 2.0**-142), ([1.0] * 4096, LEAST)),
+        *(([-0.1, -0.5, 0.0, 0.0, -0.2], 2.0**-2), ([-1.0] * 143, 2.0**-142), ([1.0] * 4096, MIN_P)),
         *(([], 1.0), ([0.0, 0.0], 1.0), ([0.5, -0.5], 1.0), ([0.1] * 50 + [-0.1] * 50, 1.0)),
     ],
 )

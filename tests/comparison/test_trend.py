@@ -6,7 +6,7 @@ import statistics
 import pytest
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, LEAST, WINDOW, last_stretch, trend
+from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, WINDOW, last_stretch, trend
 
 YEAR = 365
 
@@ -57,7 +57,7 @@ def test_nights_of_normal_noise_are_flagged_about_as_often_as_three_deviations_a
 def test_other_judgments_break_the_line_and_begin_another_without_a_flag():
     points = trend(year(lambda n: 0.1 if n >= 180 else 0.0, judgments=lambda n: "new" if n >= 180 else "old"))
     assert (breaks(points), flagged(points, "low", "high")) == ({180: ("judgments",)}, [])
-    assert [point.median is None for point in points[178:190]] == [False] * 2 + [True] * LEAST + [False] * 3
+    assert [point.median is None for point in points[178:190]] == [False] * 2 + [True] * MIN_NIGHTS + [False] * 3
     assert [point.date for point in last_stretch(points)] == [date(n) for n in range(180, YEAR)]
 
 

@@ -1,7 +1,5 @@
 """Files of the shapes that tools write, read as they are, and those that are refused, with what is said."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import sessions
 from input_files import judged, returned, written
@@ -10,18 +8,7 @@ from ndcg_spark import casting, config
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.errors import InputError
 from ndcg_spark.job.inputs import adapted
-from ndcg_spark.schemas import JUDGMENTS, RESULTS
-
-GRADES = [("11", "a", 2.0), ("11", "b", 0.0), ("12", "c", 1.0)]
-JUDGMENTS_READ = {
-    "BEIR": ("q.tsv", "query-id\tcorpus-id\tscore\n11\ta\t2\n11\tb\t0\n12\tc\t1\n"),
-    "JSON": ("q.json", '{"11": {"a": 2, "b": 0}, "12": {"c": 1}}'),
-    "lists, JSON lines": (
-        "q.jsonl",
-        '{"query_id": "11", "doc_ids": ["a", "b"], "relevance": [2, 0]}\n'
-        '{"query_id": 12, "doc_ids": ["c"], "relevance": [1]}\n',
-    ),
-}
+from ndcg_spark.schemas import RESULTS
 
 #: Query, document, score and rank, or one of these.
 BOTH = [("11", "a", 0.5, 2), ("11", "b", 2.5, 1), ("12", "c", 1.5, 1)]
@@ -33,26 +20,10 @@ ROW = {"query_id": ["11"], "doc_id": ["a"], "score": [0.5]}
 REST = {"query_id": ["11", "12"], "doc_id": ["b", "c"], "score": [2.5, 1.5]}
 #: The files, the settings, the rows; the run is called one.
 RESULTS_READ = {
-    "ColBERT": (
-        {"one.tsv": "11\tb\t1\t2.5\n11\ta\t2\t0.5\n12\tc\t1\t1.5\n"},
-        {"columns": {"rank": "3", "score": "4"}},
-        BOTH,
-    ),
-    "PyTerrier": (
-        {"one.csv": "qid,docid,docno,rank,score,query\n11,7,b,1,2.5,x\n11,8,a,2,0.5,x\n12,9,c,1,1.5,y\n"},
-        {},
-        BOTH,
-    ),
-    "TREC, a run's name of words": ({"x.run": RUN.replace("Anserini", "one of 2 runs")}, {}, BOTH),
     "JSON of ranks": ({"one.json": '{"11": {"b": 1, "a": 2}, "12": {"c": 1}}'}, {"columns": {"rank": "3"}}, RANKED),
     "JSON with runs": ({"x.json.gz": '{"one": {"11": {"b": 2.5, "a": 0.5}, "12": {"c": 1.5}}}'}, {}, SCORED),
     "files of one tag": ({"one.run.gz": RUN}, {"run_from": "file"}, BOTH),
     "part files": ({"one.parquet/part-00000.parquet": ROW, "one.parquet/part-00001.parquet": REST}, {}, SCORED),
-    "lists, JSON lines": (
-        {"one.jsonl": '{"user_id": 11, "items": ["b", "a"]}\n{"user_id": 12, "items": ["c"]}\n'},
-        {},
-        RANKED,
-    ),
     "lists with scores, JSON lines": (
         {
             "one.jsonl.gz": '{"user_id": 11, "items": ["b", "a"], "scores": [2.5, 0.5]}\n'
@@ -78,35 +49,14 @@ RESULTS_READ = {
     "an empty list": ({"one.parquet": {"user_id": [11, 12, 13], "items": [*ITEMS["items"], []]}}, {}, RANKED),
 }
 
-GOOD = '{"user_id": 11, "items": ["a", "b"], "scores": [2, 1]}\n'
 UNEQUAL = "1 row(s) whose lists of documents and of scores or grades differ in length, e.g. "
 REFUSED = {
-    "TREC, a blank in a document's id": (
-        "r.run",
-        "11 Q0 iphone 12 1 9.5 r\n11 Q0 b 2 8.5 r\n11 Q0 iphone pro 3 7.5 r\n",
-        "2 line(s) that are not rows, e.g. 11 Q0 iphone 12 1 9.5 r; correct them in FOLDER/r.run",
-    ),
-    "distances beside ranks": (
-        "r.run",
-        "11 Q0 a 1 0.1 r\n11 Q0 b 2 0.2 r\n11 Q0 c 3 0.2 r\n12 Q0 a 0 1 r\n12 Q0 b 1 2 r\n",
-        "score and rank contradict each other in all lists of 1 run(s), e.g. in 1 of run=r",
-    ),
     "JSON, a run without documents": (
         "r.json",
         '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}',
         "is not {run: {query: {document: score}}} below 's'",
     ),
     "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not valid JSON"),
-    "lists of unequal length, JSON": (
-        "r.jsonl",
-        GOOD + '{"user_id": 12, "items": ["c"], "scores": [2, 1]}',
-        UNEQUAL + '{"user_id": 12',
-    ),
-    "lists in a list, JSON": (
-        "r.jsonl",
-        GOOD + '{"user_id": 12, "items": [["c"]], "scores": [2]}',
-        "1 line(s) with a value that is an array",
-    ),
     "lists of unequal length": ("r.parquet", ITEMS | {"scores": [[2.0, 1.0], [2.0, 1.0]]}, UNEQUAL + "query_id=12"),
     "a list with null": ("r.parquet", {"user_id": ["11"], "items": [["a", None]]}, "1 row(s) without a doc_id"),
     "no list": ("r.parquet", ITEMS | {"items": [["a"], None]}, "1 row(s) without a doc_id"),
@@ -123,8 +73,7 @@ REFUSED = {
 }
 #: Shapes whose reader is not that of another one: read on classic Spark, too.
 VARIED = {
-    *("ColBERT", "JSON", "files of one tag", "part files", "lists with scores, Parquet", "lists of unequal length"),
-    *("TREC, a run's name of words", "TREC, a blank in a document's id", "distances beside ranks"),
+    *("JSON of ranks", "files of one tag", "part files", "lists with scores, Parquet", "lists of unequal length"),
 }
 
 
@@ -132,33 +81,14 @@ def chosen(shapes):
     return [shape for shape in shapes if sessions.choice == "embedded" or shape in VARIED]
 
 
-def write(path, content):
-    if isinstance(content, str):
-        return written(path, content)
-    path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table(content), path)
-    return path
-
-
-def collected(source, schema, *names):
-    rows = [row.asDict() for row in casting.conform(source.table, schema, "test").collect()]
-    return sorted(tuple(row.get(name) for name in names) for row in rows)
-
-
-@pytest.mark.parametrize("shape", chosen(JUDGMENTS_READ))
-def test_judgments_of_a_tool_are_read_as_they_are(engine, tmp_path, shape):
-    name, content = JUDGMENTS_READ[shape]
-    source = judged(engine, write(tmp_path / name, content))
-    assert collected(source, JUDGMENTS, "query_id", "doc_id", "relevance") == GRADES
-
-
 @pytest.mark.parametrize("shape", chosen(RESULTS_READ))
 def test_results_of_a_tool_are_read_as_they_are(engine, tmp_path, shape):
     files, settings, rows = RESULTS_READ[shape]
     for name, content in files.items():
-        write(tmp_path / name, content)
-    found = collected(returned(engine, tmp_path, **settings), RESULTS, "run", "query_id", "doc_id", "score", "rank")
-    assert found == [("one", *row) for row in rows]
+        written(tmp_path / name, content)
+    found = casting.conform(returned(engine, tmp_path, **settings).table, RESULTS, "test").collect()
+    names = ("run", "query_id", "doc_id", "score", "rank")
+    assert sorted(tuple(row.asDict().get(name) for name in names) for row in found) == [("one", *row) for row in rows]
 
 
 def checked(engine, qrels, run):
@@ -171,5 +101,5 @@ def checked(engine, qrels, run):
 def test_what_is_no_row_or_may_be_read_in_two_ways_is_refused(engine, tmp_path, shape):
     name, content, words = REFUSED[shape]
     with pytest.raises(InputError) as refused:
-        checked(engine, written(tmp_path / "qrels.txt", "11 0 a 1\n"), write(tmp_path / name, content))
+        checked(engine, written(tmp_path / "qrels.txt", "11 0 a 1\n"), written(tmp_path / name, content))
     assert words in str(refused.value).replace(str(tmp_path), "FOLDER")

@@ -1,6 +1,5 @@
 """Text and JSON: how lines are spaced and quoted, what they lack, and what is quoted of a row that is refused."""
 
-import gzip
 import json
 import re
 
@@ -22,17 +21,11 @@ RUN = ["q1 Q0 d1 1 7.5 a", "q2 Q0 d2 2 1 a"]
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.qrels", "q1 0 d1 2\n"),
-        ("a.qrels", "q1\t0\td1\t2\n"),
-        ("a.qrels", "q1  0 \t d1   2\n"),
         ("a.qrels", " \tq1 0\fd1 2 \t\n"),
-        ("a.qrels", "q1 0 d1 2\r\n"),
         ("a.qrels", "q1 0 d1 2\r"),
         ("a.qrels", "\ufeffq1 0 d1 2\n"),
         ("a.qrels", "\n\nq1 0 d1 2"),
         ("a.csv", "\ufeffquery_id,doc_id,relevance\r\nq1,d1,2\r\n"),
-        ("a.tsv", "query_id\tdoc_id\trelevance\nq1\td1\t2\n"),
-        ("a.jsonl", '{"query_id": "q1", "doc_id": "d1", "relevance": 2}\r\n'),
         ("a.json.gz", '\n{"q0": {}, "q1": {"d1": 2}}'),
     ],
 )
@@ -82,16 +75,6 @@ def test_a_row_with_a_number_that_is_none_keeps_its_line(engine, tmp_path, name,
     assert found == [("a", 1.0, None), ("b", None, bad or lines.splitlines()[-1])]
 
 
-def test_a_rank_is_a_whole_number_of_32_bits_and_a_score_is_finite(engine, tmp_path):
-    ranks = {"1": 1, "007": 7, "2.0": 2, "1e2": 100, "1.5": None, "2147483648": None, "0x1F": None, "nan": None}
-    scores = {"-0.0": 0.0, ".5": 0.5, "5.": 5.0, "1e-400": 0.0, "1e999": None, "inf": None, "1d": None, "1_0": None}
-    lines = "".join(f"q Q0 {r} {r} {s} x\n" for r, s in zip(ranks, scores, strict=True))
-    source = returned(engine, written(tmp_path / "a.run", lines))
-    found = {row["doc_id"]: row for row in source.table.collect()}
-    assert [row["rank"] for row in map(found.get, ranks)] == [*ranks.values()]
-    assert [f"{row['score']}" for row in map(found.get, ranks)] == [*map(str, scores.values())]
-
-
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
 def test_files_with_different_headers_are_refused_with_both(engine, tmp_path, header):
     for name, text in (("1.csv", "query_id,doc_id\r\n"), ("2.csv.gz", "query_id,doc_id\n"), ("3.csv", header)):
@@ -106,7 +89,7 @@ def test_files_with_different_headers_are_refused_with_both(engine, tmp_path, he
 def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size, packed):
     text = "\n".join(RUN * 9).encode()
     stored = "\ufeff".encode() + text
-    path = file(tmp_path / ("a.gz" if packed else "a"), gzip.compress(stored) if packed else stored).path
+    path = file(tmp_path / ("a.gz" if packed else "a"), stored.decode()).path
     found = list(delimited.blocks(File(path, 1), "results", size))
     assert b"".join(found) == text
     assert all(block.endswith(b"\n") for block in found[:-1])
@@ -123,33 +106,18 @@ def test_a_line_that_is_too_long_for_memory_is_refused(tmp_path, monkeypatch):
 # ---- JSON
 
 GOOD = '{"query_id": "q", "doc_id": "d", "relevance": 1}'
-NO_SCALAR = "value_is_no_scalar"
-#: The doc_id of a line, as JSON has it, and what is read.
-DOC_IDS = {
-    "12345678901234567890123": "12345678901234567890123",
-    "1.0": "1.0",
-    '"[x]"': "[x]",
-    '"x\\"y: 5}"': 'x"y: 5}',
-    '"\\ud83d\\ude00"': "\U0001f600",
-    '"\\\\ud800"': "\\ud800",
-    "[1240, 1265]": NO_SCALAR,
-    '{"a": 1}': NO_SCALAR,
-    "true": NO_SCALAR,
-    "NaN": NO_SCALAR,
-    '"\\ud800"': BROKEN,
-    "007": BROKEN,
-    "'d'": BROKEN,
-    '"a\tb"': BROKEN,
-    '"a", "doc_id": "b"': BROKEN,
-    '"a", "doc\\u005fid": "a"': BROKEN,
-    '"a", "z": 1, "z": 2': "a",
-}
+#: What the random lines of odd_files do not have, and the document that is read.
 LINES = {
-    **{f'{{"query_id": "q", "doc_id": {value}, "relevance": 1}}': read for value, read in DOC_IDS.items()},
-    GOOD + " more": BROKEN,
+    **{
+        f'{{"query_id": "q", "doc_id": {value}, "relevance": 1}}': read
+        for value, read in {
+            '"x\\"y: 5}"': 'x"y: 5}',
+            '"\\\\ud800"': "\\ud800",
+            '"a", "doc\\u005fid": "a"': BROKEN,
+            '"a", "z": 1, "z": 2': "a",
+        }.items()
+    },
     GOOD + GOOD: BROKEN,
-    GOOD[:-1] + ",": BROKEN,
-    f"[{GOOD}]": BROKEN,
     '{"by": 1}': BROKEN,
     '{"z": %s, "doc_id": "x", "query_id": "q", "relevance": 1}' % ("[" * 100_000 + "]" * 100_000): BROKEN,
     '{"dataset": "web", "query_id": "q1", "doc_id": "b", "relevance": 1}': BROKEN,

@@ -24,7 +24,9 @@ TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
 )
 def test_order(session, scores, sort, expected):
     rows = [
-        ("d", "r", query, *row) for query, both in scores.items() for row in ((1, both[0] / 1), (None, both[1] / 1))
+        ("d", "r", query, *row)
+        for query, both in scores.items()
+        for row in ((1, float(both[0])), (None, float(both[1])))
     ]
     order = sort and parse_order(sort, QUERY_COLUMNS, [1, None])
     rows = job.query_scores_in_order(session.createDataFrame(rows, TABLE), order)

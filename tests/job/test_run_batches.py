@@ -37,7 +37,7 @@ def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(
 def test_every_row_is_in_one_batch_also_one_without_a_run(session):
     names, batches = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
     table = results(session, [result(run=name) for name in (None, *names)])
-    parts = [batch.of(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in batches]
+    parts = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in batches]
     found = [[row["run"] for row in rows] for rows in parts]
     assert found == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
     assert [[run for run in names if batch.has(run)] for batch in batches] == [["B"], *found[1:]]

@@ -5,7 +5,7 @@ from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen,
 
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.api import read_scores
-from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, revise, row_of
+from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, log_row, revise
 from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.nights.read import read_dataset_scores, read_rows
 from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
@@ -35,7 +35,7 @@ def test_the_greatest_number_counts_then_the_id_then_the_revision(tmp_path):
     keys = [(1, "c", 0), (2, "a", 0), (2, "b", 0), (2, "a", 5), (2, "b", 1), (None, "z", 0), (3, "d", 1), (2, "e", 1)]
     for number, name, revision in keys:
         status = "published" if number else "failed"
-        row = row_of({}, dataset="web", evaluation_id=name, status=status, number=number, revision=revision)
+        row = log_row({}, dataset="web", evaluation_id=name, status=status, number=number, revision=revision)
         append(store, DATE, [row])
     (night,) = committed(store)
     assert (night.number, night.evaluation_id, night.row["revision"]) == (2, "b", 1)

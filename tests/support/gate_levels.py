@@ -10,7 +10,7 @@ import numpy as np
 from gates import gate
 from paired import matrix
 
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, rows_of
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
 from ndcg_spark.comparison.statistics import paired_t
 from ndcg_spark.gate.baselines import Baseline
 from ndcg_spark.gate.decide import Case, decide_cases
@@ -34,7 +34,7 @@ def fails(apart: np.ndarray) -> bool:
     key |= {"baseline_night": None, "baseline_nights": None}
     ours = matrix({"r": 0.5 + apart})
     sides = Sides(ours, matrix({"r": np.full(len(apart), 0.5)}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
-    (row,) = rows_of(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
+    (row,) = comparison_rows(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
     (found,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline("good"), row)])
     return found.result == "fail"
 

@@ -3,17 +3,13 @@
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import orc, parquet
+
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import INTERNAL
-
-
-def file(path: Path, content: bytes | str = b"x") -> File:
-    """A file written with this content, as `list_files` finds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return File(str(path), path.stat().st_size)
 
 
 def gzipped(text: bytes) -> bytes:
@@ -21,12 +17,21 @@ def gzipped(text: bytes) -> bytes:
     return gzip.compress(text, mtime=0)
 
 
-def written(file, text):
-    """The file with the text, gzipped if its name says so."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    content = text if isinstance(text, bytes) else text.encode()
-    file.write_bytes(gzipped(content) if file.suffix == ".gz" else content)
-    return file
+def written(path: Path, content: str | bytes | dict) -> Path:
+    """A file with text, gzipped if its name says so, bytes as they are, or columns as Parquet or ORC."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, dict):
+        (orc if path.suffix == ".orc" else parquet).write_table(pa.table(content), path)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_bytes(gzipped(content.encode()) if path.suffix == ".gz" else content.encode())
+    return path
+
+
+def file(path: Path, content: bytes | str = b"x") -> File:
+    """A file written with this content, as `list_files` finds it."""
+    return File(str(written(path, content)), path.stat().st_size)
 
 
 def judged(engine, *paths, **config):

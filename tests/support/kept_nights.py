@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.expire import removable, remove
-from ndcg_spark.nights.log import Night, committed, row_of
+from ndcg_spark.nights.log import Night, committed, log_row
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows
 
@@ -116,4 +116,6 @@ def damage(output: Path, date: str) -> None:
 
 def committed_night(dataset: str, date: str, record: Mapping[str, Any]) -> Night:
     """A night that is nowhere, with a record of which only this is known."""
-    return Night(dataset, date, 1, "e", None, row_of(record, record.get("verdict"), dataset=dataset, evaluated_on=date))
+    return Night(
+        dataset, date, 1, "e", None, log_row(record, record.get("verdict"), dataset=dataset, evaluated_on=date)
+    )

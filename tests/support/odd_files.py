@@ -147,7 +147,7 @@ def typed(row):
 
 def file(how, rng, lines=200):
     """The bytes of a file whose first line is regular."""
-    written = [line_of(how, row_of(how, rng)) for _ in range(lines)]
+    written = [line_of(how, log_row(how, rng)) for _ in range(lines)]
     # The number of fields in most lines tells what they are.
     share = rng.choice([0.0, 0.02, 0.3] if how.suffix == ".txt" else [0.0, 0.02, 0.3, 0.9])
     for at in range(1, lines):
@@ -161,7 +161,7 @@ def file(how, rng, lines=200):
     return rng.choice([b"", b"", "\ufeff".encode()]) + content
 
 
-def row_of(how, rng):
+def log_row(how, rng):
     documents = [rng.choice(["d", "é", "0", "日-"]) + str(rng.randrange(10**6)) for _ in range(3)]
     row = {name: rng.choice(["a", "007", "é3"]) for name in how.fields}
     row |= {"doc_id": documents if how.has_lists else documents[0], "rank": rng.randrange(1, 100)}
@@ -183,7 +183,7 @@ def line_of(how, row):
 def odd_line(how, rng):
     if rng.random() < 0.1:
         return rng.choice(LINES)
-    row = row_of(how, rng)
+    row = log_row(how, rng)
     name = rng.choice([*row])
     way = rng.randrange(4)
     if way == 0:

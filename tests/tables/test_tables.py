@@ -3,13 +3,13 @@
 import pytest
 from pages import Page
 
-from ndcg_spark.tables.table import Marked, Table, table_of
+from ndcg_spark.tables.table import Marked, Table, make_table
 from ndcg_spark.tables.writers import html, latex, markdown, text
 from ndcg_spark.text import printable
 
 
 def table(name, notes=(), score=0.5):
-    return table_of([{"run": name, "ndcg@10": score}], (), notes)
+    return make_table([{"run": name, "ndcg@10": score}], (), notes)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_a_value_is_shown_by_its_column_and_type(heading, value, shown):
 
 def test_columns_without_a_value_and_the_only_dataset_are_left_out():
     rows = [{"dataset": "web", "run_name": "a", "cutoff": None, "mean": None, "n": 0}]
-    assert table_of(rows).headings == ["run name", "cutoff", "n"]
-    both = table_of([*rows, {**rows[0], "dataset": "shop", "mean": 1.0}])
+    assert make_table(rows).headings == ["run name", "cutoff", "n"]
+    both = make_table([*rows, {**rows[0], "dataset": "shop", "mean": 1.0}])
     assert (both.headings[0], both.cells[0][3], both.numbers) == ("dataset", "-", {2, 3, 4})
 
 
 def test_a_table_has_no_more_rows_than_are_wanted_and_says_how_many_there_are():
-    long = table_of([{"run": f"r{at}"} for at in range(60)], (), ["formula"])
+    long = make_table([{"run": f"r{at}"} for at in range(60)], (), ["formula"])
     assert long.first(60, "") is long
     short = long.first(50, "in --format json")
     assert (len(short.rows), short.notes) == (50, ["and 10 more in --format json", "formula"])
@@ -46,7 +46,7 @@ def test_a_table_has_no_more_rows_than_are_wanted_and_says_how_many_there_are():
 
 def test_columns_are_aligned_and_no_line_is_cut():
     rows = [{"run": "r" * 200, "n": 1}, {"run": "検索", "n": 10}]
-    heading, latin, wide, _, note = text(table_of(rows, (), ["gain " * 40]))
+    heading, latin, wide, _, note = text(make_table(rows, (), ["gain " * 40]))
     # The letters of Japanese are two places wide.
     assert (heading.index(" n"), latin.index(" 1"), wide.index("10"), note) == (202, 202, 200, "gain " * 40)
 
