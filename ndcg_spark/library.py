@@ -84,7 +84,7 @@ def evaluate(
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     attributes : table or path, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
-        dataset_scores then also has rows for each slice.
+        dataset_scores then also has rows for each slice. A table of Spark is fetched.
     exclude : table or path, optional
         query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
     run : str, optional
