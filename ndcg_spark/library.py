@@ -84,7 +84,7 @@ def evaluate(
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     attributes : table or path, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
-        dataset_scores then also has rows for each slice.
+        dataset_scores then also has rows for each slice. A table of Spark is fetched.
     exclude : table or path, optional
         query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
     run : str, optional
@@ -218,5 +218,6 @@ def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> 
         return {"path": [os.fspath(path) for path in paths]}
     rows = to_arrow(table, wanted, name)
     path = f"{folder}/{name}.parquet"
-    pyarrow.parquet.write_table(rows, path)
+    # Statistics leave NaN out, so the embedded engine would read another number in its place.
+    pyarrow.parquet.write_table(rows, path, write_statistics=False)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}

@@ -40,6 +40,9 @@ EXCLUDE = _table("dataset query_id doc_id string")
 #: One row per query, attribute and value, for slices; key all columns, as a query may have several values.
 QUERY_ATTRIBUTES = _table("dataset query_id attribute value string")
 
+#: The value of a query that has none of an attribute.
+NO_VALUE = "(none)"
+
 #: One row per query, for example its share of the traffic; key (dataset, query_id). A weight is from 1e-100 to 1e100.
 QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 

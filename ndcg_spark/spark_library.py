@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark import slices as slicing
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.dataframes import attributes_frame, dataframes_in, frame
+from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN
+from ndcg_spark.inputs.query_tables import attribute_rows, attributes_to_arrow
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
@@ -28,7 +28,7 @@ from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
-from ndcg_spark.slices import Slices
+from ndcg_spark.slices import make_slices
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -69,7 +69,10 @@ def evaluate_lazily(
     relevance: float | None,
     run: str | None,
 ) -> SparkScores:
-    """What `library.evaluate` returns for DataFrames, or with a session; `cutoffs` are None for the default ones."""
+    """What `library.evaluate` returns for DataFrames, or with a session; `cutoffs` are None for the default ones.
+
+    Attributes are fetched into this process and validated; nothing else is computed.
+    """
     session = session or session_for(*tables.values())
     parsed = parse_measures(measures, cutoffs, DEFAULT_CUTOFFS)
     options = convention.replace(**parsed.options)
@@ -96,9 +99,10 @@ def evaluate_lazily(
     runs = count_unjudged_queries(good_judgments, good_results, options)
     returned = keep_judged_queries(good_results, good_judgments)
     per_query = query_scores(good_judgments, returned, runs, evaluation)
-    attributes = tables["query_attributes"]
-    given = None if attributes is None else attributes_frame(attributes, session, "query_attributes")
-    slices = Slices() if given is None else slicing.read(given)
+    attributes, slices = tables["query_attributes"], None
+    if attributes is not None:
+        rows = attribute_rows(attributes_to_arrow(attributes))
+        slices = make_slices(rows, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
     means = dataset_scores(per_query, runs, evaluation, slices)
     return SparkScores(per_query, means, evaluation.measures)
 

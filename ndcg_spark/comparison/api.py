@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import Compared, Source
 from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
-from ndcg_spark.comparison.slices import Attributes, Weights, column
+from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import attribute_columns, is_known
 from ndcg_spark.inputs.memory import to_arrow
+from ndcg_spark.inputs.query_tables import attributes_to_arrow, column
 from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
 from ndcg_spark.scores import Scores, SparkScores, heading
@@ -106,24 +106,22 @@ def compare(
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
-    scores = to_arrow(_fetched(query_scores, wanted), wanted, "query_scores")
+    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
     metrics = {text: None} if text in scores.column_names else parse_metrics(text)
     options = ComparisonOptions(metrics, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
     others: dict[str, Source] | None = None
     if not names:
-        nights = sources(to_arrow(_fetched(baseline, wanted), wanted, "baseline"), list(metrics), "baseline")
+        nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
         if len(others) < len(nights):
             dates = sorted(source.evaluated_on for source in nights if source.evaluated_on)
             raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
     sliced = weighed = None
     if attributes is not None:
-        table = to_arrow(_fetched(attributes), None, "query_attributes")
-        theirs = attribute_columns({}, table.column_names, "query_attributes")
-        sliced = Attributes(table.rename_columns({name: ours for ours, name in theirs.items()}))
+        sliced = Attributes(attributes_to_arrow(attributes))
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]
-        weighed = Weights(to_arrow(_fetched(weights, columns), columns, "query_weights"))
+        weighed = Weights(to_arrow(weights, columns, "query_weights"))
     compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
     comparison = compared.with_sources(sources(scores, list(metrics), "query_scores"), others)
     rows = comparison.rows
@@ -149,15 +147,11 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     return ordered[[name for name in _SHOWN if name not in hidden]]
 
 
-def _fetched(table: Any, wanted: Sequence[str] | None = None) -> Any:
-    """A table of Spark in this process, of which only these columns are wanted; anything else as it is."""
+def _unwrapped(table: Any) -> Any:
+    """The query scores of what `evaluate` returns; anything else as it is."""
     if isinstance(table, Mapping):
-        return {name: _fetched(one, wanted) for name, one in table.items()}
-    table = table.query_scores if isinstance(table, Scores | SparkScores) else table
-    if not type(table).__module__.startswith("pyspark."):
-        return table
-    names = (name for name in table.columns if wanted is None or any(is_known(ours, name) for ours in wanted))
-    return table.select(*names).toArrow()
+        return {name: _unwrapped(one) for name, one in table.items()}
+    return table.query_scores if isinstance(table, Scores | SparkScores) else table
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:

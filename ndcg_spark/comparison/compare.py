@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix, mean_matrix
-from ndcg_spark.comparison.slices import NONE, Attributes, Weights
+from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_batches, read_dataset_scores, read_rows
+from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.text import unknown_name
 
 #: Matrices of so many scores are read at once, else one after the other.
@@ -115,7 +116,7 @@ class Compared:
                 comparison.warnings.extend({*self._other_judgments(sides)}.difference(comparison.warnings))
                 for pair in sides.pairs if self.queries else ():
                     comparison.queries.extend(extremes(sides, *pair, self.queries))
-        is_sliced = any(row["value"] not in (None, NONE) for row in comparison.rows)
+        is_sliced = any(row["value"] not in (None, NO_VALUE) for row in comparison.rows)
         is_weighted = any(row["weight_effective_n"] for row in comparison.rows)
         for name, table, used in (("attributes", self.attributes, is_sliced), ("weights", self.weights, is_weighted)):
             if table is not None and not used:

@@ -207,8 +207,8 @@ def find_missing(
     datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
     # A night that is not published yet is the latest.
     now = tonight.record.get("committed_at") or "9"
-    of_date = [night for night in nights if night.evaluated_on == date]
-    arrived = {night.dataset for night in of_date if night.dataset not in without or night.row["committed_at"] > now}
+    same_date = [night for night in nights if night.evaluated_on == date]
+    arrived = {night.dataset for night in same_date if night.dataset not in without or night.row["committed_at"] > now}
     for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
         yield "missing_dataset", f"the dataset {name} has no results in this night{last}", None

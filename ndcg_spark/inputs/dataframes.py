@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, StructType
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import attribute_columns, names_in, resolve
+from ndcg_spark.inputs.column_names import names_in, resolve
 from ndcg_spark.inputs.memory import by_id, to_arrow
 from ndcg_spark.schemas import FAULT, LINE
 
@@ -36,23 +36,15 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
-    own = _frame(table, schema.names, session, where)
-    return document_rows(own, resolve({}, schema.names, own.columns, where), schema, where)
+    own = table if is_dataframe(table) else session.createDataFrame(to_arrow(table, schema.names, where))
+    return document_rows(merge_local_partitions(own), resolve({}, schema.names, own.columns, where), schema, where)
 
 
-def _frame(table: Any, wanted: Sequence[str], session: SparkSession, where: str) -> DataFrame:
-    """A user's table as a DataFrame of the session, with all columns; of others, those that may be `wanted`, if any."""
-    own = table if is_dataframe(table) else session.createDataFrame(to_arrow(table, wanted, where))
+def merge_local_partitions(table: DataFrame) -> DataFrame:
+    """The table, in one partition if its rows are in this process."""
     # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
     # optimizer leaves its rows alone; it would copy them for every use otherwise.
-    return own.coalesce(1) if is_classic(session) and own.isLocal() else own
-
-
-def attributes_frame(table: Any, session: SparkSession, where: str) -> DataFrame:
-    """A user's table of attributes as a DataFrame of the session, with all columns, ours under our names."""
-    own = _frame(table, (), session, where)
-    names = attribute_columns({}, own.columns, where)
-    return own.withColumnsRenamed({theirs: ours for ours, theirs in names.items() if ours != theirs})
+    return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:

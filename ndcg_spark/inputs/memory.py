@@ -176,6 +176,9 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         return pa.Table.from_pandas(table, preserve_index=False)
     if isinstance(table, Mapping):
         return pa.table(dict(table))
+    if type(table).__module__.startswith("pyspark."):
+        kept = [name for name in table.columns if any(is_known(ours, name) for ours in wanted)]
+        return (table.select(*kept) if wanted else table).toArrow()
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):
         table = table.collect()
     if hasattr(table, "__arrow_c_stream__"):

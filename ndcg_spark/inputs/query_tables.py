@@ -1,8 +1,11 @@
-"""Attributes and weights of queries from storage: read in this process, by an engine only what it alone can read."""
+"""Attributes and weights of queries: read in this process, by an engine only what it alone can read, and validated."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, json
 from pyarrow import dataset as ds
 
@@ -10,10 +13,16 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import attribute_columns, resolve
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
+from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.storage import NoStorageError
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
+
+#: More slices than this cannot be kinds of queries.
+MAX_SLICES = 1_000
+#: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
 def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = None) -> pa.Table | None:
@@ -90,3 +99,82 @@ def _rows(file: File, kind: str, where: str) -> pa.Table:
     )
     with file.open(where) as stream:
         return csv.read_csv(stream, parse_options=parse, convert_options=convert)
+
+
+def attributes_to_arrow(table: Any) -> pa.Table:
+    """A table of attributes that a user has in Python, with our names; one of Spark is fetched."""
+    rows = to_arrow(table, None, "query_attributes")
+    names = attribute_columns({}, rows.column_names, "query_attributes")
+    return rows.rename_columns({theirs: ours for ours, theirs in names.items()})
+
+
+def attribute_rows(table: pa.Table) -> pa.Table:
+    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row.
+
+    A query may have several values of an attribute. InputError for an empty cell, a repeated row, or too many slices.
+    """
+    where, has = "query_attributes", table.column_names
+    names = [name for name in has if name not in ("dataset", "query_id")]
+    pair = [name for name in ("attribute", "value") if name in names]
+    if "query_id" not in has or not names or len(pair) == 1:
+        raise InputError(
+            f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
+            "for each attribute, named after it"
+        )
+    keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
+    values = {name: table[name].cast(pa.string()) for name in names}
+    rows = pa.table(keys | {name: values[name] for name in pair})
+    if not pair:
+        cells = [(pa.array([name] * len(table), pa.string()), values[name]) for name in names]
+        parts = [pa.table({**keys, "attribute": one, "value": other}) for one, other in cells]
+        rows = pa.concat_tables(parts).filter(pc.field("value").is_valid())
+    _refuse_empty_or_repeated(rows, ["query_id", "attribute", "value"], where)
+    slices = rows.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
+    if len(slices) > MAX_SLICES:
+        example = f"{slices['attribute'][0]}={slices['value'][0]}"
+        raise InputError(f"{where}: {len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
+    return rows
+
+
+def weight_rows(table: pa.Table) -> pa.Table:
+    """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside its range."""
+    where, has = "query_weights", table.column_names
+    if not {"query_id", "weight"} <= {*has}:
+        raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight")
+    keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
+    weights = column(table, "weight", pa.float64(), where)
+    rows = pa.table(keys | {"weight": weights})
+    _refuse_empty_or_repeated(rows, ["query_id"], where)
+    bad = ~((np.asarray(weights) >= MIN_WEIGHT) & (np.asarray(weights) <= MAX_WEIGHT))
+    if bad.any():
+        raise InputError(
+            f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to "
+            f"{MAX_WEIGHT:g}, e.g. of query_id={rows['query_id'][int(np.argmax(bad))]}; correct them"
+        )
+    return rows
+
+
+def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
+    """A column of ids as text, or one of another kind. InputError where that cannot be."""
+    own = table[name].type
+    may_be_id = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_null)
+    if pa.types.is_string(kind) and not any(is_kind(own) for is_kind in may_be_id):
+        raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
+    try:
+        # Of a time, as pandas has for a date, the day counts.
+        return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
+    except pa.ArrowException as error:
+        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}") from None
+
+
+def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str], where: str) -> None:
+    for name in table.column_names:
+        empty = pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py()
+        if empty:
+            raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
+    keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
+    rows = keys.aggregate([([], "count_all")])
+    if len(rows) < len(table):
+        twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"][0]
+        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
+        raise InputError(f"{where}: {again}, e.g. of query_id={twice}; remove them")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import slices
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES, MeasureSet
@@ -34,6 +33,7 @@ from ndcg_spark.job.publish import publish
 from ndcg_spark.job.query_tables import read_query_tables
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
+from ndcg_spark.slices import make_slices
 from ndcg_spark.steps import Clock
 from ndcg_spark.tables.sorting import DECIMALS, Order
 from ndcg_spark.text import masked_within, unknown_name
@@ -144,8 +144,8 @@ def evaluate_on(
     with translated_failures():
         tables = read_query_tables(config, engine=engine)
         if tables[0] is not None:
-            attributes = read_arrow(engine, tables[0].table, "query_attributes")
-            context = dataclasses.replace(context, attributes=attributes, slices=slices.read(attributes))
+            rows, frame = tables[0].table, functools.partial(read_arrow, engine, where="query_attributes")
+            context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
     warn_of_input(context)
     runs = {run.run for run in checked.result_counts.runs}
     if baseline is not None and baseline not in runs:

@@ -20,12 +20,12 @@ from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engin
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
-from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.slices import NONE, Slices
+from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.sorting import without_slices
 
@@ -275,7 +275,7 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     for row in means[1]:
         values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
     for (dataset, attribute), known in values.items():
-        if known == {NONE}:
+        if known == {NO_VALUE}:
             sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
             report_step("warning", f"query_attributes: {sentence}")
     return means

@@ -38,15 +38,15 @@ def forest(data: NightData) -> dict[str, Any]:
 
 def differences(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
     """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
-    ends_of = {"at": "difference", "low": "interval_low", "high": "interval_high"}
-    known = [row[column] for row in rows for column in ends_of.values() if row[column] is not None]
+    columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    known = [row[column] for row in rows for column in columns.values() if row[column] is not None]
     known += [0.0] if limit is None else [0.0, limit]
     low, high = min([*known, -1e-3]), max([*known, 1e-3])
 
     def at(value: float | None) -> float | None:
         return None if value is None else 4 + 92 * (value - low) / (high - low)
 
-    marks = [{"row": row, **{end: at(row[column]) for end, column in ends_of.items()}} for row in rows]
+    marks = [{"row": row, **{end: at(row[column]) for end, column in columns.items()}} for row in rows]
     return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
 
 

@@ -9,12 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.config import AttributesConfig, WeightsConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.engine_files import read_arrow
-from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.slices import long
+from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
 
 pytestmark = pytest.mark.embedded
 
@@ -36,26 +33,25 @@ def read(*paths, config=AttributesConfig, **more):
 
 
 def by_engine(engine, path):
-    table = read_query_table(AttributesConfig(path=[path]), "query_attributes", engine)
-    return read_arrow(engine, table, "query_attributes")
+    return read_query_table(AttributesConfig(path=[path]), "query_attributes", engine)
 
 
 def rows(table):
-    return {(row["query_id"], row["attribute"], row["value"]) for row in table}
+    return {(row["query_id"], row["attribute"], row["value"]) for row in attribute_rows(table).to_pylist()}
 
 
 @pytest.mark.parametrize("name", WRITE)
 def test_a_wide_table_of_any_format_is_read_with_all_of_its_columns(engine, tmp_path, name):
     WRITE[name](tmp_path / name)
     for given in (tmp_path / name, tmp_path, tmp_path / "a.*"):
-        assert rows(Attributes(read(given)).table.to_pylist()) == EXPECTED
-    assert rows(long(by_engine(engine, str(tmp_path / name))).collect()) == EXPECTED
+        assert rows(read(given)) == EXPECTED
+    assert rows(by_engine(engine, str(tmp_path / name))) == EXPECTED
 
 
 def test_a_table_of_the_catalog_is_read_by_the_engine_and_one_that_is_not_there_is_refused(engine):
     engine.session.createDataFrame(pa.table(FRAME)).createOrReplaceTempView("attributes_of_queries")
     assert read("table:attributes_of_queries") is None
-    assert rows(long(by_engine(engine, "table:attributes_of_queries")).collect()) == EXPECTED
+    assert rows(by_engine(engine, "table:attributes_of_queries")) == EXPECTED
     with pytest.raises(InputError, match=r"^query_attributes: no catalog table nowhere"):
         by_engine(engine, "table:nowhere")
 

@@ -124,7 +124,7 @@ CASES = {
         lambda folder: {"path": [two_days(folder / name) for name in "12"], "run_from": "column"},
         {"a": 4, "b": 2},
     ),
-    "a table and a file": (lambda folder: {"path": [two_days(folder), plain(folder)]}, "2 formats in one place"),
+    "a table and a file": (lambda folder: {"path": [two_days(folder), plain(folder)]}, "2 formats, "),
     "a broken log": (broken, "the table of Delta .*/t cannot be read"),
     "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t is a table of Delta"),
     "another format": (lambda folder: {"path": two_days(folder), "format": "parquet"}, {"a": 2, "b": 1}),
