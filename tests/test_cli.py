@@ -29,6 +29,9 @@ FILES = {
     "twice.qrels": QRELS + "q1 0 a 2\n",
     "broken.txt": RUN + "q2 Q0 x 3\n",
     "twice.txt": RUN + "q2 Q0 c 3 0.5 bm25\n",
+    "two.txt": RUN + RUN.replace("bm25", "dense") + "q3 Q0 c 1 1.0 bm25\n",
+    "slices.csv": "qid,language\nq1,de,en\n",
+    "gate.toml": "[[gate.check]]\ncutoff = 3\nmax_drop = 0.1\n",
     "deep.txt": RUN + "".join(f"q1 Q0 deep{rank} {rank} -{rank} bm25\n" for rank in (3, 4, 5, 4)),
 }
 
@@ -73,7 +76,8 @@ def test_help(command):
 def test_errors(folder, monkeypatch):
     """Every line of errors.txt that begins with $ is a command; its exit code and the last line of stderr follow."""
     monkeypatch.delenv("NOWHERE", raising=False)
-    lines = []
+    kept, lines = ("--output", "kept", "--date", "2026-11-20", "--documents", "all", "--cutoffs", "1,3"), []
+    assert evaluate(folder, *kept, results="two.txt").returncode == 0
     for line in (GOLDEN / "errors.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("$ "):
             done = ndcg_spark(*shlex.split(line)[2:], cwd=folder)

@@ -129,9 +129,3 @@ def test_failures_are_warnings(tmp_path, monkeypatch, command):
         notify(settings, 0, None, outcome())
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file", "on-end"]
     assert command.split()[0] in steps[1][1]
-
-
-@pytest.mark.parametrize("command", [" ", "a 'b"])
-def test_no_command(tmp_path, command):
-    with pytest.raises(ConfigurationError, match="on_end: "):
-        configuration(tmp_path)(on_end=command)

@@ -7,9 +7,8 @@ import shutil
 
 import pytest
 from commands import command_line
+from gated_nights import evaluated, settings
 
-from ndcg_spark.comparison.differences import parse_metrics
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
 QUERIES = [f"q{at}" for at in range(12)]
@@ -51,7 +50,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nights")
     languages = "".join(f"{query},{('de', 'en')[at % 2]}\n" for at, query in enumerate(QUERIES))
     weights = "".join(f'{{"qid": "{query}", "Traffic": {at + 1}}}\n' for at, query in enumerate(QUERIES))
-    files = {"qrels.txt": QRELS, "old.run": run_file("old", OLD), "broken.csv": "qid,language\nq0,de,en\n"}
+    files = {"qrels.txt": QRELS, "old.run": run_file("old", OLD)}
     files |= {"slices.csv": f"qid,language\n{languages}", "weights.jsonl": weights}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -96,35 +95,25 @@ def test_a_night_is_compared_with_another_run_by_run(folder):
     assert (done.returncode, "has no night of 2026-11-20" in done.stderr) == (2, True)
 
 
-def test_a_night_with_other_judgments_has_a_warning_above_the_table(folder, tmp_path):
-    # In the second night q0 has a better document, and every query is lost.
-    for date, qrels, lists in (("2026-11-19", QRELS, NEW), ("2026-11-20", QRELS + "q0 0 x 3\n", ["c"] * 12)):
-        (tmp_path / "qrels.txt").write_text(qrels, encoding="utf-8")
-        (tmp_path / "new.run").write_text(run_file("new", lists), encoding="utf-8")
-        tables = ("evaluate", "qrels.txt", "new.run", "--cutoffs", "3", "--engine", "embedded", "--output", "out")
-        assert ndcg_spark(tmp_path, *tables, "--date", date).returncode == 0
-    other = ("--baseline-date", "2026-11-19")
-    sentence = "default: 1 of 12 queries have other judgments than on 2026-11-19"
+def test_a_night_with_other_judgments_has_a_warning_above_the_table(tmp_path):
+    # In the second night q0 has other grades, and half of the queries are lost.
+    evaluated(tmp_path, settings(tmp_path, "2026-11-19"), settings(tmp_path, "2026-11-20", regraded=1, worse=30))
+    other, sentence = ("--run", "hybrid", "--baseline-date", "2026-11-19"), "default: 1 of 60 queries have other"
     first, second, *_ = compare(tmp_path, *other).stdout.splitlines()
     assert (first, second.startswith(sentence)) == ("ndcg@3: 1 cannot tell", True)
     found = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
     (row,) = comparison_rows(found)
-    assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (11, "worse", False)
-    assert json.loads(found.stdout)["warnings"] == [f"{sentence}, and were left out"]
+    assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (59, "worse", False)
+    (warning,) = json.loads(found.stdout)["warnings"]
+    assert warning.startswith(sentence)
 
 
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
     files = ("--slices", "slices.csv", "--weights", "weights.jsonl")
     rows = comparison_rows(compare(folder, "--baseline", "old", *files, "--format", "json"))
-    assert [(row["attribute"], row["value"], bool(row["weight_effective_n"])) for row in rows] == [
-        (attribute, value, weighted)
-        for attribute, value in ((None, None), ("language", "de"), ("language", "en"))
-        for weighted in (False, True)
-    ]
-    assert [row["queries"] for row in rows] == [12, 12, 6, 6, 6, 6]
+    assert [(row["value"], row["queries"]) for row in rows[::2]] == [(None, 12), ("de", 6), ("en", 6)]
     # 78 is the sum of the weights and 650 that of their squares.
-    assert rows[1]["weight_effective_n"] == pytest.approx(78**2 / 650)
-    assert rows[2]["flags"][0] == "below_min_queries"
+    assert [row["weight_effective_n"] for row in rows[:2]] == [None, pytest.approx(78**2 / 650)]
 
 
 @pytest.mark.slow
@@ -141,30 +130,6 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
     assert (written.returncode, written.stderr.count(said)) == (0, 1)
     alone = compare(tmp_path, "--baseline", "old", *web)
     assert (alone.returncode, said in alone.stderr) == (0, False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ("", 2, "there is no baseline; give --baseline RUN"),
-        ("--baseline old --run old", 2, "run: 'old' is the baseline itself"),
-        ("--baseline old --date 2026-11-18", 2, "no night of 2026-11-18; the newest is of 2026-11-20"),
-        ("--baseline old --date today", 2, "--date"),
-        ("--baseline-date last", 2, "baseline-date: "),
-        ("--baseline old --measures ndgc", 2, "measures: 'ndgc' is not a measure (did you mean 'ndcg'?)"),
-        ("--baseline old --measures recall", 2, "measures: recall was not evaluated; there is "),
-        ("--baseline old --margin -1", 2, "margin: -1.0 is not a difference above 0"),
-        ("--baseline old --sort diffrence", 2, "no column is called 'diffrence' (did you mean 'difference'?)"),
-        ("--baseline old --slices nowhere.csv", 3, "query_attributes: no files at"),
-        ("--baseline old --slices old.run", 3, "has no ending of a format"),
-        ("--baseline old --slices broken.csv", 3, "q0,de,en"),
-        ("--baseline old --weights slices.csv", 3, "give query_id and weight"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_in_words(folder, arguments, code, words):
-    done = compare(folder, *arguments.split())
-    assert (done.returncode, done.stdout) == (code, "")
-    assert words in done.stderr
 
 
 # evaluate --baseline
@@ -187,23 +152,3 @@ def test_in_csv_the_comparison_by_the_first_measure_at_a_cutoff_stands_beside_th
         new, difference = rows["new", cutoff], float(rows["new", cutoff][measure]) - float(rows["old", cutoff][measure])
         assert new | {"baseline": "old", "measure": measure} == new
         assert float(new["difference"]) == pytest.approx(difference)
-
-
-@pytest.mark.parametrize("arguments", [("--baseline", "odl"), ("--baseline", "old", "--per-query")], ids=str)
-def test_an_evaluation_that_cannot_be_compared_is_refused_before_it_is_scored(folder, tmp_path, arguments):
-    assert evaluate(folder, *arguments, "--output", tmp_path / "out").returncode == 2
-    assert not (tmp_path / "out" / "query_scores").exists()
-
-
-def test_measures_are_named_with_their_cutoffs():
-    assert parse_metrics("ndcg@10, ndcg@all,dcg") == {"ndcg": [10, None], "dcg": None}
-    assert parse_metrics("ndcg@3,ndcg") == {"ndcg": None}
-    assert parse_metrics("P@5 nDCG@10, AP judged") == {
-        "precision": [5],
-        "ndcg": [10],
-        "ap": [None],
-        "judged_share": None,
-    }
-    for wrong in ("", "ndcg@0", "ndcg@ten", "ndcg@", "dcg@ten", "P(rel=2)@5", "dgc"):
-        with pytest.raises(ConfigurationError):
-            parse_metrics(wrong)

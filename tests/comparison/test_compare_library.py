@@ -10,6 +10,7 @@ from scored import examples_of
 
 from ndcg_spark import compare, evaluate
 from ndcg_spark.comparison import api
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
 COLUMNS = {
@@ -115,6 +116,12 @@ def test_a_measure_may_be_written_as_the_field_writes_it(measures, found):
     assert [(row["measure"], row["cutoff"], round(row["difference"], 9)) for row in rows] == [
         (name, cutoff, round(difference, 9)) for name, cutoff, difference in found
     ]
+
+
+@pytest.mark.parametrize("wrong", ["", "ndcg@0", "ndcg@ten", "ndcg@", "dcg@ten", "P(rel=2)@5", "dgc"])
+def test_what_is_no_measure_is_refused(wrong):
+    with pytest.raises(ConfigurationError):
+        compare(MEASURED, "old", measures=wrong)
 
 
 SLICED = {

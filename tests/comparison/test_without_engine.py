@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import command_line
+from gated_nights import evaluated, settings
 
 #: A program in which the packages of the engines cannot be imported.
 PROGRAM = """
@@ -40,9 +40,9 @@ if "delta" in sys.argv:
 
 import ndcg_spark
 scores = ndcg_spark.read_scores("out", "query_scores", date="2026-11-20")
-assert len(scores) == 2 * 2 * 10 and set(scores["run"]) == {"old", "new"}
+assert len(scores) == 2 * 60 and set(scores["run"]) == {"old", "new"}
 assert len(ndcg_spark.read_scores("out", "evaluations")) == 2
-assert list(ndcg_spark.compare(scores, "old")["run"]) == ["new"] * 2
+assert list(ndcg_spark.compare(scores, "old")["run"]) == ["new"]
 assert len(ndcg_spark.trend("out", run="new", measures="ndcg@3")) == 2
 assert ndcg_spark.gate_night("out", "gate.toml").json()[0]["verdict"] in ("pass", "none")
 assert len(ndcg_spark.explain("out", query="q0").to_pandas())
@@ -53,16 +53,11 @@ GATE = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ measure = "ndcg", cutoff = 3
 
 @pytest.mark.slow
 def test_nights_need_no_engine(tmp_path):
-    queries = [f"q{at}" for at in range(10)]
-    files = {"qrels.txt": "".join(f"{query} 0 a 1\n" for query in queries), "gate.toml": GATE}
-    files |= {f"{run}.run": "".join(f"{query} Q0 a 1 2 {run}\n" for query in queries) for run in ("old", "new")}
-    files |= {"slices.csv": "qid,language\nq0,de\nq1,en\n", "weights.jsonl": '{"qid": "q0", "weight": 2}\n'}
-    for name, content in files.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    tables = ("qrels.txt", "old.run", "new.run", "--cutoffs=1,3", "--documents=all", "--engine=embedded")
-    for date in ("2026-11-19", "2026-11-20"):
-        done = command_line("evaluate", *tables, "--output=out", f"--date={date}", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+    (tmp_path / "gate.toml").write_text(GATE, encoding="utf-8")
+    (tmp_path / "slices.csv").write_text("qid,language\nq0,de\nq1,en\n", encoding="utf-8")
+    (tmp_path / "weights.jsonl").write_text('{"qid": "q0", "weight": 2}\n', encoding="utf-8")
+    runs = {"runs": ["old", "new"], "documents": "all"}
+    evaluated(tmp_path, *(settings(tmp_path, date, **runs) for date in ("2026-11-19", "2026-11-20")))
     delta = ["delta"] if importlib.util.find_spec("deltalake") else []
     program = [sys.executable, "-c", PROGRAM, *delta]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)

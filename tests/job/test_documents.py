@@ -121,18 +121,3 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
     assert read_rows([night], "ranked_documents").num_rows == 0
     with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):
         explain_night("out", None, ExplainRequest("q1"))
-
-
-@pytest.mark.parametrize(
-    ("request_", "date", "said"),
-    [
-        (ExplainRequest("s7-0"), None, "is not one of the"),
-        (ExplainRequest("s7-00", "on"), None, "did you mean 'one'"),
-        (ExplainRequest("s7-00", cutoff="all"), None, "scores at 1, 4"),
-        (ExplainRequest("s7-00", cutoff="3"), None, "3 is not one"),
-        (ExplainRequest("s7-00"), "2026-11-19", "the newest is of 2026-11-20"),
-    ],
-)
-def test_what_a_night_does_not_keep_is_an_error_that_says_what_it_does(nights, request_, date, said):
-    with pytest.raises(ConfigurationError, match=said):
-        explain_night(str(nights / "standard"), date, request_)

@@ -203,18 +203,3 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     assert changes == {"revision", "revised_at", "is_baseline", "file", "written"}
     (found,) = evaluated(nights, settings(nights, "2026-11-03", {"nights": 1}, worse=30))
     assert short([found]) == [("pass", None, 0, ["2026-11-02"])]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("gate out --date 2026-11-09", "no night of 2026-11-09; the newest is of"),
-        ("gate out --dataset defualt", "did you mean 'default'"),
-        ("gate out --rehearse --date 2026-11-01", "leave out --date"),
-        ("evaluate", "there is no output; give --output"),
-        ("evaluate --output o --junit gate.toml/gate.xml", "gate.toml/gate.xml cannot be written"),
-    ],
-)
-def test_what_cannot_be_judged_is_told_before_anything_is_computed(nights, arguments, words):
-    done = program(nights, *arguments.split(), "--config", "gate.toml")
-    assert (done.returncode, words in done.stderr) == (2, True), done.stderr

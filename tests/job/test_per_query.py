@@ -2,49 +2,35 @@
 
 import pytest
 from kept_nights import damage
-from tables import judgment, judgments, result, results
 
-from ndcg_spark import evaluate
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate as job
 from ndcg_spark.tables.sorting import QUERY_COLUMNS, parse_order
 
+EQUAL = [(0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3)]
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
 
 
 @pytest.mark.parametrize(
-    ("sort", "first"),
+    ("scores", "sort", "expected"),
     [
-        (None, [(query, cutoff) for query in ("q1", "q2", "q3") for cutoff in (1, None)]),
-        # q1 scores 1 at both cutoffs, q2 0 and then 1 / log2(3), q3 0 at both.
-        ("ndcg", [("q1", 1), ("q1", None), ("q2", None)]),
-        ("ndcg@all:asc", [("q3", None), ("q2", None), ("q1", None)]),
+        ({"q2": (0, 0.6), "q1": (1, 1)}, None, "q1@1 q1@all q2@1 q2@all"),
+        ({"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)}, "ndcg", "q1@1 q1@all q2@all q2@1 q3@1 q3@all"),
+        ({"q2": (0, 0.6), "q1": (1, 1)}, "ndcg@all:asc", "q2@all q1@all q2@1 q1@1"),
+        # Sums in another order are equal, and come by query.
+        *(({"q2": (b, 0), "q1": (a, 0)}, "ndcg@1", "q1@1 q2@1 q1@all q2@all") for a, b in EQUAL),
+        ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, "query_id:desc", "q2@1 q2@all q1@1 q1@all"),
     ],
 )
-def test_order(session, sort, first):
-    judged = judgments(session, [judgment("a", 1.0, f"q{n}") for n in (1, 2, 3)])
-    returned = results(session, [result("a", 1.0, "q1"), result("b", 2.0, "q2"), result("a", 1.0, "q2")])
-    scores = evaluate(judged, returned, [1, None]).query_scores
-    rows = job.query_scores_in_order(scores, sort and parse_order(sort, QUERY_COLUMNS, [1, None]))
-    assert [(row["query_id"], row["cutoff"]) for row in rows][: len(first)] == first
-
-
-@pytest.mark.parametrize(
-    ("scores", "sort", "queries"),
-    [
-        # Sums in another order.
-        *(
-            ({"q1": a, "q2": b}, sort, "q1 q2")
-            for a, b in ((0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3))
-            for sort in ("ndcg", "ndcg@10:asc")
-        ),
-        ({"q1": 0.3, "q2": 0.2}, "query_id:desc", "q2 q1"),
-    ],
-)
-def test_equal_scores_come_by_query(session, scores, sort, queries):
-    table = session.createDataFrame([("d", "r", query, 10, ndcg) for query, ndcg in scores.items()], TABLE)
-    rows = job.query_scores_in_order(table, parse_order(sort, QUERY_COLUMNS, [10]))
-    assert [row["query_id"] for row in rows] == queries.split()
+def test_order(session, scores, sort, expected):
+    rows = [
+        ("d", "r", query, *row)
+        for query, both in scores.items()
+        for row in ((1, float(both[0])), (None, float(both[1])))
+    ]
+    order = sort and parse_order(sort, QUERY_COLUMNS, [1, None])
+    rows = job.query_scores_in_order(session.createDataFrame(rows, TABLE), order)
+    assert " ".join(f"{row['query_id']}@{row['cutoff'] or 'all'}" for row in rows) == expected
 
 
 def handed(settings):

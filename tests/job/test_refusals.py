@@ -1,9 +1,9 @@
 """Input that is refused, before or while it is scored, or that changes meanwhile: nothing is published but why."""
 
 import functools
+import io
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
@@ -25,54 +25,34 @@ MERGED = {
 #: The files and the settings, and what is refused.
 CASES = {
     # Infinite at rank 1.
-    "discount": ({}, {"convention": {"discount": "python:numpy.arctanh"}}, ConventionError, "DCG that is not a finite"),
-    "missing query": (
-        *({}, {"convention": {"missing_query": "error"}}, InputError),
-        r"a judged query without results, 1 of them, e\.g\. run=bm25 query_id=q2",
-    ),
+    "discount": ({}, {"convention": {"discount": "python:numpy.arctanh"}}, ConventionError, "finite"),
+    "missing query": ({}, {"convention": {"missing_query": "error"}}, InputError, "1 of .* run=bm25 query_id=q2"),
     **{
         f"no relevant {ideal}": (
-            *(
-                {"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"},
-                {"convention": {"no_relevant": "error", "ideal": ideal}},
-                InputError,
-            ),
-            r"a query without a relevant document, 1 of them, e\.g\. run=bm25 query_id=q2",
+            *({"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"}, {"convention": {"no_relevant": "error", "ideal": ideal}}),
+            *(InputError, "1 of .* run=bm25 query_id=q2"),
         )
         for ideal in ("judged", "retrieved")
     },
-    "twice": (
-        *({"run.txt": RUN + RUN.splitlines()[0] + "\n"}, {}, DuplicatesError),
-        r"1 document\(s\) returned twice .*run=bm25 query_id=q1 doc_id=a; ",
-    ),
+    "twice": ({"run.txt": RUN + RUN.splitlines()[0] + "\n"}, {}, DuplicatesError, "1 .*run=bm25 query_id=q1 doc_id=a"),
     **{
         f"merged {cutoffs}": (
             *(MERGED, {"results": {"path": [*MERGED]}, "cutoffs": cutoffs}, InputError),
-            r"1 list\(s\) of 1 run\(s\) have two results of rank 1 .* run=r query_id=q1: score 9\.5 in \S*/b\.run and "
-            r"9\.0 in \S*/a\.run; .* --run-from file; .* order=score",
+            r"1 list.* 1 run.* run=r query_id=q1: score 9\.5 in \S*/b\.run and 9\.0 in \S*/a\.run",
         )
         for cutoffs in ("10", "all")
     },
     "judged too little": (
-        *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}, InputError),
-        r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667",
+        *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}),
+        *(InputError, r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"),
     ),
     "gaps": (
         *({}, {"max_missing_fraction": 0.4, "max_unjudged_fraction": 0.4}, InputError),
-        r"run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2; complete",
+        "run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2",
     ),
-    "no grades": (
-        *({"train.csv": "user_id,item_id\nq1,a\n"}, {"judgments": "train.csv"}, InputError),
-        r"1 column\(s\) missing, relevance",
-    ),
-    "excluded": (
-        *({"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"}, {"exclude": "train.csv"}, InputError),
-        r"without 2 results that .*train\.csv excludes",
-    ),
-    "datasets": (
-        *({"j.csv": JUDGED, "r.csv": RETURNED}, {**NAMED, "dataset": "other"}, ConfigurationError),
-        "the tables name their datasets",
-    ),
+    "no grades": ({"train.csv": "user_id,item_id\nq1,a\n"}, {"judgments": "train.csv"}, InputError, "relevance"),
+    "excluded": ({"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"}, {"exclude": "train.csv"}, InputError, "2 results"),
+    "datasets": ({"j.csv": JUDGED, "r.csv": RETURNED}, {**NAMED, "dataset": "other"}, ConfigurationError, "datasets"),
 }
 
 
@@ -102,12 +82,11 @@ def test_within_the_limits(configured):
 
 def test_merged_runs_in_parquet_are_refused_with_their_files_too(run, configured):
     files = [name.replace("run", "parquet") for name in MERGED]
+    columns = ["query_id", "q0", "doc_id", "rank", "score", "run"]
     for name, text in zip(files, MERGED.values(), strict=True):
-        rows = [
-            {"query_id": query, "doc_id": doc, "rank": int(rank), "score": float(score), "run": run_}
-            for query, _, doc, rank, score, run_ in map(str.split, text.splitlines())
-        ]
-        pq.write_table(pa.Table.from_pylist(rows), name)
+        pd.read_csv(io.StringIO(text), sep=" ", names=columns).drop(columns="q0").astype({"score": float}).to_parquet(
+            name
+        )
     with pytest.raises(InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "):
         run(configured(results={"path": files}))
 
@@ -122,7 +101,7 @@ def test_whoever_says_what_names_or_orders_merged_lists_is_not_asked(configured,
 
 def test_what_to_judge_next_is_not_told_of_a_document_that_is_returned_twice(session, configured):
     files = {"run.txt": "q1 Q0 x 1 9 r\nq1 Q0 x 2 8 r\nq2 Q0 y 1 8 r\n"}
-    with pytest.raises(DuplicatesError, match=r"1 document\(s\) returned twice .* e\.g\. run=r query_id=q1 doc_id=x"):
+    with pytest.raises(DuplicatesError, match=r"1 .* run=r query_id=q1 doc_id=x"):
         documents_to_judge(configured(files), 10)
     rows = documents_to_judge(configured(convention={"duplicates": "best"}), 10)
     named = ("query_id", "doc_id", "runs", "best_rank")
@@ -150,5 +129,5 @@ def test_a_file_that_changes_after_it_was_checked(run, configured, tmp_path, fil
 def test_a_file_that_goes_before_it_was_looked_at(configured, tmp_path, engine):
     sources = input_sources(engine, configured())
     (tmp_path / "run.txt").unlink()
-    with pytest.raises(InputError, match=r"results: 1 file\(s\) changed during the evaluation, e\.g\. .*run\.txt"):
+    with pytest.raises(InputError, match=r"1 file.*run\.txt"):
         refuse_changed(sources)

@@ -179,19 +179,10 @@ def test_a_result_is_a_row():
     numbers = {"mean": 0.55, "difference": -0.05, "allowed": 0.01, "interval_low": -0.06, "interval_high": -0.04}
     failed = result("fail", "dropped", slice="language=de", p=0.001, queries=100, **numbers)
     table = verdict_table(verdict(failed).as_json())
-    assert dict(zip(table.headings, table.cells[0], strict=True)) == {
-        "check": "ndcg@10 language=de",
-        "run": "hybrid",
-        "against": "good 2026-11-19",
-        "mean": "0.5500",
-        "difference": "-0.0500",
-        "allowed": "-0.0100",
-        "interval low": "-0.0600",
-        "interval high": "-0.0400",
-        "p": "0.0010",
-        "queries": "100",
-        "result": "fail, dropped",
-    }
+    shown = {"check": "ndcg@10 language=de", "run": "hybrid", "against": "good 2026-11-19", "mean": "0.5500"}
+    shown |= {"difference": "-0.0500", "allowed": "-0.0100", "interval low": "-0.0600", "interval high": "-0.0400"}
+    shown |= {"p": "0.0010", "queries": "100", "result": "fail, dropped"}
+    assert dict(zip(table.headings, table.cells[0], strict=True)) == shown
     assert table.notes == ["fail: a sentence"]
 
 

@@ -54,25 +54,6 @@ def test_the_worked_example_of_the_guide_is_explained_as_it_is_worked_by_hand(fo
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--query", "wirless-mouse"], "'wirless-mouse' is not one of the 60 judged queries"),
-        (["--query", "gift-ideas"], "'gift-ideas' is in the results but is not one of the 60 judged queries"),
-        (
-            ["--query", "wireless-mouse", "--run", "hybird"],
-            "no run is called 'hybird' (did you mean 'hybrid'?); there are bm25, dense, hybrid",
-        ),
-        (["--query", "wireless-mouse", "--run", "bm25", "--baseline", "bm25"], "leaves no run to explain"),
-        (["--query", "wireless-mouse", "--dataset", "shop"], "(did you mean 'shop-search'?)"),
-    ],
-)
-def test_what_is_not_there_is_an_error_that_names_what_is(arguments, said):
-    done = of_example(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr.splitlines()[-1]
-
-
 def test_without_a_run_all_are_explained_the_best_first():
     found = json.loads(of_example("--query", "wireless-mouse", "--format", "json").stdout)
     assert [each["run"] for each in found] == ["hybrid", "dense", "bm25"]

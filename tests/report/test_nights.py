@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import command_line
-from evaluations import configuration, evaluated
 from kept_nights import committed_night, damage, date, night, publish, record, written
 from programs import forked
 
@@ -135,20 +134,6 @@ def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(ca
     assert [point["value"] for point in found[1]["points"]] == [1.0] * 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--run", "dens"], "no run is called 'dens' (did you mean 'dense'?)"),
-        (["--dataset", "wbe"], "no dataset is called 'wbe' (did you mean 'web'?)"),
-        (["--measures", "P@10"], "precision@10 was not evaluated in these nights"),
-        (["--measures", "ndcg@7"], "ndcg@7 was not evaluated in these nights; it was at 10"),
-    ],
-)
-def test_what_is_not_kept_is_an_error_that_names_what_is(capsys, output, arguments, said):
-    code, out, err = run(capsys, "trend", output, *arguments)
-    assert (code, out, said in err) == (2, "", True)
-
-
 def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
     asked = {"measures": ["judged@10", "ndcg@10"], "headline": "judged@10"}
     for number in range(2):
@@ -204,11 +189,3 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_show
     assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
     for arguments in ((date(1), " "), ("2025-01-01", "x")):
         assert run(capsys, "note", tmp_path, *arguments)[0] == 2
-
-
-def test_a_night_that_is_evaluated_again_keeps_its_notes(capsys, tmp_path):
-    settings = configuration(tmp_path)(output=str(tmp_path / "out"))
-    evaluated(settings)
-    run(capsys, "note", tmp_path / "out", "2026-11-20", "new ranker")
-    evaluated(settings)
-    assert notes(tmp_path / "out") == {("default", "2026-11-20"): ["new ranker"]}

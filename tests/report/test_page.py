@@ -18,7 +18,7 @@ from page_nights import lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
-from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.labels import Labels, read_labels
@@ -159,24 +159,6 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     assert (data.row, data.compares) == (None, False)
     assert "another convention" in data.warnings[0]
     assert data_of(tmp_path / "out").baseline.is_leader
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"run": "hybird"}, "did you mean 'hybrid'"),
-        ({"baseline": "x"}, "no run is called 'x'"),
-        ({"baseline_date": "2020-01-01"}, "has no night of 2020-01-01"),
-        ({"measure": "ndcg@7"}, "was not evaluated in this night"),
-        ({"dataset": "x"}, "no dataset is called 'x'"),
-    ],
-)
-def test_what_is_not_there_is_refused(output, tmp_path, asked, said):
-    with pytest.raises(ConfigurationError, match=said):
-        write_report(str(output), tmp_path / "r.html", None, Request(**asked))
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(StorageError, match="No space left on device"):
-        write_report(str(output), Path("/dev/full"), None, Request())
 
 
 def commands_of(page):

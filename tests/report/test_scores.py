@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -62,18 +63,11 @@ def test_csv_gives_back_every_name_as_it_was(capsys, tmp_path):
 def test_rows_are_sorted_in_every_format_and_those_without_a_value_are_last(capsys, style, sort, runs):
     scores = {"a": (0.9, 0.1, 5), "b": (0.5, 0.6, 4), "c": (None, None, 6)}
     rows = [
-        score(run, ndcg, cutoff, queries=queries)
+        score(f"run-{run}", ndcg, cutoff, queries=queries)
         for run, (*both, queries) in scores.items()
         for cutoff, ndcg in zip((1, 10), both, strict=True)
     ]
-    text = printed(capsys, style, *rows, sort=sort)
-    if style == "json":
-        found = [row["run"] for row in json.loads(text)["dataset_scores"]]
-    elif style == "csv":
-        found = [row["run"] for row in read_csv(text)]
-    else:
-        found = [line.strip("| ")[0] for line in text.splitlines() if line.strip("| ")[:2] in ("a ", "b ", "c ")]
-    assert list(dict.fromkeys(found)) == runs
+    assert list(dict.fromkeys(re.findall("run-(.)", printed(capsys, style, *rows, sort=sort)))) == runs
 
 
 @pytest.mark.parametrize("sort", [None, "ndcg", "ndcg:asc"])
@@ -148,16 +142,6 @@ def test_query_scores_are_printed_as_they_come_and_never_all_at_once(monkeypatch
     with pytest.raises(SystemExit):
         print_query_scores(endless, style)
     assert len(taken) < 3000
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("ndgc", "did you mean 'ndcg'?"), ("query_id", "called 'query_id'"), ("ndcg@2", "the cutoffs are 1, all")],
-)
-def test_an_order_that_does_not_exist_is_refused(text, words):
-    with pytest.raises(ValueError, match="sort: ") as refused:
-        parse_order(text, DATASET_COLUMNS, [1, None])
-    assert words in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import gates
 from kept_nights import date, record
 
 from ndcg_spark.convention.convention import Convention
@@ -107,31 +108,13 @@ def night(
 
 
 def verdict(
-    word: str = "fail",
-    *,
-    run: str | None = "hybrid",
-    reason: str | None = None,
-    nights: Sequence[int] = (),
-    sentence: str = "hybrid dropped by more than is allowed",
-    result: str | None = None,
-    causes: Sequence[Mapping[str, Any]] = (),
-    **numbers: Any,
+    word: str = "fail", *, nights: Sequence[int] = (), causes: Sequence[Mapping[str, Any]] = (), **more: Any
 ) -> dict[str, Any]:
     """A verdict as the log has it, with one result."""
-    about = {"run": run, "reason": reason, "sentence": sentence}
-    check = {"check": "gate.check.0", "severity": "fail", "slice": None, "weighted": False, "allowed": 0.01}
-    place = {"measure": "ndcg", "cutoff": str(DEPTH), "result": result or word}
-    against = {"baseline": "good", "baseline_night": date(nights[-1]) if nights else None}
-    measured = dict.fromkeys(("mean", "baseline_mean", "difference", "interval_low", "interval_high", "p", "queries"))
+    decided = {"run": "hybrid", "sentence": "hybrid dropped by more than is allowed", "result": word} | more
+    outcome, last = decided.pop("result"), date(nights[-1]) if nights else None
+    found = gates.result(outcome, cutoff=str(DEPTH), baseline_night=last, allowed=0.01, **decided)
     baseline = {"name": "good", "nights": [date(at) for at in nights], "changed_judgments": 0, "queries": 60}
-    return {
-        **about,
-        "verdict": word,
-        "exit_code": 5,
-        "warnings": ["a warning of the gate"],
-        "same_results": None,
-        "results": [{**measured, **check, **about, **place, **against, **numbers}],
-        "causes": list(causes),
-        "accepted": None,
-        "baselines": [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else [],
-    }
+    baselines = [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else []
+    more = {"verdict": word, "exit_code": 5, "warnings": ["a warning of the gate"], "causes": causes}
+    return gates.verdict(found, baselines=baselines, **more).as_json()
