@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scored import examples_of
 
@@ -180,6 +181,17 @@ def test_results_that_cannot_be_ranked_are_refused_in_words(table, words):
     with pytest.raises(InputError, match=r"^results") as refused:
         evaluate(JUDGED, table, 10)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_a_score_or_a_grade_that_is_nan_is_refused_though_all_others_are_equal(tmp_path, statistics):
+    scores = {**RETURNED["1"], **dict.fromkeys(RETURNED["1"], 1.0), "12": math.nan}
+    with pytest.raises(InputError, match="score=NaN"):
+        evaluate(JUDGED, {"1": scores}, 10)
+    grades = {"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [1.0, 1.0, math.nan]}
+    pq.write_table(pa.table(grades), tmp_path / "judgments.parquet", write_statistics=statistics)
+    with pytest.raises(InputError, match="relevance=NaN"):
+        evaluate(tmp_path / "judgments.parquet", RETURNED, 10)
 
 
 def test_a_document_returned_twice_is_refused_at_once():
