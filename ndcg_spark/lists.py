@@ -82,7 +82,7 @@ def compare_lists(
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_for(*tables.values())
     options = Convention.preset(convention) if isinstance(convention, str) else convention
-    ranks = refuse_unusable(options, ascending(as_list(cutoffs)), persistence)
+    ranks = checked_cutoffs(options, ascending(as_list(cutoffs)), persistence)
     sides = []
     for where, given in tables.items():
         typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)
@@ -97,7 +97,7 @@ def compare_lists(
     return to_pandas(changes).sort_values([*_KEY, "query_id"], ignore_index=True)
 
 
-def refuse_unusable(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:
+def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:
     """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that judgments determine."""
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(

@@ -187,7 +187,7 @@ def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storag
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
     monkeypatch.setattr(engines, "is_classic", lambda _: True)
-    opened = engines.engine_for(SimpleNamespace(conf=conf, version="4.1.1"))
+    opened = engines.wrap_session(SimpleNamespace(conf=conf, version="4.1.1"))
     assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 

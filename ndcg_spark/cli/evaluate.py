@@ -136,9 +136,9 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.night_documents import unjudged_documents
+        from ndcg_spark.job.night_documents import night_documents_to_judge
 
-        rows = unjudged_documents(output, documents, **chosen)
+        rows = night_documents_to_judge(output, documents, **chosen)
     else:
         from ndcg_spark.job.check import documents_to_judge
 
