@@ -218,5 +218,6 @@ def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> 
         return {"path": [os.fspath(path) for path in paths]}
     rows = to_arrow(table, wanted, name)
     path = f"{folder}/{name}.parquet"
-    pyarrow.parquet.write_table(rows, path)
+    # Statistics leave NaN out, so the embedded engine would read another number in its place.
+    pyarrow.parquet.write_table(rows, path, write_statistics=False)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}

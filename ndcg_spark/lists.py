@@ -14,13 +14,13 @@ from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import as_list, ascending
 from ndcg_spark.errors import ConfigurationError, ConventionError
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.reference import discounts
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
 from ndcg_spark.spark_library import results_with_runs, session_for
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import unknown_name
 
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
@@ -82,7 +82,7 @@ def compare_lists(
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_for(*tables.values())
     options = Convention.preset(convention) if isinstance(convention, str) else convention
-    ranks = refuse_unusable(options, ascending(as_list(cutoffs)), persistence)
+    ranks = checked_cutoffs(options, ascending(as_list(cutoffs)), persistence)
     sides = []
     for where, given in tables.items():
         typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)
@@ -97,7 +97,7 @@ def compare_lists(
     return to_pandas(changes).sort_values([*_KEY, "query_id"], ignore_index=True)
 
 
-def refuse_unusable(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:
+def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:
     """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that judgments determine."""
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(

@@ -18,7 +18,7 @@ from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import resolve
+from ndcg_spark.inputs.column_names import resolve_columns
 
 
 def _text(name: str, description: str) -> "Param[str]":
@@ -132,7 +132,7 @@ def _lists(rows: DataFrame, column: str, numbers: str, wanted: str) -> dict[str,
     if not isinstance(kind.elementType, StructType):
         return {column: F.col(column)}
     where, names = f"dataset: {column} documents", kind.elementType.names
-    named = resolve({}, ["doc_id", wanted], names, where)
+    named = resolve_columns({}, ["doc_id", wanted], names, where)
     if "doc_id" not in named:
         raise InputError(f"{where} have no field for the document, but {', '.join(names)}")
     fields = {column: "doc_id", numbers: wanted}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scored import examples_of
 
@@ -162,24 +163,35 @@ def test_what_is_no_table_is_refused_in_words(kind):
     assert "/tmp" not in str(refused.value)  # noqa: S108  # no path of ours
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
-        ({"q": {"d"}}, "set where documents are expected"),
-        ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),
-        ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
-        ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
-        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "score"),
-        ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
-        ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
-    ],
-    ids=["no documents", "sets", "two lists", "uneven lists", "several runs", "no scores", "no table", "no name"],
-)
-def test_results_that_cannot_be_ranked_are_refused_in_words(table, words):
+NOT_RANKED = {
+    "no documents": ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
+    "sets": ({"q": {"d"}}, "set where documents are expected"),
+    "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
+    "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
+    "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
+    "no scores": ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "score"),
+    "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
+    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_RANKED)
+def test_results_that_cannot_be_ranked_are_refused_in_words(kind):
+    table, words = NOT_RANKED[kind]
     with pytest.raises(InputError, match=r"^results") as refused:
         evaluate(JUDGED, table, 10)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_a_score_or_a_grade_that_is_nan_is_refused_though_all_others_are_equal(tmp_path, statistics):
+    scores = {**RETURNED["1"], **dict.fromkeys(RETURNED["1"], 1.0), "12": math.nan}
+    with pytest.raises(InputError, match="score=NaN"):
+        evaluate(JUDGED, {"1": scores}, 10)
+    grades = {"query_id": ["1"] * 3, "doc_id": ["10", "11", "12"], "relevance": [1.0, 1.0, math.nan]}
+    pq.write_table(pa.table(grades), tmp_path / "judgments.parquet", write_statistics=statistics)
+    with pytest.raises(InputError, match="relevance=NaN"):
+        evaluate(tmp_path / "judgments.parquet", RETURNED, 10)
 
 
 def test_a_document_returned_twice_is_refused_at_once():

@@ -50,7 +50,7 @@ def compare(
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.compare import Compared
+    from ndcg_spark.comparison.compare import Comparer
     from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights
@@ -66,9 +66,9 @@ def compare(
     options = ComparisonOptions(parse_metrics(measures) if measures else {}, **chosen)
     request = taken("baselines", "runs", "queries")
     attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
-    compared = Compared(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
+    comparer = Comparer(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
     order = parse_order(sort, SORT_COLUMNS, ()) if sort else None
-    print_compared(compare_nights(output, compared, date, dataset, baseline_date), style, options, order, top)
+    print_compared(compare_nights(output, comparer, date, dataset, baseline_date), style, options, order, top)
 
 
 @command(

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import Compared, Source
+from ndcg_spark.comparison.compare import Comparer, ScoreSource
 from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attributes_to_arrow, column
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
 from ndcg_spark.scores import Scores, SparkScores, heading
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def compare(
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
     metrics = {text: None} if text in scores.column_names else parse_metrics(text)
     options = ComparisonOptions(metrics, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
-    others: dict[str, Source] | None = None
+    others: dict[str, ScoreSource] | None = None
     if not names:
         nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
@@ -122,8 +122,8 @@ def compare(
     if weights is not None:
         columns = ["dataset", "query_id", "weight"]
         weighed = Weights(to_arrow(weights, columns, "query_weights"))
-    compared = Compared(options, names, None if runs is None else list(runs), sliced, weighed)
-    comparison = compared.with_sources(sources(scores, list(metrics), "query_scores"), others)
+    comparer = Comparer(options, names, None if runs is None else list(runs), sliced, weighed)
+    comparison = comparer.compare(sources(scores, list(metrics), "query_scores"), others)
     rows = comparison.rows
     for sentence in comparison.warnings:
         warnings.warn(sentence, stacklevel=2)
@@ -154,7 +154,7 @@ def _unwrapped(table: Any) -> Any:
     return table.query_scores if isinstance(table, Scores | SparkScores) else table
 
 
-def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source]:
+def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
     """The scores of every dataset and night of a table with some columns of QUERY_SCORES and these measures.
 
     ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
@@ -178,7 +178,9 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[Source
     return [_source(rows, night, len(nights) > 1, measures, where) for night in nights.to_pylist()]
 
 
-def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str) -> Source:
+def _source(
+    rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str
+) -> ScoreSource:
     dataset, date = night["dataset"], night["evaluated_on"]
     if is_part:
         is_of_date = pc.field("evaluated_on").is_null() if date is None else pc.field("evaluated_on") == pa.scalar(date)
@@ -190,4 +192,4 @@ def _source(rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: S
         # A measure without any value is compared wherever there are rows, and says so.
         metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
     runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-    return Source(dataset, date, night["evaluation_id_max"], runs, metrics, len(rows) // len(counts), rows, where)
+    return ScoreSource(dataset, date, night["evaluation_id_max"], runs, metrics, len(rows) // len(counts), rows, where)

@@ -24,7 +24,7 @@ _DEFAULT = ComparisonOptions()
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
+class ScoreSource:
     """The scores of a dataset in one night, which are read as often as they are needed."""
 
     dataset: str
@@ -51,7 +51,7 @@ class Source:
         return MatrixReader(queries, chosen, metrics, self.where).read(batches)
 
 
-def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[Source]:
+def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[ScoreSource]:
     """The scores of published nights."""
     sources = []
     for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
@@ -61,11 +61,11 @@ def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[
         metrics |= {(name, cutoff) for name in ("ndcg", "dcg", "ideal_dcg", "cg") for cutoff in cutoffs}
         date, size = datetime.date.fromisoformat(night.evaluated_on), night.kept_rows("query_scores")
         runs, size = sorted({row["run"] for row in rows}), size // max(1, len(cutoffs))
-        sources.append(Source(night.dataset, date, night.evaluation_id, runs, metrics, size, night, where))
+        sources.append(ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, size, night, where))
     return sources
 
 
-def kept_attributes(nights: Sequence[Night]) -> Attributes | None:
+def read_attributes(nights: Sequence[Night]) -> Attributes | None:
     """The QUERY_ATTRIBUTES that nights were evaluated with; None if they had none."""
     kept = [night for night in nights if night.kept_rows("query_attributes")]
     columns = ["dataset", "query_id", "attribute", "value"]
@@ -86,8 +86,8 @@ class Comparison:
 
 
 @dataclasses.dataclass(frozen=True)
-class Compared:
-    """What the comparisons of an output or of some tables have in common."""
+class Comparer:
+    """Compares runs with baselines; the settings of all comparisons of an output or of some tables."""
 
     options: ComparisonOptions = _DEFAULT
     #: The runs that the others are compared with, each in turn; without any, runs are compared by their names.
@@ -99,7 +99,7 @@ class Compared:
     #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
     queries: int = 0
 
-    def with_sources(self, own: Iterable[Source], others: Mapping[str, Source] | None = None) -> Comparison:
+    def compare(self, own: Iterable[ScoreSource], others: Mapping[str, ScoreSource] | None = None) -> Comparison:
         """The comparison of every night with its baseline: that of `others` by dataset, else runs of the same night.
 
         ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their
@@ -124,7 +124,7 @@ class Compared:
                 comparison.warnings.append(f"query_{name}: none of its queries has scores here{example}; check its ids")
         return comparison
 
-    def _refuse_unknown(self, own: Sequence[Source], others: Sequence[Source]) -> None:
+    def _refuse_unknown(self, own: Sequence[ScoreSource], others: Sequence[ScoreSource]) -> None:
         for name, sources, runs in (("baseline", others, self.baselines), ("run", [*own, *others], self.runs or ())):
             known = {run for source in sources for run in source.runs}
             for run in runs:
@@ -138,7 +138,7 @@ class Compared:
                 has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in metrics if name in SCORES)
                 raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
 
-    def _sides(self, source: Source, other: Source, night: Source | None) -> Iterator[Sides]:
+    def _sides(self, source: ScoreSource, other: ScoreSource, night: ScoreSource | None) -> Iterator[Sides]:
         """A night and `other`, itself or another `night`, at each metric: by default where a measure has values."""
         metrics: list[Metric] = []
         for measure, cutoffs in self.options.measures.items():
@@ -174,7 +174,7 @@ class Compared:
             yield f"{queries} than on {sides.key['baseline_night']}, {what}"
 
 
-def mean_scores(metric: Metric, sources: Sequence[Source], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
+def mean_scores(metric: Metric, sources: Sequence[ScoreSource], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
     """The scores of a night, or the means of several, which are read one after the other."""
     matrices = (source.read(queries, [metric], source.runs)[metric] for source in sources)
     return next(matrices) if len(sources) == 1 else mean_matrix(matrices, tonight)

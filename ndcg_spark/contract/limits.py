@@ -89,7 +89,7 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence
             )
 
 
-def refuse_unjudged(rates: Mapping[str, float | None], cutoff: Cutoff, least: float) -> None:
+def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float) -> None:
     """InputError if a run's judged_rate at the cutoff is below `least`; other limits refuse a run without results."""
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:

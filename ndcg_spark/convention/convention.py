@@ -13,7 +13,7 @@ from ndcg_spark.convention.options import (
     Numbers,
     choices,
     describe,
-    is_known,
+    is_valid,
     normal,
     show,
 )
@@ -74,7 +74,7 @@ class Convention:
                 f"convention: the gain table has {len(self.gain)} grades, but at most {MAX_GRADES} are possible; "
                 "write a function instead, gain=python:package.module.function"
             )
-        wrong = {o: getattr(self, o) for o in OPTIONS if not is_known(o, getattr(self, o))}
+        wrong = {o: getattr(self, o) for o in OPTIONS if not is_valid(o, getattr(self, o))}
         if wrong:
             similar = {o: did_you_mean(v, OPTIONS[o].words) if isinstance(v, str) else "" for o, v in wrong.items()}
             values = ", ".join(f"{option}={show(value)}{similar[option]}" for option, value in wrong.items())

@@ -236,7 +236,7 @@ def normal(option: str, value: Any) -> Any:
     return _number(value) if option in _NUMBERS and _number(value) is not None else value
 
 
-def is_known(option: str, value: Any) -> bool:
+def is_valid(option: str, value: Any) -> bool:
     """Whether an option accepts this value, which must be in its normal form."""
     if option == "exclude_query_as_document":
         return isinstance(value, bool)

@@ -105,7 +105,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     remote = remote or (server if choice == "auto" else None)
     try:
         if running is not None:
-            engine = engine_for(running)
+            engine = wrap_session(running)
         elif remote:
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -132,7 +132,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
             os.environ.pop(_CONNECT_MODE, None)
 
 
-def engine_for(session: SparkSession, address: str = "running session") -> Engine:
+def wrap_session(session: SparkSession, address: str = "running session") -> Engine:
     """The engine of a session, which `close` leaves running."""
     sail = None if is_classic(session) else sail_version(session)
     if sail is not None:
@@ -269,7 +269,7 @@ def _start_classic(settings: dict[str, str], what: str) -> Engine:
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = start_session(builder, what)
-    return dataclasses.replace(engine_for(session), close=_suppressing(session.stop))
+    return dataclasses.replace(wrap_session(session), close=_suppressing(session.stop))
 
 
 def submitted(choice: str) -> Engine:
@@ -287,7 +287,7 @@ def connect(url: str) -> Engine:
     _limit_retries(session, 8, 10_000)
     with contextlib.ExitStack() as stack:
         stack.callback(_suppressing(session.stop))
-        engine = engine_for(session, url)
+        engine = wrap_session(session, url)
         if engine.kind == "embedded":
             raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
         return dataclasses.replace(engine, close=stack.pop_all().close)

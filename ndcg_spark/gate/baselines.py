@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.comparable import different_options, fingerprint
-from ndcg_spark.comparison.compare import Source, night_sources
+from ndcg_spark.comparison.compare import ScoreSource, night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix
 from ndcg_spark.comparison.slices import Attributes, Weights
@@ -29,7 +29,7 @@ _MAX_MATRICES, _MAX_SCORES = 64, 100_000
 
 
 @dataclasses.dataclass
-class Scores:
+class ScoreCache:
     """The scores of nights, with what is known about their queries and asked of their comparisons.
 
     Small ones are kept, because a rehearsal compares many nights with the same ones.
@@ -42,7 +42,7 @@ class Scores:
     only_losses: bool = False
     #: How many of the queries that changed most are named for each run.
     most_changed: int = 0
-    _sources: dict[Night, Source] = dataclasses.field(default_factory=dict)
+    _sources: dict[Night, ScoreSource] = dataclasses.field(default_factory=dict)
     _queries: dict[str, Queries] = dataclasses.field(default_factory=dict)
     _matrices: dict[tuple[Night, Metric], ScoreMatrix] = dataclasses.field(default_factory=dict)
 
@@ -50,7 +50,7 @@ class Scores:
         """Look up the scores of many nights, which is faster than one by one."""
         self._sources |= zip(nights, night_sources(nights), strict=True)
 
-    def source(self, night: Night) -> Source:
+    def source(self, night: Night) -> ScoreSource:
         """The scores of a night, which are not read yet."""
         if night not in self._sources:
             self.add_nights([night])
@@ -111,7 +111,7 @@ def row_key(row: Row) -> Key:
     return *(row[name] for name in names), row["weight_effective_n"] is not None
 
 
-def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
+def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
     """What a baseline stands for on a night.
 
     Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where
@@ -142,7 +142,7 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
 
 
-def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores) -> Baseline:
+def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: ScoreCache) -> Baseline:
     """The baseline with the rows of its checks, or why there can be none."""
     source, all_checks = scores.source(tonight), [check for _, check in gate.checks(tonight.dataset)]
     needs_means = baseline.name is None
@@ -187,7 +187,7 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: Scores
 
 
 def find_missing(
-    gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: Scores
+    gate: GateConfig, tonight: Night, nights: Nights, baselines: Iterable[Baseline], scores: ScoreCache
 ) -> Iterator[tuple[str, str, str | None]]:
     """Expected runs and datasets without results: the code, a sentence, and the run that it is about.
 

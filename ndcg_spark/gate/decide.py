@@ -9,12 +9,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.comparable import fingerprint
-from ndcg_spark.comparison.compare import kept_attributes
+from ndcg_spark.comparison.compare import read_attributes
 from ndcg_spark.comparison.differences import causes, deciding
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import Baseline, Refusal, Row, Scores, compare, find_missing, resolve, row_key
+from ndcg_spark.gate.baselines import (
+    Baseline,
+    Refusal,
+    Row,
+    ScoreCache,
+    compare,
+    find_missing,
+    resolve_baseline,
+    row_key,
+)
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -48,14 +57,14 @@ class Judged(NamedTuple):
     changed: list[tuple[str, str]]
 
 
-def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, accepted: str | None = None) -> Judged:
+def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache, accepted: str | None = None) -> Judged:
     """The verdict on a night, which is one of `nights`."""
-    kept, baselines = kept_attributes([tonight]), list[Baseline]()
+    kept, baselines = read_attributes([tonight]), list[Baseline]()
     scores = dataclasses.replace(scores, attributes=kept) if kept else scores
     # Two baselines that stand for the same nights share their rows.
     compared: dict[Any, Baseline] = {}
     for name in gate.baseline:
-        resolved = resolve(gate, name, tonight, nights)
+        resolved = resolve_baseline(gate, name, tonight, nights)
         key = resolved.run, resolved.refused, *resolved.nights
         if key not in compared:
             compared[key] = compare(gate, tonight, resolved, scores)
@@ -115,7 +124,7 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: Scores, acce
     return Judged(dataclasses.replace(verdict, warnings=tuple(warnings)), rows, changed)
 
 
-def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | None = None) -> Iterator[Verdict]:
+def rehearse(gate: GateConfig, nights: Nights, scores: ScoreCache, dataset: str | None = None) -> Iterator[Verdict]:
     """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
     A night that was evaluated without a gate cannot have been accepted, so it is good if there is nothing to compare it
@@ -131,7 +140,7 @@ def rehearse(gate: GateConfig, nights: Nights, scores: Scores, dataset: str | No
             yield verdict
 
 
-def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: Scores) -> Iterator[Case]:
+def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: ScoreCache) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
     itself, runs = compare(gate, tonight, Baseline(None), scores), scores.source(tonight).runs
     for name, check in gate.checks(tonight.dataset):

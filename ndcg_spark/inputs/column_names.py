@@ -30,7 +30,7 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
 _NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
 
 
-def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
+def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
     """What a table that `has` these columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias.
 
     InputError if two columns may be the same one of ours.
@@ -58,17 +58,17 @@ def resolve(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str],
 
 
 def attribute_columns(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
-    """What a table of attributes calls our columns, as `resolve` finds; every other column may be an attribute.
+    """What a table of attributes calls our columns, as `resolve_columns` finds; every other column may be an attribute.
 
     It has the columns attribute and value, under any name, only where it has both.
     """
     columns = [*has]
     pair = ("attribute", "value")
-    is_long = all(any(is_known(name, column) for column in columns) for name in pair) or {*pair} & {*mapped}
-    return resolve(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where)
+    is_long = all(any(is_alias(name, column) for column in columns) for name in pair) or {*pair} & {*mapped}
+    return resolve_columns(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where)
 
 
-def is_known(name: str, column: str) -> bool:
+def is_alias(name: str, column: str) -> bool:
     """Whether a column of this name may be our column `name`."""
     return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, StructType
 from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import names_in, resolve
+from ndcg_spark.inputs.column_names import names_in, resolve_columns
 from ndcg_spark.inputs.memory import by_id, to_arrow
 from ndcg_spark.schemas import FAULT, LINE
 
@@ -37,7 +37,9 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
     own = table if is_dataframe(table) else session.createDataFrame(to_arrow(table, schema.names, where))
-    return document_rows(merge_local_partitions(own), resolve({}, schema.names, own.columns, where), schema, where)
+    return document_rows(
+        merge_local_partitions(own), resolve_columns({}, schema.names, own.columns, where), schema, where
+    )
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
@@ -81,7 +83,7 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     for field in table.schema:
         element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
         if isinstance(element, StructType):
-            fields = resolve({}, names, element.names, f"{where}: {field.name}")
+            fields = resolve_columns({}, names, element.names, f"{where}: {field.name}")
             packed |= {field.name: fields} if "doc_id" in fields else {}
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")

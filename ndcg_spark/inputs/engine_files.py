@@ -87,7 +87,7 @@ def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
     from pyarrow import parquet
 
     folder = engine.scratch.folder()
-    parquet.write_table(table, folder / "rows.parquet", store_schema=False)
+    parquet.write_table(table, folder / "rows.parquet", store_schema=False, write_statistics=False)
     return read_paths(engine, "parquet", [str(folder)], where)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import is_known, resolve
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.json_text import is_text
 
 #: The run of results that are given without one.
@@ -95,7 +95,7 @@ def _is_table(value: Any) -> bool:
 
 def _has_columns(table: Mapping[Any, Any], wanted: Sequence[str]) -> bool:
     keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
-    return any(is_known(name, key) for name in wanted for key in keys)
+    return any(is_alias(name, key) for name in wanted for key in keys)
 
 
 def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
@@ -139,7 +139,7 @@ def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     flat = rows.drop_columns(lists).take(parents)
     for name in lists:
         values = pc.list_flatten(rows[name])
-        fields = resolve({}, wanted, values.type.names, where) if pa.types.is_struct(values.type) else {}
+        fields = resolve_columns({}, wanted, values.type.names, where) if pa.types.is_struct(values.type) else {}
         for ours, theirs in fields.items():
             flat = flat.append_column(ours, pc.struct_field(values, theirs))
         flat = flat if fields else flat.append_column(name, values)
@@ -158,7 +158,7 @@ def _columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         kept = [
             at
             for at, field in enumerate(rows.schema)
-            if not wanted or holds_structs(field.type) or any(is_known(name, field.name) for name in wanted)
+            if not wanted or holds_structs(field.type) or any(is_alias(name, field.name) for name in wanted)
         ]
         rows = plain(rows.select(kept))
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -167,7 +167,7 @@ def _columns(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         ) from error
     if not kept:
         raise InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {', '.join(has)}; rename them")
-    ours = {theirs: name for name, theirs in resolve({}, wanted, rows.column_names, where).items()}
+    ours = {theirs: name for name, theirs in resolve_columns({}, wanted, rows.column_names, where).items()}
     return rows.rename_columns([ours.get(name, name) for name in rows.column_names])
 
 
@@ -177,7 +177,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if isinstance(table, Mapping):
         return pa.table(dict(table))
     if type(table).__module__.startswith("pyspark."):
-        kept = [name for name in table.columns if any(is_known(ours, name) for ours in wanted)]
+        kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         return (table.select(*kept) if wanted else table).toArrow()
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):
         table = table.collect()

@@ -11,7 +11,7 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import attribute_columns, resolve
+from ndcg_spark.inputs.column_names import attribute_columns, resolve_columns
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.storage import NoStorageError
@@ -55,7 +55,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     if {"attribute", "value"} & {*config.names}:
         ours = attribute_columns(config.columns, has, where)
     else:
-        ours = resolve(config.columns, config.names, has, where)
+        ours = resolve_columns(config.columns, config.names, has, where)
     if absent := [f"{name} = {theirs!r}" for name, theirs in config.columns.items() if theirs not in has]:
         raise InputError(
             f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(has)}"

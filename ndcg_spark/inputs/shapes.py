@@ -13,7 +13,7 @@ from typing import Any
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_known, resolve
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
@@ -91,7 +91,7 @@ class TableContext:
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
-        columns = resolve(self.config.columns, [*self.names, *self.optional], known, self.origin)
+        columns = resolve_columns(self.config.columns, [*self.names, *self.optional], known, self.origin)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has=has, fields=tuple(fields))
 
@@ -121,7 +121,7 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
         fields = lines[0].split("\t") if lines else []
         # TSV without a header is common.
-        if kind == "csv" or table.config.format or any(is_known(*pair) for pair in product(table.names, fields)):
+        if kind == "csv" or table.config.format or any(is_alias(*pair) for pair in product(table.names, fields)):
             return _header_shape(kind, first, others, table)
         kind = "trec"
     return _layout_shape(lines, kind, table)
@@ -183,7 +183,7 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
             rows.append(json.loads(line))
     objects = [row for row in rows if isinstance(row, dict)]
     keys = [*dict.fromkeys(key for row in objects for key in row)]
-    is_named = any(is_known(*pair) for pair in product(table.names, keys))
+    is_named = any(is_alias(*pair) for pair in product(table.names, keys))
     if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
         names = ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
         names = ["run", *names] if "run" in table.names and re.match(_RUNS, text) else names

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,10 +21,11 @@ from ndcg_spark.schemas import FAULT
 
 
 class Footer(NamedTuple):
-    """The columns of a file with their types, and its number of rows."""
+    """The columns of a file with their types, its rows, and which columns have one number by its statistics."""
 
     columns: dict[str, pa.DataType]
     rows: int
+    constant: frozenset[str] = frozenset()
 
 
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
@@ -45,7 +46,7 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
     """What a file of Parquet or ORC says of itself; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
-    system, fs_path = file.location(where)
+    (system, fs_path), constant = file.location(where), frozenset[str]()
     try:
         with system.open_input_file(fs_path) as stream:
             if kind == "orc":
@@ -53,7 +54,7 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
                 schema, rows = stored.schema, stored.nrows
             else:
                 metadata = parquet.read_metadata(stream)
-                schema, rows = metadata.schema.to_arrow_schema(), metadata.num_rows
+                schema, rows, constant = metadata.schema.to_arrow_schema(), metadata.num_rows, _constant(metadata)
                 if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
                     # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
                     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
@@ -63,7 +64,16 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
             f"{where}: {file.path} is not a complete {name} file, {first_line(error)}; write it again"
         ) from error
     refuse_alike(schema.names, f"{where}: {file.path}")
-    return Footer({field.name: field.type for field in schema}, rows)
+    return Footer({field.name: field.type for field in schema}, rows, constant)
+
+
+def _constant(metadata: Any) -> frozenset[str]:
+    """The columns of floating-point numbers with one minimum and maximum in a part of the file."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    known = [chunk for chunk in chunks if chunk.physical_type in ("FLOAT", "DOUBLE") and chunk.is_stats_set]
+    alike = [chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max]
+    return frozenset(chunk.path_in_schema for chunk in alike)
 
 
 def plain_types(
@@ -123,6 +133,8 @@ def read_typed(
         and len({*stored}) == len(dict(stored))
         and all(is_readable(kind) for _, kind in stored)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
+        # Statistics leave NaN out, so Sail would read the one number in its place.
+        and not (engine.kind == "embedded" and any(footer.constant & types.keys() for footer in known))
     ):
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None

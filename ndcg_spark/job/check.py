@@ -18,7 +18,7 @@ from ndcg_spark.job.inputs import (
     counted_refusals,
     engine_for,
     read_inputs,
-    refuse_unjudged,
+    refuse_low_rates,
     results_to_score,
     scores_by_part,
     translated_failures,
@@ -58,7 +58,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         with counted_refusals(alone):
             means = [dataset_scores(*part, deepest).select(*_RATE) for part in scores_by_part(alone)]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
-    refuse_unjudged(config, rows)
+    refuse_low_rates(config, rows)
     return {
         "counts": {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")},
         "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ndcg_spark.comparison.comparable import doubts
-from ndcg_spark.comparison.compare import Compared, Comparison, kept_attributes, night_sources
+from ndcg_spark.comparison.compare import Comparer, Comparison, night_sources, read_attributes
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import stored_measure_set
@@ -17,18 +17,18 @@ from ndcg_spark.text import GOOD
 
 
 def compare_nights(
-    output: str, compared: Compared, date: str | None, dataset: str | None, baseline_date: str | None
+    output: str, comparer: Comparer, date: str | None, dataset: str | None, baseline_date: str | None
 ) -> Comparison:
-    """Compare the runs of the nights of a date, by default the newest, as `compared` says.
+    """Compare the runs of the nights of a date, by default the newest.
 
     `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without attributes, in the slices
     that the nights keep.
     """
-    if not compared.baselines and baseline_date is None:
+    if not comparer.baselines and baseline_date is None:
         raise ConfigurationError(
             f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {GOOD}"
         )
-    both = {*(compared.runs or ())}.intersection(compared.baselines)
+    both = {*(comparer.runs or ())}.intersection(comparer.baselines)
     if baseline_date is None and both:
         raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
 
@@ -36,15 +36,15 @@ def compare_nights(
         nights = committed(output)
         tonight = select_nights(nights, output, date, dataset)
         pairs = [(night, baseline_night(nights, night, baseline_date)) for night in tonight if baseline_date]
-        options, attributes = compared.options, compared.attributes or kept_attributes(tonight)
+        options, attributes = comparer.options, comparer.attributes or read_attributes(tonight)
         if not options.measures:
             options = dataclasses.replace(options, measures=_headline(tonight[0]))
         others = {source.dataset: source for source in night_sources([other for _, other in pairs], "baseline")}
-        how = dataclasses.replace(compared, options=options, attributes=attributes)
-        comparison = how.with_sources(night_sources(tonight), others or None)
+        nightly = dataclasses.replace(comparer, options=options, attributes=attributes)
+        comparison = nightly.compare(night_sources(tonight), others or None)
         absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
         doubted = [sentence for pair in pairs for sentence in doubts(*pair)]
-        runs = f"run {' and run '.join(compared.baselines)}" if compared.baselines else "the runs of the same names"
+        runs = f"run {' and run '.join(comparer.baselines)}" if comparer.baselines else "the runs of the same names"
         before = {night.dataset: f" of {other.evaluated_on}" for night, other in pairs}
         for night in tonight:
             words = f"{night.dataset} of {night.evaluated_on} with {runs}{before.get(night.dataset, '')}"

@@ -28,7 +28,7 @@ from ndcg_spark.job.inputs import (
     results_source,
     translated_failures,
 )
-from ndcg_spark.lists import compared_runs, list_changes, most_changed, refuse_unusable, summarized
+from ndcg_spark.lists import checked_cutoffs, compared_runs, list_changes, most_changed, summarized
 from ndcg_spark.steps import hidden, report_step
 
 
@@ -89,7 +89,7 @@ def compare_lists(
     `queries` is how many of the most changed queries are named for each run and cutoff. Raises as an evaluation does
     for its results; ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
-    cutoffs = refuse_unusable(old.convention, old.cutoffs, persistence)
+    cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
         sides = [_side(engine, config) for config in (new, old) if config is not None]
         sources = [side.source for side in sides]

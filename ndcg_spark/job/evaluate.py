@@ -109,9 +109,9 @@ def evaluate(
     clock = Clock()
     if config.gate is not None or accepted is not None:
         # Imported here, because an evaluation without a gate need not wait for statistics.
-        from ndcg_spark.job.gate import refuse_unusable
+        from ndcg_spark.job.gate import refuse_unusable_gate
 
-        refuse_unusable(config, accepted)
+        refuse_unusable_gate(config, accepted)
     with _attempts_logged(config), engine_for(config, clock) as engine:
         return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
 
@@ -216,7 +216,7 @@ def _compared(
     """Every run compared with the baseline by the requested measures, else by NDCG, also in slices."""
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.api import sources
-    from ndcg_spark.comparison.compare import Compared
+    from ndcg_spark.comparison.compare import Comparer
     from ndcg_spark.comparison.differences import ComparisonOptions
 
     # The columns that are compared, each at the cutoffs that were requested for it.
@@ -225,5 +225,5 @@ def _compared(
         MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}
     rows = scores.select(*_COMPARED, *measures).toArrow()
-    compared = Compared(ComparisonOptions(measures), [baseline], attributes=attributes)
-    return compared.with_sources(sources(rows, list(measures), "query_scores"))
+    comparer = Comparer(ComparisonOptions(measures), [baseline], attributes=attributes)
+    return comparer.compare(sources(rows, list(measures), "query_scores"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.baselines import Scores
+from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _Written = tuple[list[Verdict], dict[str, dict[str, Any]], list[tuple[str, str, str]]]
 
 
-def refuse_unusable(config: EvaluationConfig, accepted: str | None) -> None:
+def refuse_unusable_gate(config: EvaluationConfig, accepted: str | None) -> None:
     """ConfigurationError if the gate of an evaluation cannot decide, or its verdict cannot be published."""
     if config.gate is None:
         raise ConfigurationError("arguments: --accept-baseline needs a gate; add [gate] to the configuration")
@@ -94,7 +94,7 @@ def judge_written(
     replaced = {(night.dataset, night.evaluated_on) for night in written}
 
     def judged() -> dict[str, Judged]:
-        known, scores = log.committed(output), Scores(*tables, most_changed=most_changed)
+        known, scores = log.committed(output), ScoreCache(*tables, most_changed=most_changed)
         others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
         nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
         return {night.dataset: judge(gate, night, nights, scores, accepted) for night in written}
@@ -118,7 +118,7 @@ def gate_published(
         absent = missing_datasets(nights, date, dataset)
         if absent:
             report_step("note", absent)
-        scores = Scores(*read_query_tables(config, chosen), only_losses=True)
+        scores = ScoreCache(*read_query_tables(config, chosen), only_losses=True)
         return chosen, [
             judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in chosen
         ]
@@ -137,7 +137,7 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
     def judged() -> list[Verdict]:
         nights = log.committed(output)
         nights_of_dataset(nights, output, dataset)
-        scores = Scores(*read_query_tables(config, nights), only_losses=True)
+        scores = ScoreCache(*read_query_tables(config, nights), only_losses=True)
         return list(rehearse(gate, nights, scores, dataset))
 
     return log.read_again_if_replaced(judged)

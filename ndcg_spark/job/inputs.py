@@ -270,7 +270,7 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
-    refuse_unjudged(context.config, means[0])
+    refuse_low_rates(context.config, means[0])
     values: dict[tuple[str, str], set[str]] = {}
     for row in means[1]:
         values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
@@ -281,7 +281,7 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     return means
 
 
-def refuse_unjudged(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
+def refuse_low_rates(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest = config.cutoffs[-1]
     several = len({row["dataset"] for row in rows}) > 1
@@ -290,6 +290,6 @@ def refuse_unjudged(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]])
         for row in rows
         if row["cutoff"] == deepest
     }
-    limits.refuse_unjudged(rates, deepest, config.min_judged_rate)
+    limits.refuse_low_rates(rates, deepest, config.min_judged_rate)
     for sentence in limits.about_judged_rates(rows, deepest):
         report_step("warning", sentence)

@@ -128,7 +128,7 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
     return rows
 
 
-def unjudged_documents(
+def night_documents_to_judge(
     output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
 ) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all."""

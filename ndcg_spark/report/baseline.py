@@ -11,7 +11,7 @@ from ndcg_spark.text import GOOD, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
-class Baseline:
+class PageBaseline:
     """What every number of a page is compared with."""
 
     #: The run that the others are compared with; None: every run with the one of its name.
@@ -55,7 +55,7 @@ def day(date: str, year: bool = False) -> str:
 
 def choose(
     night: Night, nights: Sequence[Night], runs: Sequence[str], run: str | None = None, date: str | None = None
-) -> Baseline | None:
+) -> PageBaseline | None:
     """The baseline: a named run or date, what the gate compared with, or the newest night that can be compared.
 
     On a first night the best of its `runs`. None if there is nothing to compare with. ConfigurationError for a run or a
@@ -64,11 +64,11 @@ def choose(
     before = earlier(nights, night.dataset, night.evaluated_on)
     if date is not None:
         named = baseline_night(nights, night, date)
-        return Baseline(run, [named], [named.evaluated_on], is_good=date == GOOD)
+        return PageBaseline(run, [named], [named.evaluated_on], is_good=date == GOOD)
     if run is not None and run not in runs:
         raise unknown_name("baseline", "run", run, runs)
     if run is not None:
-        return Baseline(run)
+        return PageBaseline(run)
     verdict = night.record["verdict"] or {}
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
     # The one that the verdict is about, else the first.
@@ -79,11 +79,11 @@ def choose(
         if dates and (len(kept) < len(dates) or kept[-1].evaluation_id != entry["evaluation_id"]):
             kept = []
         named_run = None if dates else entry["name"].removeprefix("run ")
-        return Baseline(named_run, kept, dates, entry["name"], is_good=entry["name"] == GOOD)
+        return PageBaseline(named_run, kept, dates, entry["name"], is_good=entry["name"] == GOOD)
     same = [other for other in before if _meaning(other) == _meaning(night)]
     if same:
-        return Baseline(None, same[-1:], [same[-1].evaluated_on])
-    return Baseline(runs[0], is_leader=True) if len(runs) > 1 else None
+        return PageBaseline(None, same[-1:], [same[-1].evaluated_on])
+    return PageBaseline(runs[0], is_leader=True) if len(runs) > 1 else None
 
 
 def _meaning(night: Night) -> tuple[str | None, str]:

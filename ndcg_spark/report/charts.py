@@ -33,10 +33,10 @@ def forest(data: NightData) -> dict[str, Any]:
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run)
     limit = None if result is None or not result["allowed"] else -result["allowed"]
-    return differences(shown, limit, len(rows) - len(shown))
+    return difference_chart(shown, limit, len(rows) - len(shown))
 
 
-def differences(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
+def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
     """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
     columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
     known = [row[column] for row in rows for column in columns.values() if row[column] is not None]
@@ -157,7 +157,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
     title = f"{measure} less that of {baseline}, with 95 % intervals"
     label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
-    return _plot(title, f"{title}: {label}", shape=differences(compared))
+    return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
 
 
 def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
-from ndcg_spark.comparison.compare import kept_attributes, mean_scores, night_sources
+from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
 from ndcg_spark.comparison.matrix import Metric, Queries
 from ndcg_spark.comparison.slices import Attributes
@@ -25,7 +25,7 @@ from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import Baseline, choose
+from ndcg_spark.report.baseline import PageBaseline, choose
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.text import unknown_name
 
@@ -105,7 +105,7 @@ class NightData:
         self.baseline = choose(night, nights, self.runs, request.baseline, request.baseline_date)
         refused = _refused(night, self.baseline)
         self._sides = _sides(night, self.baseline, self.metric) if self.baseline and not refused else None
-        compared = self._compare(request.attributes or kept_attributes([night]))
+        compared = self._compare(request.attributes or read_attributes([night]))
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
@@ -283,7 +283,7 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
     return min(ranks, key=lambda rank: (abs(rank - _USUAL_CUTOFF), rank), default=None)
 
 
-def _refused(night: Night, baseline: Baseline | None) -> str | None:
+def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
         return f"The {baseline.label} is not kept as it was: nothing is compared."
@@ -293,12 +293,12 @@ def _refused(night: Night, baseline: Baseline | None) -> str | None:
     return None
 
 
-def _gate(night: Night, baseline: Baseline | None) -> Row:
+def _gate(night: Night, baseline: PageBaseline | None) -> Row:
     """The configuration of the gate, if it compared with the baseline of the page."""
     return (night.record["configuration"].get("gate") if baseline and baseline.name else None) or {}
 
 
-def _sides(night: Night, baseline: Baseline, metric: Metric) -> Sides:
+def _sides(night: Night, baseline: PageBaseline, metric: Metric) -> Sides:
     """The scores of a night and those of the baseline."""
     (source,), others = night_sources([night]), night_sources(baseline.nights, "baseline")
     own = source.read(queries := Queries(), [metric], source.runs)

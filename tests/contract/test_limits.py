@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_spark.contract.limits import refuse_breaches, refuse_gaps, refuse_lost, refuse_unjudged, refuse_unrelated
+from ndcg_spark.contract.limits import refuse_breaches, refuse_gaps, refuse_lost, refuse_low_rates, refuse_unrelated
 from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
@@ -46,9 +46,9 @@ def bad(rows, of):
         (refuse_gaps, (judged(), returned(run(judged=3, unjudged=1)), 1.0, 0.25), None),
         (refuse_gaps, (judged(), returned(run(judged=3, unjudged=2)), 1.0, 0.25), "run=bm25 has 2 of 5"),
         (refuse_gaps, (judged(5), returned(run(judged=1)), 0.0, 0.0), r"judged queries .*; 1 run.* unjudged queries"),
-        (refuse_unjudged, ({"bm25": 0.5, "none": None}, 10, 0.5), None),
-        (refuse_unjudged, ({"a": 0.4, "b": 0.2, "c": 0.9}, 10, 0.5), r"2 run\(s\) .*e\.g\. run=b with 0\.2000; judge"),
-        (refuse_unjudged, ({"a": 0.1, "b": 0.0}, 10, 0.5), "write document ids alike"),
+        (refuse_low_rates, ({"bm25": 0.5, "none": None}, 10, 0.5), None),
+        (refuse_low_rates, ({"a": 0.4, "b": 0.2, "c": 0.9}, 10, 0.5), r"2 run\(s\) .*e\.g\. run=b with 0\.2000; judge"),
+        (refuse_low_rates, ({"a": 0.1, "b": 0.0}, 10, 0.5), "write document ids alike"),
     ],
 )
 def test_limits(refuse, arguments, words):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ndcg_spark import compare
 from ndcg_spark.comparison.api import sources
-from ndcg_spark.comparison.compare import Compared, Comparison
+from ndcg_spark.comparison.compare import Comparer, Comparison
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Weights
@@ -79,7 +79,7 @@ def compared(
     tables = None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)
     own, theirs = (each and sources(each, list(made.measures), "query_scores") for each in (table, baseline))
     others = None if theirs is None else {source.dataset: source for source in theirs}
-    return Compared(made, runs, None, *tables, queries).with_sources(own, others)
+    return Comparer(made, runs, None, *tables, queries).compare(own, others)
 
 
 def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:
