@@ -159,13 +159,13 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
 @pytest.mark.parametrize(
     ("options", "measure", "reason"),
     [
-        ({"no_relevant": "error"}, "P@1", r"refuses \[no_relevant\] judgments: a query without a relevant document"),
-        ({"missing_query": "error"}, "P@1", r"refuses \[missing_query\] results: a judged query without results"),
-        ({"max_grade": 0.5}, "ERR@1", r"refuses \[relevance_above_max_grade\] judgments: grade\(s\) above max_grade"),
+        ({"no_relevant": "error"}, "P@1", "no_relevant"),
+        ({"missing_query": "error"}, "P@1", "missing_query"),
+        ({"max_grade": 0.5}, "ERR@1", "relevance_above_max_grade"),
     ],
 )
 def test_what_a_convention_refuses_is_refused_for_measures(session, options, measure, reason):
-    with pytest.raises(PySparkException, match=reason):
+    with pytest.raises(PySparkException, match=rf"refuses \[{reason}\]"):
         scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure)
 
 
