@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
 from ndcg_spark.comparison.matrix import Metric, Queries
@@ -287,8 +286,7 @@ def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
         return f"The {baseline.label} is not kept as it was: nothing is compared."
-    own, others = convention_key(night.record), baseline.nights if baseline else ()
-    if baseline and any(convention_key(other.record) != own for other in others):
+    if baseline and any(other.record["options"] != night.record["options"] for other in baseline.nights):
         return f"The {baseline.label} has another convention: nothing is compared."
     return None
 
