@@ -1,4 +1,4 @@
-"""Which engine is opened, what is known of it, and how it says that it is not there or died."""
+"""Which engine is opened, what is known of it, and its errors if it is missing or stops."""
 
 import contextlib
 import json

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix, mean_matrix
 from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError
@@ -70,6 +72,16 @@ def read_attributes(nights: Sequence[Night]) -> Attributes | None:
     kept = [night for night in nights if night.kept_rows("query_attributes")]
     columns = ["dataset", "query_id", "attribute", "value"]
     return Attributes(read_rows(kept, "query_attributes", columns)) if kept else None
+
+
+def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """The options that differ, in words; an option missing in a night has its default.
+
+    The name of a convention does not count: two presets may have the same options.
+    """
+    here, there, default = (json.loads(json.dumps(options)) for options in (ours, theirs, Convention().options()))
+    values = {name: [options.get(name, default.get(name)) for options in (here, there)] for name in {**here, **there}}
+    return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
 
 
 @dataclasses.dataclass(frozen=True)

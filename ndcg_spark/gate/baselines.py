@@ -7,8 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparable import different_options, fingerprint
-from ndcg_spark.comparison.compare import ScoreSource, night_sources
+from ndcg_spark.comparison.compare import ScoreSource, different_options, night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix
 from ndcg_spark.comparison.slices import Attributes, Weights
@@ -137,8 +136,8 @@ def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterab
         different = ", ".join(different_options(own, candidates[-1].record["options"]))
         sentence = f"{candidates[-1].evaluated_on} has another convention, {different}"
         return Baseline(name, candidates[-1:], ("other_convention", sentence))
-    judgments = fingerprint(tonight.record, "judgments", dataset)
-    known = [night for night in same if judgments and fingerprint(night.record, "judgments", dataset) == judgments]
+    judgments = tonight.row["judgments_fingerprint"]
+    known = [night for night in same if judgments and night.row["judgments_fingerprint"] == judgments]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
 
 

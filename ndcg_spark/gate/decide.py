@@ -8,7 +8,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.comparable import fingerprint
 from ndcg_spark.comparison.compare import read_attributes
 from ndcg_spark.comparison.differences import causes, deciding
 from ndcg_spark.comparison.statistics import adjusted
@@ -273,7 +272,7 @@ def _sentence(
 def _same_results(tonight: Night, nights: Nights) -> str | None:
     """The date of the last night, if its results are identical."""
     *_, last = None, *earlier(nights, tonight.dataset, tonight.evaluated_on)
-    own, other = (night and fingerprint(night.record, "results", night.dataset) for night in (tonight, last))
+    own, other = (night and night.row["results_fingerprint"] for night in (tonight, last))
     return last.evaluated_on if last and own and own == other else None
 
 

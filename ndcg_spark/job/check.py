@@ -68,7 +68,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
+    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
     """

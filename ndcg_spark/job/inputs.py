@@ -170,7 +170,7 @@ class PlanRefusedError(InputError):
 
 @contextlib.contextmanager
 def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
-    """Run the block; an exception of the engine in it blames a row, the convention, the storage or the engine."""
+    """Run the block; an engine's exception becomes an error of a row, the convention, the storage or the engine."""
     try:
         yield
     except failures() as error:

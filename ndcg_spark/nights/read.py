@@ -26,7 +26,7 @@ Where = Mapping[str, Sequence[Any]]
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
-    """The rows of these nights in a table, in its schema and in no order. Raises as `read_rows`."""
+    """The rows of these nights in a table, in its schema and in no order."""
     _refuse_lost(nights, table)
     parts = []
     for night, datasets in _evaluations(nights):
@@ -76,14 +76,14 @@ def read_rows(
 
 
 def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
-    """The rows of one night that satisfy `where`. Raises as `read_rows`."""
+    """The rows of one night that satisfy `where`."""
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
 def read_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `read_rows`, part by part. Raises as `read_rows`."""
+    """The rows of `read_rows`, part by part."""
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
@@ -111,7 +111,7 @@ def read_batches(
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
-    Those of slices are left out. Raises as `read_rows`.
+    Those of slices are left out.
     """
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 

@@ -1,4 +1,4 @@
-"""What a page says of one night of a dataset, as numbers."""
+"""The numbers of a page about one night of a dataset."""
 
 import dataclasses
 import datetime
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
 from ndcg_spark.comparison.matrix import Metric, Queries
@@ -34,10 +33,10 @@ Row = Mapping[str, Any]
 EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-#: What a trend shows, and the cutoff that people look at if nobody says which.
+#: What a trend shows, and the usual cutoff.
 _NIGHTS, _USUAL_CUTOFF = 28, 10
 _TIE = 1e-9
-#: Of more kept documents nobody counts which judged ones are missing.
+#: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
 
 
@@ -86,7 +85,7 @@ class Parts(NamedTuple):
 
 
 class NightData:
-    """Everything that a page says of one night of a dataset; `nights` are all of the output."""
+    """The numbers of a page about one night of a dataset; `nights` are all of the output."""
 
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
@@ -159,7 +158,7 @@ class NightData:
         return self.verdict.get("same_results") or next(same, None)
 
     def result(self, run: str) -> Row | None:
-        """What the gate found about the mean of a run by the measure of the page."""
+        """The result of the gate for the mean of a run by the measure of the page."""
         if self.baseline is None or self.baseline.name is None:
             return None
         key = (run, self.metric[0], format_cutoff(self.metric[1]), None, False, self.baseline.name)
@@ -287,8 +286,7 @@ def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
         return f"The {baseline.label} is not kept as it was: nothing is compared."
-    own, others = convention_key(night.record), baseline.nights if baseline else ()
-    if baseline and any(convention_key(other.record) != own for other in others):
+    if baseline and any(other.record["options"] != night.record["options"] for other in baseline.nights):
         return f"The {baseline.label} has another convention: nothing is compared."
     return None
 

@@ -8,9 +8,7 @@ import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
-from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.check import documents_to_judge
-from ndcg_spark.job.inputs import input_sources
 from ndcg_spark.nights.log import committed
 
 JUDGED = "dataset,query_id,doc_id,relevance\nd,q1,a,1\n"
@@ -124,10 +122,3 @@ def test_a_file_that_changes_after_it_was_checked(run, configured, tmp_path, fil
     with pytest.raises(InputError, match=rf"{file}"):
         run(configured(output="out"), functools.partial(changed, tmp_path / file, change))
     assert refused_night(tmp_path) == [("refused", 3)]
-
-
-def test_a_file_that_goes_before_it_was_looked_at(configured, tmp_path, engine):
-    sources = input_sources(engine, configured())
-    (tmp_path / "run.txt").unlink()
-    with pytest.raises(InputError, match=r"1 file.*run\.txt"):
-        refuse_changed(sources)
