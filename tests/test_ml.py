@@ -3,10 +3,9 @@
 import math
 
 import pytest
-from pyspark.sql import functions as F
 from scored import examples_of, scored
 
-from ndcg_spark import Convention, evaluate
+from ndcg_spark import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.ml import NdcgEvaluator
 
@@ -114,7 +113,7 @@ def test_it_is_saved_and_loaded(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.classic
-def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(session, thorough):
+def test_als_is_tuned(session, thorough):
     if not thorough:
         pytest.skip("five models are fitted, for half a minute; with --thorough")
     from pyspark.ml.recommendation import ALS
@@ -131,11 +130,3 @@ def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(session, thorough)
         estimator=als, estimatorParamMaps=grid, evaluator=NdcgEvaluator(queryCol="user", k=3), numFolds=2, seed=2
     ).fit(ratings)
     assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
-
-    recommended = tuned.bestModel.recommendForAllUsers(3)
-    liked = ratings.where("rating > 1").groupBy("user").agg(F.collect_list("item").alias("label"))
-    lists = recommended.join(liked, on="user", how="inner")
-    clicks = ratings.where("rating > 1").select("user", "item")
-    (expected,) = evaluate(clicks, recommended, 3, relevance=1).dataset_scores.collect()
-    found = NdcgEvaluator(predictionCol="recommendations", k=3).evaluate(lists)
-    assert found == pytest.approx(expected["ndcg"], abs=1e-12)

@@ -4,7 +4,7 @@ from math import log2
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from scored import queries
+from scored import scored
 from tables import arrow_results, assert_rows, graded_list, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
@@ -51,7 +51,7 @@ def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     lists = {f"{grades}": (grades, score) for grades, of, score in WORKED if of == gain}
     rows = [graded_list(grades, query) for query, (grades, _) in lists.items()]
     judged, returned = (list(chain(*side)) for side in zip(*rows, strict=True))
-    found = queries(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
+    found = scored(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
     for query, (grades, expected) in lists.items():
         digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
         assert found.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
@@ -166,14 +166,14 @@ def test_a_row_that_cannot_be_scored_fails_the_plan_of_the_library(session, rows
 def test_results_that_share_rank_1_are_one_list(session, ranks, scores):
     judged = [judgment("a"), judgment("c")]
     returned = [result(doc, score, rank=rank) for doc, rank, score in zip("abc", ranks, scores, strict=True)]
-    (row,) = queries(session, judged, returned, 1, "trec_eval").query_scores
+    (row,) = scored(session, judged, returned, 1, "trec_eval").query_scores
     assert row["cg"] == 1
 
 
 def test_results_of_rank_1_with_different_scores_are_refused(session):
     returned = [result(doc, score, rank=rank) for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]]
     with pytest.raises(PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"):
-        queries(session, [judgment("a")], returned, 1, "trec_eval")
+        scored(session, [judgment("a")], returned, 1, "trec_eval").ndcg(1)
 
 
 @pytest.mark.parametrize(
