@@ -27,16 +27,16 @@ Where = Mapping[str, Sequence[Any]]
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     """The rows of these nights in a table, in its schema and in no order."""
+    # Here, because nights are also read where there is no engine.
+    from ndcg_spark.inputs.dataframes import union_all
+
     _refuse_lost(nights, table)
     parts = []
     for night, datasets in _evaluations(nights):
         if paths := [*map(night.store.for_engine, night.files(table))]:
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"].isin(datasets)))
-    # As a tree, because a long chain of unions overflows an engine's stack.
-    while len(parts) > 1:
-        parts = [functools.reduce(lambda a, b: a.union(b), parts[at : at + 2]) for at in range(0, len(parts), 2)]
-    return parts[0] if parts else session.createDataFrame(KEPT[table].empty_table())
+    return union_all(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
 
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":

@@ -20,8 +20,8 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import FAULT, LINE
 
 
-def breaches(checked):
-    return [(breach.reason, breach.rows, breach.example) for breach in checked.breaches]
+def rejections(checked):
+    return [(rejection.reason, rejection.rows, rejection.example) for rejection in checked.rejections]
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_bad_rows_are_counted_and_left_out(session, reason, make, column, values
     counts, good = checked.judgment_counts, checked.judgments
     if make is result:
         counts, good = checked.result_counts, checked.results
-    assert [breach[:2] for breach in breaches(checked)] == [(reason, bad)]
-    assert (counts.rows, counts.bad, good.count()) == (1 + len(values), bad, 1 + len(values) - bad)
+    assert [rejection[:2] for rejection in rejections(checked)] == [(reason, bad)]
+    assert (counts.rows, counts.rejected, good.count()) == (1 + len(values), bad, 1 + len(values) - bad)
 
 
 def test_the_example_of_a_bad_row_is_cut(session):
     checked = tables_of(session, [judgment(), judgment("d" * 500, "x")], [result()])
-    assert breaches(checked) == [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]
+    assert rejections(checked) == [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]
 
 
 def test_rejected_rows_keep_their_text(session):
@@ -63,7 +63,7 @@ def test_rejected_rows_keep_their_text(session):
         session, rows, f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string"
     )
     checked = tables_of(session, [judgment()], read)
-    assert breaches(checked) == [
+    assert rejections(checked) == [
         ("broken_line", 1, "q1 Q0"),
         ("score_is_no_number", 1, "run=r query_id=q1 doc_id=d2 score=best"),
     ]
@@ -129,7 +129,7 @@ def test_excluded_results_are_counted(session):
 
     checked = excluding(("q1", "d1"), ("q2", "d1"), ("q2", "d1"), ("q1", "d3"))
     assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
-    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.bad) == (2, 4, 1)
+    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.rejected) == (2, 4, 1)
     assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
     with pytest.raises(InputError, match=r"^results: without 3 results that .* excludes, none of 0 queries"):
         excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))

@@ -187,9 +187,9 @@ def published(table):
     return ds.dataset(f"out/{table}", partitioning="hive").to_table().to_pylist()
 
 
-def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, configured):
+def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(session, configured):
     files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n"}
-    outcome, told = run(configured(files, output="out", max_rejected_fraction=0.4))
+    outcome, told = evaluated(configured(files, output="out", max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
     assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
     named = ("dataset", "table", "evaluation_id", "reason", "line", "score")
