@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.comparable import convention_key
 from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
@@ -25,7 +25,7 @@ from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import PageBaseline, choose
+from ndcg_spark.report.baseline import PageBaseline, choose, day
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.text import unknown_name
 
@@ -152,6 +152,11 @@ class NightData:
         return f"{'NDCG' if measure == 'ndcg' else measure}@{format_cutoff(cutoff)}"
 
     @property
+    def cause(self) -> Row | None:
+        """The slice that explains most of the difference."""
+        return next(filter(explains, self.causes), None)
+
+    @property
     def same_results(self) -> str | None:
         """The date of the last night, or that of the baseline, if its results are identical."""
         own, nights = self.night.row["results_fingerprint"], self.baseline.nights[-1:] if self.baseline else ()
@@ -183,8 +188,8 @@ class NightData:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
         if self._sides is None:
             return []
-        gate, names = _gate(self.night, self.baseline), ("alpha", "correction", "min_queries")
-        options = ComparisonOptions(**{name: gate[name] for name in names if name in gate})
+        gate = _gate(self.night, self.baseline)
+        options = ComparisonOptions(**{name: gate[name] for name in ("alpha",) if name in gate})
         rows = comparison_rows(self._sides, options, attributes)
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
@@ -195,10 +200,16 @@ class NightData:
 
     def _other_judgments(self) -> list[str]:
         changed = 0 if self._sides is None else int(self._sides.rejudged.sum())
-        if self._sides is None or self.baseline is None or not changed:
+        if self._sides is None or self.baseline is None:
             return []
-        left_out = "left out" if self._sides.only is not None else "which changes scores, too"
-        return [f"{changed:,} queries have other judgments than in the {self.baseline.label}: {left_out}."]
+        notes = []
+        if self.baseline.is_newer:
+            notes.append(f"The night of {day(self.baseline.dates[-1])} was evaluated again after the gate had decided.")
+        if changed:
+            left_out = "they are left out" if self._sides.only is not None else "this changes scores, too"
+            many = "1 query has" if changed == 1 else f"{changed:,} queries have"
+            notes.append(f"{many} other judgments than in the {self.baseline.label}; {left_out}.")
+        return notes
 
     def _queries(self) -> list[QueryScore]:
         sides, (measure, cutoff) = self._sides, self.metric
@@ -286,7 +297,7 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
 def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
-        return f"The {baseline.label} is not kept as it was: nothing is compared."
+        return f"The {baseline.label} is not kept any more: nothing is compared."
     own, others = convention_key(night.record), baseline.nights if baseline else ()
     if baseline and any(convention_key(other.record) != own for other in others):
         return f"The {baseline.label} has another convention: nothing is compared."
