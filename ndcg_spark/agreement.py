@@ -15,11 +15,11 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.library import evaluate
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
 from ndcg_spark.spark_library import checked_judgments, session_for
+from ndcg_spark.tables.views import to_pandas
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100

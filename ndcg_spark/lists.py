@@ -14,13 +14,13 @@ from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import as_list, ascending
 from ndcg_spark.errors import ConfigurationError, ConventionError
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.reference import discounts
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
 from ndcg_spark.spark_library import results_with_runs, session_for
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import unknown_name
 
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
@@ -88,7 +88,7 @@ def compare_lists(
         typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)
         order = options.replace(**rules.options_without_scores(options, typed.columns))
         rules.require_columns(typed.columns, typed.columns, order)
-        sides.append(refuse_rows(typed, rules.broken_results(dict(typed.dtypes), order), where))
+        sides.append(refuse_rows(typed, rules.result_rules(dict(typed.dtypes), order), where))
     if len({"dataset" in side.columns for side in sides}) > 1:
         raise ConfigurationError("baseline: only one of the tables has a column dataset; name it in both or in neither")
     names = [{row["run"] for row in side.select("run").distinct().collect()} for side in sides]

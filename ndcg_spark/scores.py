@@ -13,9 +13,9 @@ from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, published
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.scratch import Scratch
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:

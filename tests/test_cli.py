@@ -257,10 +257,18 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
     (folder / "unranked.csv").write_text("run,query_id,doc_id,score\nr,q1,a,2\nr,q2,c,1\n", encoding="utf-8")
     paths = ("negative.txt", "unranked.csv")
-    done = ndcg_spark("conventions", "--compare", *paths, "--engine", "embedded", cwd=folder)
+    asked = ("--engine", "embedded", "--measures", "P(rel=2)@2 Bpref(rel=2)")
+    done = ndcg_spark("conventions", "--compare", *paths, *asked, cwd=folder)
+    rows = {
+        " ".join(line[:2]): line[2:4] for line in map(str.split, done.stdout.splitlines()) if "refuses:" not in line
+    }
+    # Only q1 has a document of grade 2, at rank 1. What averages ties has no bpref.
+    found = [rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")]
+    assert found == [["0.5000", "1.0000"], ["0.2500", "0.5000"], ["-", "-"]]
     assert "lightgbm ties=doc_id_asc" in done.stdout
-    assert "retrieved_list refuses: results: no column rank" in done.stdout
-    assert "sklearn refuses: judgments: 1 negative grade(s)" in done.stdout
+    assert "retrieved_list relevant_from=2 refuses: results: no column rank" in done.stdout
+    assert "sklearn relevant_from=2 refuses: judgments: 1 negative grade(s)" in done.stdout
+    assert "torchmetrics relevant_from=2 refuses: measures: bpref" in done.stdout
 
 
 def test_the_version_is_that_of_the_package():

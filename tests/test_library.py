@@ -163,21 +163,21 @@ def test_what_is_no_table_is_refused_in_words(kind):
     assert "/tmp" not in str(refused.value)  # noqa: S108  # no path of ours
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
-        ({"q": {"d"}}, "set where documents are expected"),
-        ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents, a, b"),
-        ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
-        ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs, e.g. r and s"),
-        ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "score"),
-        ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
-        ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
-    ],
-    ids=["no documents", "sets", "two lists", "uneven lists", "several runs", "no scores", "no table", "no name"],
-)
-def test_results_that_cannot_be_ranked_are_refused_in_words(table, words):
+NOT_RANKED = {
+    "no documents": ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
+    "sets": ({"q": {"d"}}, "set where documents are expected"),
+    "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
+    "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
+    "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
+    "no scores": ({"a": pd.DataFrame(COLUMNS), "b": {"1": ["10"]}}, "score"),
+    "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
+    "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where an id is expected"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_RANKED)
+def test_results_that_cannot_be_ranked_are_refused_in_words(kind):
+    table, words = NOT_RANKED[kind]
     with pytest.raises(InputError, match=r"^results") as refused:
         evaluate(JUDGED, table, 10)
     assert words in str(refused.value)

@@ -3,14 +3,10 @@
 import math
 
 import pytest
-from pyspark import keyword_only
-from pyspark.ml.base import Transformer
-from pyspark.ml.param import Param, Params, TypeConverters
-from pyspark.sql import functions as F
 from scored import examples_of, scored
 
-from ndcg_spark import Convention, evaluate
-from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
+from ndcg_spark import Convention
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.ml import NdcgEvaluator
 
 LONG = "user int, item int, rating double, prediction double"
@@ -37,12 +33,9 @@ def test_rows_of_a_query_and_a_document_are_graded(session):
     assert of_rows(session) == pytest.approx(NDCG)
 
 
-def test_options_follow_the_preset(session):
-    exponential = (31 / math.log2(3) + 1 / math.log2(4)) / (31 + 1 / math.log2(3))
-    assert of_rows(session, convention="trec_eval gain=exp2") == pytest.approx(exponential)
-
-
-@pytest.mark.parametrize("options", [{}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}])
+@pytest.mark.parametrize(
+    "options", [{"gain": "exp2"}, {"gain": {0: 0, 1: 1, 5: 3}}, {"discount": [1, 0.5], "unjudged": 1.0}]
+)
 def test_the_label_of_any_convention_is_one(session, options):
     convention = Convention.preset("trec_eval").replace(**options)
     graded, scores = ({"q": {str(row[1]): row[column] for row in ROWS}} for column in (2, 3))
@@ -108,11 +101,6 @@ def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, messag
         of_lists(session, row, columns=columns)
 
 
-def test_an_unknown_convention_is_refused(session):
-    with pytest.raises(ConventionError, match="unknown preset 'trec_evil'"):
-        of_rows(session, convention="trec_evil")
-
-
 @pytest.mark.usefixtures("session")
 def test_it_is_saved_and_loaded(tmp_path):
     NdcgEvaluator(queryCol="user", k=3).save(str(tmp_path / "evaluator"))
@@ -121,39 +109,11 @@ def test_it_is_saved_and_loaded(tmp_path):
     assert (found["queryCol"], found["k"], found["convention"]) == ("user", 3, "standard")
 
 
-class Weighted(Transformer):
-    """Predicts a column times a weight."""
-
-    weight = Param(Params._dummy(), "weight", "factor", TypeConverters.toFloat)
-
-    @keyword_only
-    def __init__(self, *, weight=1.0):
-        super().__init__()
-        self._set(weight=weight)
-
-    def _transform(self, dataset):
-        return dataset.withColumn("prediction", F.col("feature") * self.getOrDefault("weight"))
-
-
-def weighted(session, weights):
-    """The NDCG of each weight; ALS and the estimators of Spark need Java, and the embedded engine has none."""
-    rows = [(user, item, float(item), float(item)) for user in range(4) for item in range(3)]
-    dataset = session.createDataFrame(rows, "user int, item int, rating double, feature double")
-    evaluator = NdcgEvaluator(queryCol="user")
-    return [evaluator.evaluate(Weighted(weight=weight).transform(dataset)) for weight in weights]
-
-
-def test_a_model_that_turns_the_order_around_is_worse(session):
-    good, bad = weighted(session, [1.0, -1.0])
-    assert good == 1
-    assert bad == pytest.approx((3 / math.log2(2 + 2) + 1 / math.log2(3)) / (3 + 1 / math.log2(3)))
-
-
 # CrossValidator leaves its pool of threads to the garbage collector.
 @pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.classic
-def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(session, thorough):
+def test_als_is_tuned(session, thorough):
     if not thorough:
         pytest.skip("five models are fitted, for half a minute; with --thorough")
     from pyspark.ml.recommendation import ALS
@@ -170,11 +130,3 @@ def test_als_is_tuned_and_its_score_is_that_of_the_evaluation(session, thorough)
         estimator=als, estimatorParamMaps=grid, evaluator=NdcgEvaluator(queryCol="user", k=3), numFolds=2, seed=2
     ).fit(ratings)
     assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
-
-    recommended = tuned.bestModel.recommendForAllUsers(3)
-    liked = ratings.where("rating > 1").groupBy("user").agg(F.collect_list("item").alias("label"))
-    lists = recommended.join(liked, on="user", how="inner")
-    clicks = ratings.where("rating > 1").select("user", "item")
-    (expected,) = evaluate(clicks, recommended, 3, relevance=1).dataset_scores.collect()
-    found = NdcgEvaluator(predictionCol="recommendations", k=3).evaluate(lists)
-    assert found == pytest.approx(expected["ndcg"], abs=1e-12)

@@ -97,7 +97,7 @@ def check(style: str, **arguments: Any) -> None:
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
     """
     from ndcg_spark.job.check import check_inputs
-    from ndcg_spark.report.printed import print_check
+    from ndcg_spark.report.scores import print_check
 
     print_check(check_inputs(load_arguments(arguments)), style)
 
@@ -132,7 +132,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
     Judging tools can load the output of --format csv.
     """
-    from ndcg_spark.report.printed import print_documents
+    from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
@@ -160,7 +160,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_judgments
-    from ndcg_spark.report.printed import print_judgments
+    from ndcg_spark.report.comparisons import print_judgments
 
     config = load_arguments({**arguments, "judgments": (a,)}, NightConfig)
     print_judgments(compare_judgments(config, b), style)
@@ -187,7 +187,7 @@ def compare_lists(
     """
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_lists as job
-    from ndcg_spark.report.printed import print_lists
+    from ndcg_spark.report.comparisons import print_lists
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")

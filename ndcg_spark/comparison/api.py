@@ -14,9 +14,9 @@ from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attributes_to_arrow, column
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
 from ndcg_spark.scores import Scores, SparkScores, heading
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:

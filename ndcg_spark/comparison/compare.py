@@ -2,14 +2,16 @@
 
 import dataclasses
 import datetime
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
-from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix, mean_matrix
+from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
 from ndcg_spark.convention.measures import SCORES
 from ndcg_spark.errors import ConfigurationError
@@ -50,6 +52,11 @@ class ScoreSource:
             batches = self.rows.select(columns).to_batches()
         return MatrixReader(queries, chosen, metrics, self.where).read(batches)
 
+    def key(self, baseline_night: datetime.date | None = None, baseline_nights: int | None = None) -> dict[str, Any]:
+        """The columns of COMPARISONS that are the same in all rows of a comparison with these nights."""
+        own = {name: getattr(self, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
+        return {**own, "baseline_night": baseline_night, "baseline_nights": baseline_nights}
+
 
 def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[ScoreSource]:
     """The scores of published nights."""
@@ -70,6 +77,16 @@ def read_attributes(nights: Sequence[Night]) -> Attributes | None:
     kept = [night for night in nights if night.kept_rows("query_attributes")]
     columns = ["dataset", "query_id", "attribute", "value"]
     return Attributes(read_rows(kept, "query_attributes", columns)) if kept else None
+
+
+def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """The options that differ, in words; an option missing in a night has its default.
+
+    The name of a convention does not count: two presets may have the same options.
+    """
+    here, there, default = (json.loads(json.dumps(options)) for options in (ours, theirs, Convention().options()))
+    values = {name: [options.get(name, default.get(name)) for options in (here, there)] for name in {**here, **there}}
+    return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +168,7 @@ class Comparer:
         else:
             runs |= {run for run in other.runs if self.runs is None or run in self.runs}
             pairs = [(run, run) for run in sorted(runs)]
-        key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
-        key |= {"baseline_night": night and night.evaluated_on, "baseline_nights": night and 1}
+        key = source.key(night.evaluated_on, 1) if night else source.key()
         queries, at_once = Queries(), max(1, _AT_ONCE // max(source.size, other.size, 1))
         own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
         for at in range(0, len(metrics), at_once):
@@ -172,9 +188,3 @@ class Comparer:
         if changed:
             queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
             yield f"{queries} than on {sides.key['baseline_night']}, {what}"
-
-
-def mean_scores(metric: Metric, sources: Sequence[ScoreSource], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
-    """The scores of a night, or the means of several, which are read one after the other."""
-    matrices = (source.read(queries, [metric], source.runs)[metric] for source in sources)
-    return next(matrices) if len(sources) == 1 else mean_matrix(matrices, tonight)

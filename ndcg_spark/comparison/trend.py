@@ -6,11 +6,11 @@ CUSUM (Page 1954) detects a change of the level that no single night shows, and 
 
 import dataclasses
 import itertools
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.comparable import convention_key, fingerprint
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_measure_set
@@ -174,7 +174,7 @@ def lines(
         # Once for all runs: there may be thousands, each a few rows of every night.
         series: dict[tuple[str, Cutoff], list[_Scored]] = {}
         for night, rows in scored:
-            kind = convention_key(night.record), str(fingerprint(night.record, "judgments", name))
+            kind = json.dumps(night.record["options"], sort_keys=True), night.row["judgments_fingerprint"]
             for row in rows:
                 series.setdefault((row["run"], row["cutoff"]), []).append((night, row, kind))
         metrics = _metrics(measures, scored)

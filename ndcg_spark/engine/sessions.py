@@ -62,7 +62,7 @@ _CHANNELS: list[object] = []
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A session, and what others must know about it."""
+    """A session, and what depends on its engine."""
 
     session: SparkSession
     kind: Kind

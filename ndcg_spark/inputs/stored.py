@@ -29,7 +29,7 @@ class Footer(NamedTuple):
 
 
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
-    """What files with types say of their columns, one footer a file; of far files just what the first one says."""
+    """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
         snapshots = (file.snapshot for file in files if file.snapshot)
         return [Footer({field.name: field.type for field in snapshot.schema}, 0) for snapshot in snapshots]
@@ -43,7 +43,7 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
 
 
 def read_footer(file: File, kind: str, where: str) -> Footer:
-    """What a file of Parquet or ORC says of itself; InputError that names it if it is damaged."""
+    """The footer of a file of Parquet or ORC; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
     (system, fs_path), constant = file.location(where), frozenset[str]()

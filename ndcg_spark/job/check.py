@@ -61,14 +61,14 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     refuse_low_rates(config, rows)
     return {
         "counts": {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")},
-        "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
     }
 
 
 def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `most`, the largest weight first, then by dataset, query and document.
+    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, then by dataset, query and document.
 
     Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
     """

@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from ndcg_spark.comparison.comparable import doubts
-from ndcg_spark.comparison.compare import Comparer, Comparison, night_sources, read_attributes
+from ndcg_spark.comparison.compare import Comparer, Comparison, different_options, night_sources, read_attributes
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.parsing import stored_measure_set
@@ -43,7 +42,12 @@ def compare_nights(
         nightly = dataclasses.replace(comparer, options=options, attributes=attributes)
         comparison = nightly.compare(night_sources(tonight), others or None)
         absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
-        doubted = [sentence for pair in pairs for sentence in doubts(*pair)]
+        doubted = [
+            f"{other.evaluated_on} has another convention, {other.row['convention']}, and this night has "
+            f"{night.row['convention']}: their scores cannot be compared"
+            for night, other in pairs
+            if different_options(night.record["options"], other.record["options"])
+        ]
         runs = f"run {' and run '.join(comparer.baselines)}" if comparer.baselines else "the runs of the same names"
         before = {night.dataset: f" of {other.evaluated_on}" for night, other in pairs}
         for night in tonight:

@@ -52,7 +52,7 @@ def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
             context = read_inputs(engine, config)
             a, convention = context.checked.judgments, context.config.convention
             results = context.checked.needed_results
-            # Whoever has chosen that scores decide is not asked about ranks again.
+            # Where scores decide, ranks that contradict them are no reason to refuse the results.
             results = results if convention.needs_rank else results.drop("rank")
         else:
             a = read(engine, config.judgments.path)
@@ -86,8 +86,8 @@ def compare_lists(
 ) -> ListComparison:
     """Compare the lists of new results with those of old results, or the old runs with one of themselves.
 
-    `queries` is how many of the most changed queries are named for each run and cutoff. Raises as an evaluation does
-    for its results; ConfigurationError if the baseline or every run is unknown, or ties need judgments.
+    `queries` is how many of the most changed queries are named for each run and cutoff.
+    ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:

@@ -138,7 +138,7 @@ def evaluate_on(
     baseline: str | None = None,
     write_queries: Callable[[DataFrame], object] | None = None,
 ) -> EvaluationOutcome:
-    """The same on an engine that is open and stays so."""
+    """Evaluate on an engine that stays open."""
     context = read_inputs(engine, config, clock)
     config, checked = context.config, context.checked
     with translated_failures():
@@ -169,7 +169,7 @@ def evaluate_on(
         engine.name,
         means[0],
         counts=checked.counts(len(config.cutoffs)),
-        rejected=[dataclasses.asdict(breach) for breach in checked.breaches],
+        rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
         output=output,
         seconds=context.clock.with_total(),
         measures=config.measures,

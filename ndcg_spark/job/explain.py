@@ -30,7 +30,7 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: So
 def explain_on(
     engine: Engine, config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None
 ) -> Explained:
-    """As `explain_query`, on an engine that is open and stays so."""
+    """The explanations of a query, on an engine that stays open."""
     context = read_inputs(engine, config, sources=sources)
     checked, config = context.checked, context.config
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))

@@ -90,7 +90,7 @@ def judge_written(
     accepted: str | None = None,
     most_changed: int = 0,
 ) -> dict[str, Judged]:
-    """What the gate says of nights of one evaluation that are not published yet, by dataset."""
+    """The verdicts on nights of one evaluation that are not published yet, with their comparisons, by dataset."""
     replaced = {(night.dataset, night.evaluated_on) for night in written}
 
     def judged() -> dict[str, Judged]:

@@ -1,4 +1,4 @@
-"""What a configuration says of queries, in this process: attributes, which make slices, and weights."""
+"""The tables about queries that a configuration names, in this process: attributes, for slices, and weights."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -9,8 +9,8 @@ from ndcg_spark.nights.log import committed, log_table, read_again_if_replaced
 from ndcg_spark.nights.read import read_nights, read_rows
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import LOG
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.schemas import KEPT
+from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ def _baselines(nights: Sequence[Night]) -> dict[str, str]:
         gate = kept_nights[-1].record["configuration"].get("gate") or {}
         needed |= dict.fromkeys(gate.get("baseline", ()), f"{dataset} has a baseline of the gate there")
         good = [night.evaluated_on for night in kept_nights if night.is_good]
-        # The newest good night says what must arrive, whatever the baseline is.
+        # Which runs are expected follows from the newest good night, whatever the baseline is.
         needed |= dict.fromkeys(good[-1:], f"{dataset} has no newer good night; --baselines removes it, too")
         if GOOD in gate.get("baseline", ()):
             count = gate["nights"]

@@ -86,7 +86,7 @@ def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
 
 @contextlib.contextmanager
 def _target(to: str) -> Iterator["_Tables"]:
-    """The tables that a text such as delta:PATH names. ConfigurationError where nobody here can write them."""
+    """The tables that a text such as delta:PATH names. ConfigurationError where they cannot be written from here."""
     form, _, address = to.partition(":")
     try:
         if form == "delta" and address:

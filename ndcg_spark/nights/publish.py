@@ -88,7 +88,7 @@ class Publication:
         """
         with self._store.failures("cannot be written, and nothing was published"):
             for name, files in self._files.items():
-                # An old one may have been taken for waste.
+                # The files of a slow evaluation may have been removed as leftovers.
                 if self._sizes(name) != {path: file["bytes"] for path, file in files.items()}:
                     raise StorageError(
                         f"output: files of {name} in {self._store.location} changed after they were verified; nothing "

@@ -26,17 +26,17 @@ Where = Mapping[str, Sequence[Any]]
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
-    """The rows of these nights in a table, in its schema and in no order. Raises as `read_rows`."""
+    """The rows of these nights in a table, in its schema and in no order."""
+    # Here, because nights are also read where there is no engine.
+    from ndcg_spark.inputs.dataframes import union_all
+
     _refuse_lost(nights, table)
     parts = []
     for night, datasets in _evaluations(nights):
         if paths := [*map(night.store.for_engine, night.files(table))]:
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"].isin(datasets)))
-    # As a tree, because a long chain of unions overflows an engine's stack.
-    while len(parts) > 1:
-        parts = [functools.reduce(lambda a, b: a.union(b), parts[at : at + 2]) for at in range(0, len(parts), 2)]
-    return parts[0] if parts else session.createDataFrame(KEPT[table].empty_table())
+    return union_all(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
 
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":
@@ -76,14 +76,14 @@ def read_rows(
 
 
 def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
-    """The rows of one night that satisfy `where`. Raises as `read_rows`."""
+    """The rows of one night that satisfy `where`."""
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
 def read_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `read_rows`, part by part. Raises as `read_rows`."""
+    """The rows of `read_rows`, part by part."""
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
@@ -111,7 +111,7 @@ def read_batches(
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
 
-    Those of slices are left out. Raises as `read_rows`.
+    Those of slices are left out.
     """
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 

@@ -4,7 +4,6 @@ import dataclasses
 import datetime
 from collections.abc import Sequence
 
-from ndcg_spark.comparison.comparable import convention_key, fingerprint
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.select import baseline_night, earlier
 from ndcg_spark.text import GOOD, unknown_name
@@ -82,11 +81,9 @@ def choose(
         named_run = None if dates else entry["name"].removeprefix("run ")
         is_newer = bool(kept) and kept[-1].evaluation_id != entry["evaluation_id"]
         return PageBaseline(named_run, kept, dates, entry["name"], entry["name"] == GOOD, is_newer)
-    same = [other for other in before if _meaning(other) == _meaning(night)]
+    judgments, options = night.row["judgments_fingerprint"], night.record["options"]
+    same = [other for other in before if other.row["judgments_fingerprint"] == judgments]
+    same = [other for other in same if other.record["options"] == options]
     if same:
         return PageBaseline(None, same[-1:], [same[-1].evaluated_on])
     return PageBaseline(runs[0], is_leader=True) if len(runs) > 1 else None
-
-
-def _meaning(night: Night) -> tuple[str | None, str]:
-    return fingerprint(night.record, "judgments", night.dataset), convention_key(night.record)

@@ -1,18 +1,24 @@
-"""Comparisons as tables: a row per run, measure, cutoff and slice; the test, stars and flags in words."""
+"""Comparisons as tables: of runs, with the test, stars and flags in words; of judgments, and of lists."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.report.console import print_result
-from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
 from ndcg_spark.tables.sorting import Order
 from ndcg_spark.tables.table import Table, make_table, signed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ndcg_spark.comparison.compare import Comparison
     from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.job.compare_inputs import ListComparison
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -39,6 +45,12 @@ SORT_COLUMNS = (
     *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
     *("wins", "losses", "minimum_detectable"),
 )
+_MOVED = "moved: the share of the discount that moved, the largest change of DCG that judgments could cause"
+_LISTS = (
+    *("dataset", "run", "baseline", "cutoff", "queries", "changed_share", "top_changed_share", "lost_all_share"),
+    *("gained_all_share", "rbo", "rbo_q05", "moved_discount", "moved_discount_q50"),
+)
+_QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 _WORST_FIRST = Order("difference", None, descending=False)
 
 
@@ -56,6 +68,19 @@ def print_compared(
         COMPARISONS.names,
         flat(compared.rows),
     )
+
+
+def print_judgments(compared: "pd.DataFrame", style: str) -> None:
+    """Print a comparison of judgments, one row per dataset."""
+    rows = pa.Table.from_pandas(compared, preserve_index=False).to_pylist()
+    print_result(style, lambda: [make_table(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
+
+
+def print_lists(compared: "ListComparison", style: str) -> None:
+    """Print how much the lists changed. CSV has the rows of the summary alone, JSON is one object with everything."""
+    tables = [make_table(compared.rows, _LISTS, [_MOVED])]
+    tables += [make_table(compared.queries, _QUERIES)] if compared.queries else []
+    print_result(style, lambda: tables, lambda: dataclasses.asdict(compared), list(compared.rows[0]), compared.rows)
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:

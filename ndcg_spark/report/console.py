@@ -20,7 +20,7 @@ from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
 if TYPE_CHECKING:
-    from ndcg_spark.views import View
+    from ndcg_spark.tables.views import View
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141

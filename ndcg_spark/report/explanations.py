@@ -8,7 +8,7 @@ from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, make_table, rounded
-from ndcg_spark.views import View
+from ndcg_spark.tables.views import View
 
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")

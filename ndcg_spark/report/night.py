@@ -1,7 +1,6 @@
-"""What a page says of one night of a dataset, as numbers."""
+"""The numbers of a page about one night of a dataset."""
 
 import dataclasses
-import datetime
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
@@ -10,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.comparable import convention_key
-from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources, read_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
-from ndcg_spark.comparison.matrix import Metric, Queries
+from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
@@ -22,6 +20,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_mea
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.gate.decide import same_results
 from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
@@ -34,10 +33,10 @@ Row = Mapping[str, Any]
 EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-#: What a trend shows, and the cutoff that people look at if nobody says which.
+#: What a trend shows, and the usual cutoff.
 _NIGHTS, _USUAL_CUTOFF = 28, 10
 _TIE = 1e-9
-#: Of more kept documents nobody counts which judged ones are missing.
+#: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
 
 
@@ -86,13 +85,15 @@ class Parts(NamedTuple):
 
 
 class NightData:
-    """Everything that a page says of one night of a dataset; `nights` are all of the output."""
+    """The numbers of a page about one night of a dataset; `nights` are all of the output."""
 
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
         self.night = night
         #: The verdict of the gate; empty without one.
         self.verdict: Row = night.record["verdict"] or {}
+        #: The date of the last night, if its results are identical.
+        self.same_results = same_results(night, nights)
         #: The measure and the cutoff of the page.
         self.metric = _headline(night, rows, request.measure)
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
@@ -156,15 +157,8 @@ class NightData:
         """The slice that explains most of the difference."""
         return next(filter(explains, self.causes), None)
 
-    @property
-    def same_results(self) -> str | None:
-        """The date of the last night, or that of the baseline, if its results are identical."""
-        own, nights = self.night.row["results_fingerprint"], self.baseline.nights[-1:] if self.baseline else ()
-        same = (night.evaluated_on for night in nights if own and own == night.row["results_fingerprint"])
-        return self.verdict.get("same_results") or next(same, None)
-
     def result(self, run: str) -> Row | None:
-        """What the gate found about the mean of a run by the measure of the page."""
+        """The result of the gate for the mean of a run by the measure of the page."""
         if self.baseline is None or self.baseline.name is None:
             return None
         key = (run, self.metric[0], format_cutoff(self.metric[1]), None, False, self.baseline.name)
@@ -298,8 +292,7 @@ def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
         return f"The {baseline.label} is not kept any more: nothing is compared."
-    own, others = convention_key(night.record), baseline.nights if baseline else ()
-    if baseline and any(convention_key(other.record) != own for other in others):
+    if baseline and any(other.record["options"] != night.record["options"] for other in baseline.nights):
         return f"The {baseline.label} has another convention: nothing is compared."
     return None
 
@@ -313,14 +306,10 @@ def _sides(night: Night, baseline: PageBaseline, metric: Metric) -> Sides:
     """The scores of a night and those of the baseline."""
     (source,), others = night_sources([night]), night_sources(baseline.nights, "baseline")
     own = source.read(queries := Queries(), [metric], source.runs)
-    theirs = mean_scores(metric, others, queries, own[metric]) if others else own[metric]
-    key = {
-        "dataset": night.dataset,
-        "evaluated_on": source.evaluated_on,
-        "evaluation_id": night.evaluation_id,
-        "baseline_night": datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None,
-        "baseline_nights": len(baseline.dates) or None,
-    }
+    # Read one after the other.
+    read = (other.read(queries, [metric], other.runs)[metric] for other in others)
+    theirs = mean_matrix(read, own[metric]) if len(others) > 1 else next(read, own[metric])
+    key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
     pairs = [(run, baseline.run_for(run)) for run in source.runs if baseline.run_for(run) in theirs.runs]
     sides = Sides(own[metric], theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
     return (

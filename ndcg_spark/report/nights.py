@@ -13,7 +13,7 @@ from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.sorting import sorted_runs
 from ndcg_spark.tables.table import make_table, signed, verdict_in_words
-from ndcg_spark.views import View
+from ndcg_spark.tables.views import View
 
 Row = Mapping[str, Any]
 #: The signs of a line, from its lowest value to its highest; where it is not joined; and a night without a score.

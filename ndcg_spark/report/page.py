@@ -87,7 +87,7 @@ def read_page(
 def write_report(
     output: str, html: Path | None, date: str | None, request: Request, labels: Labels = _NO_LABELS
 ) -> Page:
-    """The page of a night, written to a file. Raises as `read_page`, and StorageError if it cannot be written."""
+    """The page of a night, written to a file. StorageError if it cannot be written."""
     if html is not None:
         refuse_unwritable("html", html)
     page = read_page(output, date, request, labels)
@@ -99,7 +99,7 @@ def write_report(
 def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO_LABELS) -> int:
     """Write a page for every date, `latest.html` and an index; returns how many were written.
 
-    A page whose evaluations are still those that count is left as it is. Raises as `write_report`.
+    A page whose evaluations are still those that count is left as it is.
     """
     nights = read_again_if_replaced(lambda: committed(output))
     newest = select_nights(nights, output, None, request.dataset)
@@ -214,8 +214,8 @@ def evaluated_with_report(
 ) -> "Iterator[tuple[EvaluationOutcome, Callable[[], None]]]":
     """The outcome of evaluating with this function, and what writes its page.
 
-    Without an output, the night is kept in a temporary folder until the block ends, with its documents. Raises as
-    `write_report`; a file that cannot be written is refused before anything is evaluated.
+    Without an output, the night is kept in a temporary folder until the block ends, with its documents. A file
+    that cannot be written is refused before anything is evaluated.
     """
     refuse_unwritable("report", html)
 
@@ -226,7 +226,7 @@ def evaluated_with_report(
     if not config.output:
         kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
     try:
-        # Nobody needs to know what is written to a folder that is removed.
+        # Writing to a folder that is removed is not reported.
         with contextlib.nullcontext() if config.output else hidden("wrote"):
             outcome = evaluate(kept)
         folder, date, request = str(outcome.output), config.date.isoformat(), Request(baseline=baseline)

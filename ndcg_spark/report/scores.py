@@ -1,4 +1,4 @@
-"""How scores are printed: of an evaluation, of every query, under every preset; for people and for papers."""
+"""How scores are printed: of an evaluation, of every query, under every preset; and what is counted without them."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, publ
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.report.verdicts import verdict_table
-from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded
 from ndcg_spark.tables.writers import aligned, as_json, print_csv
@@ -25,6 +25,8 @@ Marks = Mapping[tuple[str, str, str, int | None], str]
 #: The columns of COMPARISONS that stand beside a run's scores.
 _BESIDE = [name for name in COMPARISONS.names if name not in DATASET_SCORES.names]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
+_WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
+_ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
@@ -169,3 +171,16 @@ def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] 
             lines = aligned([*names, "status"], cells, range(3, len(names)))
         for line in lines:
             print(line)
+
+
+def print_check(checked: Mapping[str, Any], style: str) -> None:
+    """Print the counts of a check and the judged rate of each run."""
+    counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
+    rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
+    print_result(style, lambda: [make_table(counts), rates], lambda: checked)
+
+
+def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
+    """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
+    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
+    print_result(style, lambda: [table], lambda: list(rows), TO_JUDGE.names, rows)

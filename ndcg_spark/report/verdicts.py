@@ -11,8 +11,8 @@ from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
 from ndcg_spark.report.console import print_result, write_file
 from ndcg_spark.tables.table import Table, make_table, verdict_in_words
+from ndcg_spark.tables.views import View
 from ndcg_spark.text import message
-from ndcg_spark.views import View
 
 Row = Mapping[str, Any]
 #: The columns of a result in CSV.

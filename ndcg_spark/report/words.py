@@ -1,4 +1,4 @@
-"""What a page says in sentences: the verdict, how sure it is, since when, what the others do, and what to do next."""
+"""The sentences of a page: the verdict, how sure it is, since when, what the others do, and what to do next."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ WHAT = {
 }
 #: A share of a difference that is worth a sentence.
 _MAIN_CAUSE = 0.5
-#: So many runs are named one by one.
+#: How many runs are named one by one.
 _NAMED = 3
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}

@@ -1,6 +1,5 @@
 """Which NDCG: presets, options, what is refused and why, and the formula in words."""
 
-import functools
 import json
 import math
 import re
@@ -20,18 +19,11 @@ def test_the_default_of_every_option_is_its_first_word():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Convention.preset("trec"), r"unknown preset 'trec' \(did you mean 'trec_eval'\?\); choose .*_9"),
-        (lambda: Convention().replace(gian="exp2"), r"unknown option gian \(did you mean 'gain'\?\); choose gain"),
+        (lambda: Convention.preset("trec"), r"\(did you mean 'trec_eval'\?\)"),
+        (lambda: Convention().replace(gian="exp2"), r"\(did you mean 'gain'\?\)"),
         (lambda: Convention(gain="cubic", ties="random", unjudged=-1), "gain=cubic, ties=random, unjudged=-1; "),
         (lambda: Convention(gain={grade: grade for grade in range(501)}), "has 501 grades, but at most 500"),
         (lambda: parse_option("linear"), "'linear' has no value"),
-        *(
-            (
-                functools.partial(Convention, **{option: "nonsense"}),
-                f"{option}=nonsense; {option} takes {next(iter(known.words))}, ",
-            )
-            for option, known in OPTIONS.items()
-        ),
     ],
 )
 def test_what_is_unknown_is_refused_with_what_there_is(make, words):
@@ -59,6 +51,7 @@ def test_tables_lists_grades_and_functions_are_taken_in_their_own_form(option, g
 @pytest.mark.parametrize(
     ("option", "value"),
     [
+        *((option, "nonsense") for option in OPTIONS),
         ("gain", {}),
         ("gain", {"high": 1}),
         ("gain", {1: math.inf}),
@@ -78,7 +71,7 @@ def test_tables_lists_grades_and_functions_are_taken_in_their_own_form(option, g
     ],
 )
 def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
-    with pytest.raises(ConventionError, match=rf"unknown {option}="):
+    with pytest.raises(ConventionError, match=rf"unknown {option}=.*; {option} takes "):
         Convention(**{option: value})
 
 
@@ -86,7 +79,7 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
     ("options", "reason"),
     [
         ({"order": "rank", "ties": "rank"}, "order=rank and ties=rank use the same ranks"),
-        ({"order": "rank", "ties": "rank", "score_precision": "float32"}, "; score_precision=float32 has no effect"),
+        ({"order": "rank", "score_precision": "float32"}, "score_precision=float32 has no effect"),
         ({"ideal": "retrieved", "unjudged": 1}, "lists could score above 1"),
         ({"gain": "judged", "unjudged": 1}, "gain=judged ignores grades"),
         ({"gain": "exp2", "unjudged": 1000}, "unjudged=1000 is too large for gain=exp2"),

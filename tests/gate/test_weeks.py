@@ -170,17 +170,6 @@ WEEKS = {
         night(NO_BASELINE, attributes=LANGUAGE, accepted="first"),
         night(("none", "few_queries"), attributes=LANGUAGE),
     ),
-    "the least value of a slice": (
-        gate({**GERMAN, "max_drop": None, "min_value": 0.5, "min_queries": 20}),
-        night(PASS, attributes=LANGUAGE),
-        night(("fail", "below_min_value"), BROKEN, attributes=LANGUAGE),
-        night(("none", "missing_slice"), attributes=NO_GERMAN),
-    ),
-    "a check of one dataset": (
-        gate({}, {**GERMAN, "datasets": ["shop"], "min_queries": 20}),
-        night(NO_BASELINE, scores=BOTH, accepted="first"),
-        night(PASS, scores=BOTH),
-    ),
     "warnings only": (
         gate({"severity": "warn"}),
         night(NO_BASELINE),

@@ -43,8 +43,15 @@ def as_kind(table, kind):
 
 STRANGE = {"a%2Fb": "a/b", "007": "007", "é [1]{x}*": "é [1]{x}*", "%25": "%", "a'b": "a'b"}
 LOGS = {"delta": "t/_delta_log/0.json", "iceberg": "t/metadata/v1.metadata.json"}
+TABLES = {kind: {log: "{}", "t/a.parquet": columns("a")} for kind, log in LOGS.items()}
 TWO = {"run": ["a", "b"], "query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
 HALF = pa.array([1.0, 2.0], pa.float16())
+
+DAMAGED = {"cut": gzipped(text("b").encode())[:-9], "text": text("b").encode()}
+NO_RANKS = {"a.parquet": columns("a", rank=pa.nulls(2))}
+RANKS = {"b.parquet": columns("b", rank=[1, 2])}
+NOTES = {f"{run}.parquet": columns(run, note=note) for run, note in (("a", ["x", "y"]), ("b", [1, 2]))}
+BOTH = {"a": 2, "b": 2}
 
 #: By name: the files, what is given for the results (below the folder), and what comes of it: rows by run, or words.
 CASES = {
@@ -57,12 +64,8 @@ CASES = {
         f"a file called {name}": ({name: text("r") if "run" in name else as_kind(columns("r"), "csv")}, name, {"r": 2})
         for name in ("[1]*.run", "a b%20#,.run", "{x}?.csv", "a:b.run")
     },
-    "= in a parquet name": ({"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")}, "", {"a": 2, "b": 2}),
-    "= in a name below a folder of a run": (
-        {"run=a/k=1.parquet": columns(), "run=c/p.parquet": columns()},
-        "",
-        {"a": 2, "c": 2},
-    ),
+    "= in a parquet name": ({"a.parquet": columns("a"), "k=0.9_b=0.4.parquet": columns("b")}, "", BOTH),
+    "= in a name below a folder of a run": ({"run=a/k=1.parquet": columns(), "run=b/p.parquet": columns()}, "", BOTH),
     **{
         f"strange folders of {kind}": (
             {f"run={name}/a.{kind}": as_kind(columns(), kind) for name in STRANGE},
@@ -71,46 +74,19 @@ CASES = {
         )
         for kind in ("parquet", "csv", "jsonl")
     },
-    "folders of orc": ({f"run={run}/p.orc": columns() for run in "ab"}, "", {"a": 2, "b": 2}),
+    "folders of orc": ({f"run={run}/p.orc": columns() for run in "ab"}, "", BOTH),
     "a null folder of trec": ({f"run={NULL}/a.run": text("x")}, "", "no_run|without a run"),
-    "a null folder of parquet": (
-        {f"run={run}/a.parquet": columns() for run in (NULL, "b")},
-        "",
-        "no_run|without a run",
-    ),
-    "folders of different columns": (
-        {"query_id=q1/a.run": text("r"), "b.run": text("r")},
-        "",
-        "folders that give different columns",
-    ),
+    "a null folder of parquet": ({f"run={run}/a.parquet": columns() for run in (NULL, "b")}, "", "without a run"),
+    "folders of different columns": (dict.fromkeys(("query_id=q1/a.run", "b.run"), text("r")), "", "different columns"),
     "folders alike but for their case": ({"RUN=a/run=b/c.run": text("r")}, "", "RUN and run"),
     "a folder below another of its name": ({"run=a/run=b/c.run": text("r")}, "", "run and run"),
-    "parts of one write": (
-        {f"part-0000{n}-{ID}-c000.parquet": columns("t", (f"d{n}",)) for n in (1, 2)},
-        "",
-        {"t": 2},
-    ),
-    "parquet without an ending": ({"a/000000_0": columns("a"), "a/000001_0": columns("b")}, "a", {"a": 2, "b": 2}),
+    "parts of one write": ({f"part-0000{n}-{ID}.parquet": columns("t", [f"d{n}"]) for n in (1, 2)}, "", {"t": 2}),
+    "parquet without an ending": ({f"a/00000{n}_0": columns(run) for n, run in enumerate("ab")}, "a", BOTH),
     "text that begins as parquet": ({"a": "PAR1 0 d1 1 2 r\nq1 0 d1 1 1 r\n"}, "", {"r": 2}),
-    "numbered files without a run": (
-        {f"data_{n}.csv": as_kind(columns(), "csv") for n in (1, 2)},
-        "",
-        {"data_1": 2, "data_2": 2},
-    ),
-    **{
-        kind: ({log: "{}", "t/a.parquet": columns("a")}, "t", f"table of {kind.capitalize()}")
-        for kind, log in LOGS.items()
-    },
-    **{
-        name: ({LOGS["delta"]: "{}", f"t/{file}": columns("a")}, given, "t is a table of Delta")
-        for name, file, given in (
-            ("a folder above delta", "a.parquet", ""),
-            ("a glob into delta", "day=1/a.parquet", "t/day=*/*.parquet"),
-            ("a glob over delta", "a.parquet", "*/*.parquet"),
-        )
-    },
+    **{kind: (files, "t", f"table of {kind.capitalize()}") for kind, files in TABLES.items()},
+    **{f"delta within {given}": (TABLES["delta"], given, "t is a table of Delta") for given in ("", "*/*.parquet")},
     "gzip of several parts": ({"a.run.gz": b"".join(gzipped(text("a", name).encode()) for name in "xy")}, "", {"a": 2}),
-    "no file with a byte": ({"a.run": "", "b.run.gz": ""}, "", r"2 empty file\(s\), e\.g\. .*a\.run; an empty table"),
+    "no file with a byte": ({"a.run": "", "b.run.gz": ""}, "", r"2 empty file\(s\), e\.g\. .*a\.run"),
     **{
         f"a file without a byte, {kind}": ({f"a.{kind}": "", f"b.{kind}": content}, "", {"r": 2})
         for kind, content in (
@@ -119,34 +95,18 @@ CASES = {
         )
     },
     **{
-        f"a damaged file, {name}": (
-            {"a.run.gz": text("a"), "b.run.gz": stored},
-            "",
-            r"results: .*/b\.run\.gz cannot be read",
-        )
-        for name, stored in (("cut", gzipped(text("b").encode())[:-9]), ("text", text("b").encode()))
+        f"a damaged file, {name}": ({"a.run.gz": text("a"), "b.run.gz": stored}, "", r"/b\.run\.gz cannot be read")
+        for name, stored in DAMAGED.items()
     },
-    "an unused column of two types": (
-        {"a.parquet": columns("a", note=["x", "y"]), "b.parquet": columns("b", note=[1, 2])},
-        "",
-        {"a": 2, "b": 2},
-    ),
-    "a rank without a value": ({"a.parquet": columns("a", rank=pa.nulls(2))}, "", {"a": 2}),
-    "a rank without a value in one file": (
-        {"a.parquet": columns("a", rank=pa.nulls(2)), "b.parquet": columns("b", rank=[1, 2])},
-        "",
-        {"a": 2, "b": 2},
-    ),
+    "an unused column of two types": (NOTES, "", BOTH),
+    "a rank without a value": (NO_RANKS, "", {"a": 2}),
+    "a rank without a value in one file": (NO_RANKS | RANKS, "", BOTH),
     "scores of two types": (
         {"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])},
         "",
-        r"score is double in .*a\.parquet and int64 in .*b\.parquet; write them alike",
+        r"score is double in .*a\.parquet and int64 in .*b\.parquet",
     ),
-    "a column in one file only": (
-        {"a.parquet": columns("a"), "b.parquet": columns("b", rank=[1, 2])},
-        "",
-        r"rank is absent in .*a\.parquet and int64 in .*b\.parquet",
-    ),
+    "a column in one file only": ({"a.parquet": columns("a")} | RANKS, "", r"rank is absent in .*a\.parquet and int64"),
 }
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 import servers
 import sessions
@@ -87,25 +86,7 @@ def embedded(data):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    return tables(data / "embedded")
-
-
-def tables(output):
-    """Both score tables by their keys, without what differs between evaluations."""
-    found = {}
-    for name in ("query_scores", "dataset_scores"):
-        table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
-        keys = ["run", *(["query_id"] if name == "query_scores" else []), "cutoff"]
-        found[name] = table.sort_values(keys, ignore_index=True)
-    return found
-
-
-def assert_same(found, expected):
-    for name, table in expected.items():
-        assert len(table) > 0
-        pd.testing.assert_frame_equal(
-            found[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
-        )
+    return servers.score_tables(data / "embedded")
 
 
 @pytest.fixture(scope="module")
@@ -209,4 +190,4 @@ def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_
     assert "Lost executor" in log.read_text(), f"seed {seed}"
     assert json.loads((cluster.folder / "submit.out").read_text())["engine"].endswith(f"({cluster.master})")
     check_where_it_ran(cluster, data)
-    assert_same(tables(data / "on-half-a-cluster"), embedded)
+    servers.assert_same_scores(servers.score_tables(data / "on-half-a-cluster"), embedded)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import servers
 from programs import command_line
@@ -46,32 +45,8 @@ def server(tmp_path_factory):
         yield f"sc://127.0.0.1:{port}"
 
 
-@pytest.mark.parametrize("table", ["query_scores", "dataset_scores"])
-def test_a_remote_server_gives_the_scores_of_the_embedded_engine(published, table):
-    remote, embedded = (rows(output / table) for output in published)
-    assert remote.keys() == embedded.keys()
-    assert len(remote) > 0
-    for key, row in embedded.items():
-        near = {name: pytest.approx(v, abs=1e-12, rel=0) if isinstance(v, float) else v for name, v in row.items()}
-        assert remote[key] == near, key
-
-
-@pytest.fixture(scope="module")
-def published(server, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("published")
-    said = evaluate(folder / "remote", "--remote", server).stderr
-    assert f"({server})" in said
-    evaluate(folder / "embedded", "--engine", "embedded")
-    return folder / "remote", folder / "embedded"
-
-
-def rows(table):
-    """Each row's numbers and words by its key."""
-    found = pq.read_table(table).to_pylist()
-    named = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "status", "convention", "formula")
-    return {
-        tuple(str(row.get(name)) for name in named): {
-            name: value for name, value in row.items() if name not in (*named, "evaluation_id")
-        }
-        for row in found
-    }
+def test_a_remote_server_gives_the_scores_of_the_embedded_engine(server, tmp_path):
+    assert f"({server})" in evaluate(tmp_path / "remote", "--remote", server).stderr
+    evaluate(tmp_path / "embedded", "--engine", "embedded")
+    remote, embedded = (servers.score_tables(tmp_path / name) for name in ("remote", "embedded"))
+    servers.assert_same_scores(remote, embedded)

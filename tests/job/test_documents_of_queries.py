@@ -33,9 +33,7 @@ def test_the_documents_are_kept_of_the_lists_that_changed_and_of_no_others(night
     assert {run for run, _ in lists} == {"hybrid", None}
     assert {query for run, query in lists if run is None} == lost
     assert {row["rank"] for row in rows if row["run"] == "hybrid"} == {1, 2, 3}
-
-
-def test_a_night_that_is_compared_with_nothing_keeps_none(nights):
+    # The night before is compared with nothing.
     assert kept(nights, BEFORE) == (set(), [])
 
 

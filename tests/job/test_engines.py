@@ -1,7 +1,7 @@
 """The same small evaluation gives the numbers that the tools printed, on every engine."""
 
 import pytest
-from scored import queries
+from scored import scored
 from tables import judgment, result
 
 JUDGED = [("101", "a", 2.0), ("101", "b", 0.0), ("101", "c", 1.0), ("101", "z", 3.0), ("102", "a", 0.0)]
@@ -26,7 +26,7 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(session, preset):
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
     (expected,) = [scores for presets, scores in PRINTED.items() if preset in presets]
-    found = queries(session, judged, returned, [1, 3, None], preset).ndcg(3)
+    found = scored(session, judged, returned, [1, 3, None], preset).ndcg(3)
     assert found == {
         query: None if score is None else pytest.approx(score, abs=5e-11)
         for query, score in zip(("101", "102", "103"), expected, strict=True)

@@ -1,20 +1,15 @@
 """Nights with a gate, from their files to what is published, and the command `gate`."""
 
-import itertools
 import json
 import re
 import shutil
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-import sessions
 from commands import command_line
 from gated_nights import QUERIES, evaluated, settings, write_night
 from kept_nights import damage
 
-from ndcg_spark.config import validate
-from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -68,36 +63,6 @@ def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_tw
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
     documents = {each["query_id"] for each in rows(after_two, "ranked_documents", "2026-11-03") if each["run"]}
     assert len(documents) == 5
-
-
-@pytest.mark.slow
-def test_datasets_of_an_evaluation(tmp_path, monkeypatch):
-    """One of two is worse; then it is judged but has no results, though an evaluation before that had some."""
-    monkeypatch.chdir(tmp_path)
-    gate = {"check": [{"cutoff": "all", "max_relative_drop": 0.05}]}
-
-    def codes(date, accepted=None, worse=0, absent=None):
-        lines = {"judgments": "dataset,query_id,doc_id,relevance\n", "results": "dataset,run,query_id,doc_id,rank\n"}
-        for dataset, n in itertools.product(("shop", "web"), range(QUERIES)):
-            documents = ["x", "a"] if dataset == "web" and n < worse else ["a", "x"]
-            lines["judgments"] += f"{dataset},q{n},a,1\n"
-            if dataset != absent:
-                lines["results"] += "".join(f"{dataset},r,q{n},{doc},{at}\n" for at, doc in enumerate(documents, 1))
-        for name, text in lines.items():
-            Path(f"{name}.csv").write_text(text, encoding="utf-8")
-        paths = {name: f"{name}.csv" for name in lines}
-        outcome = evaluate(
-            validate({**paths, "output": "out", "cutoffs": "all", "date": date, "gate": gate}, "test"), accepted
-        )
-        return [(verdict.dataset, verdict.reason) for verdict in outcome.verdicts], outcome.exit_code
-
-    sessions.engine()
-    assert codes("2026-11-01", "the first") == ([("shop", "no_baseline"), ("web", "no_baseline")], 0)
-    assert codes("2026-11-02", worse=40) == ([("shop", None), ("web", "dropped")], 5)
-    assert codes("2026-11-02", absent="web") == ([("shop", "missing_dataset")], 6)
-    Path("gate.toml").write_text('[[gate.check]]\ncutoff = "all"\nmax_drop = 0.05\n', encoding="utf-8")
-    judged = json.loads(program(tmp_path, "gate", "out", "--config", "gate.toml", "--format", "json").stdout)
-    assert {each["dataset"]: each["reason"] for each in judged} == {"shop": "missing_dataset", "web": "dropped"}
 
 
 @pytest.mark.parametrize("table", ["query_scores", "dataset_scores"])

@@ -1,10 +1,8 @@
 """One evaluation from its configuration to what it prints, publishes and records."""
 
-import json
 import math
 import os
 import threading
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -14,10 +12,6 @@ from evaluations import RUN, checked, evaluated
 from kept_nights import only_night
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import Source
-from ndcg_spark.job.inputs import Context
-from ndcg_spark.job.publish import night_record
 
 
 def means(outcome, column="ndcg"):
@@ -124,8 +118,10 @@ def test_a_dataset_that_is_judged_but_has_no_results(configured):
         "qrels.csv": "dataset,query_id,doc_id,relevance\nd,q1,a,1\ne,q1,a,1\ne,q2,a,1\n",
         "run.csv": "dataset,run,query_id,doc_id,score\nd,r,q1,a,1\n",
     }
-    settings = configured(files, judgments="qrels.csv", results="run.csv")
+    settings = configured(files, judgments="qrels.csv", results="run.csv", output="out")
     outcome, told = evaluated(settings)
+    # Where the gate finds it.
+    assert only_night("out").record["datasets_without_results"] == ["e"]
     found, told_by_check = checked(settings)
     assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
     for steps in (told, told_by_check):
@@ -165,10 +161,17 @@ def test_what_is_published_is_what_is_printed(configured):
 
 def test_the_record(configured, tmp_path):
     files = {"train.csv": "user_id,item_id\nq1,a\nq1,a\nq7,b\n"}
-    outcome, told = evaluated(configured(files, output="out", convention="trec_eval", exclude="train.csv"))
+    settings = {
+        "output": "out",
+        "convention": "trec_eval",
+        "exclude": "train.csv",
+        "on_end": "true s3://KEY:SECRET@b/x",
+    }
+    outcome, told = evaluated(configured(files, **settings))
     found = only_night(tmp_path / "out").record
     assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
     assert (found["options"]["gain"], found["configuration"]["cutoffs"]) == ("linear", [1, 3])
+    assert found["configuration"]["on_end"] == "true s3://***@b/x"
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
     results = found["inputs"]["results"]
     fingerprint, by_dataset = (results.pop(name) for name in ("fingerprint", "fingerprints"))
@@ -179,37 +182,14 @@ def test_the_record(configured, tmp_path):
     assert [file["path"] for file in found["inputs"]["exclude"]["files"]] == [str(tmp_path / "train.csv")]
 
 
-def test_a_record_names_paths_and_servers_without_their_secrets(configured):
-    paths = {"judgments": "s3://KEY:SECRET@bucket/qrels.txt", "results": "hdfs://SECRET@host/runs?key=SECRET"}
-    remote = "sc://host:15002/;token=SECRET;x-api-key=SECRET"
-    config = configured(**paths, output="s3://KEY:SECRET@bucket/scores", remote=remote)
-    sources = [Source(None, table, "trec", [File(path, 7)], True) for table, path in paths.items()]
-    counted = SimpleNamespace(rows=1, fingerprint="f", fingerprints={})
-    checked = SimpleNamespace(
-        judgment_counts=counted,
-        result_counts=counted,
-        breaches=[],
-        counts=lambda _: {},
-        datasets=[None],
-        datasets_without_results=[],
-    )
-    evaluation, engine = SimpleNamespace(evaluation_id="id", cutoffs=(1,)), SimpleNamespace(name=f"Spark at {remote}")
-    clock = SimpleNamespace(with_total=lambda: {"read": 0.5})
-    record = night_record(Context(engine, config, sources, checked, evaluation, clock))
-    assert "SECRET" not in json.dumps(record)
-    assert record["configuration"]["remote"] == "sc://host:15002/;token=***;x-api-key=***"
-    assert record["inputs"]["judgments"]["files"] == [{"path": "s3://***@bucket/qrels.txt", "size": 7}]
-    assert (record["datasets"], record["seconds"]) == (["default"], {"read": 0.5})
-
-
 def published(table):
     """The rows of a table that a plain reader of the folder finds."""
     return ds.dataset(f"out/{table}", partitioning="hive").to_table().to_pylist()
 
 
-def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(run, configured):
+def test_rows_within_the_budget_are_set_aside_and_the_rest_is_scored(session, configured):
     files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 d 9 high bm25\n"}
-    outcome, told = run(configured(files, output="out", max_rejected_fraction=0.4))
+    outcome, told = evaluated(configured(files, output="out", max_rejected_fraction=0.4))
     assert [(row["reason"], row["rows"]) for row in outcome.rejected] == [("broken_line", 1), ("score_is_no_number", 1)]
     assert (outcome.counts["results"], outcome.counts["rejected_results"]) == (5, 2)
     named = ("dataset", "table", "evaluation_id", "reason", "line", "score")

@@ -98,16 +98,3 @@ def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     assert heading[:3] == ["run", "success@3", "queries"]
     found = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)
     assert [row["cutoff"] for row in found["judged_rate"]] == [None, None]
-
-
-@pytest.mark.slow
-def test_presets_are_compared_by_the_measures_that_are_named(folder):
-    measures = "P(rel=2)@2 Bpref(rel=2)"
-    lines = table(run(folder, "conventions", "--compare", "qrels.txt", "runs.txt", "--measures", measures).stdout)
-    assert lines[0][:5] == ["default", "/", "first", "precision@2", "bpref"]
-    by_preset = {line[0]: line[2:4] for line in lines[:22] if line[1] == "relevant_from=2"}
-    # Only q1 has a document of grade 2, and it is at rank 1 of the first run. What averages ties has no bpref.
-    expected = {"standard": ["0.5000", "1.0000"], "pytrec_eval": ["0.2500", "0.5000"], "sklearn": ["-", "-"]}
-    assert {preset: by_preset[preset] for preset in expected} == expected
-    (refused,) = (" ".join(line) for line in lines if line[0] == "sklearn" and "refuses:" in line)
-    assert "bpref needs one order of equal scores" in refused

@@ -8,9 +8,7 @@ import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
-from ndcg_spark.inputs.read import refuse_changed
 from ndcg_spark.job.check import documents_to_judge
-from ndcg_spark.job.inputs import input_sources
 from ndcg_spark.nights.log import committed
 
 JUDGED = "dataset,query_id,doc_id,relevance\nd,q1,a,1\n"
@@ -65,9 +63,9 @@ def refused_night(folder):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("files", "settings", "error", "said"), CASES.values(), ids=CASES)
-def test_refused(run, configured, tmp_path, files, settings, error, said):
+def test_refused(session, configured, tmp_path, files, settings, error, said):
     with pytest.raises(error, match=said):
-        run(configured(files, output="out", **settings))
+        evaluated(configured(files, output="out", **settings))
     assert refused_night(tmp_path) == ([("refused", 3)] if issubclass(error, InputError) else [])
 
 
@@ -80,7 +78,7 @@ def test_within_the_limits(configured):
     assert outcome.datasets == ["d"]
 
 
-def test_merged_runs_in_parquet_are_refused_with_their_files_too(run, configured):
+def test_merged_runs_in_parquet_are_refused_with_their_files_too(session, configured):
     files = [name.replace("run", "parquet") for name in MERGED]
     columns = ["query_id", "q0", "doc_id", "rank", "score", "run"]
     for name, text in zip(files, MERGED.values(), strict=True):
@@ -88,7 +86,7 @@ def test_merged_runs_in_parquet_are_refused_with_their_files_too(run, configured
             name
         )
     with pytest.raises(InputError, match=r"score 9\.5 in \S*b\.parquet and 9\.0 in \S*a\.parquet; "):
-        run(configured(results={"path": files}))
+        evaluated(configured(results={"path": files}))
 
 
 @pytest.mark.parametrize(
@@ -120,14 +118,7 @@ def changed(path, change, step):
 
 @pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
 @pytest.mark.parametrize("change", ["replaced", "shortened", "removed"])
-def test_a_file_that_changes_after_it_was_checked(run, configured, tmp_path, file, change):
+def test_a_file_that_changes_after_it_was_checked(session, configured, tmp_path, file, change):
     with pytest.raises(InputError, match=rf"{file}"):
-        run(configured(output="out"), functools.partial(changed, tmp_path / file, change))
+        evaluated(configured(output="out"), functools.partial(changed, tmp_path / file, change))
     assert refused_night(tmp_path) == [("refused", 3)]
-
-
-def test_a_file_that_goes_before_it_was_looked_at(configured, tmp_path, engine):
-    sources = input_sources(engine, configured())
-    (tmp_path / "run.txt").unlink()
-    with pytest.raises(InputError, match=r"1 file.*run\.txt"):
-        refuse_changed(sources)

@@ -53,8 +53,3 @@ def test_the_contract_of_results_holds_for_both_sides(folder, more):
     # A row that is no number may be rejected; a document that occurs twice is refused.
     done = command_line("compare-lists", "old.run", "new.run", "--max-rejected-fraction", "0.9", cwd=folder)
     assert done.returncode == (0 if "none" in more else 3)
-
-
-@pytest.mark.parametrize("more", [[], ["new.run", "--set", "ties=average"]])
-def test_what_compare_lists_cannot_do_is_refused(folder, more):
-    assert command_line("compare-lists", "old.run", *more, cwd=folder).returncode == 2

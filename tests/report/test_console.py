@@ -2,18 +2,13 @@
 
 import io
 import json
-import os
-import sys
 import unicodedata
-from pathlib import Path
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 import pytest
 from commands import command_line
 
-from ndcg_spark.errors import StorageError
-from ndcg_spark.report.console import printing
 from ndcg_spark.tables.writers import as_json
 from ndcg_spark.text import message, printable
 
@@ -42,23 +37,6 @@ def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same(monkeyp
     assert printable(text) == text
     text.encode(encoding)
     assert ("système" in text) == (encoding == "utf-8")
-
-
-def test_a_stdout_that_is_full_is_told_with_what_stands(monkeypatch):
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        monkeypatch.setattr("sys.stdout", full)
-        with pytest.raises(StorageError, match=r"stdout: .*No space left on device"), printing():
-            sys.stdout.write("scores")
-
-
-def test_a_pipe_that_nobody_reads_is_no_failure_and_ends_as_a_shell_says_it(monkeypatch):
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-        monkeypatch.setattr("sys.stdout", pipe)
-        with pytest.raises(SystemExit) as ended, printing():
-            sys.stdout.write("scores")
-    assert ended.value.code == 128 + 13
 
 
 #: A name of a dataset, a run, a query, a document, an attribute or its value.

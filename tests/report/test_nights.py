@@ -19,7 +19,7 @@ from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import drawn, print_nights
-from ndcg_spark.report.printed import print_check, print_documents
+from ndcg_spark.report.scores import print_check, print_documents
 
 ROOT = Path(__file__).parents[2]
 

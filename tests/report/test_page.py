@@ -123,7 +123,20 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "dense is best: ")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "hybrid is worse: 0.443, down 0.1")),
     ],
-    ids=["worse", "same", "first", "one", "fail", "pass", "chance", "missing", "accepted", "judgments", "documents"],
+    ids=[
+        "worse",
+        "same",
+        "first",
+        "one",
+        "fail",
+        "pass",
+        "chance",
+        "rejudged",
+        "missing",
+        "accepted",
+        "judgments",
+        "documents",
+    ],
 )
 def test_states(tmp_path, nights, lost, options, expected):
     runs = options.pop("runs", RUNS)

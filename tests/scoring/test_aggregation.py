@@ -7,13 +7,11 @@ import statistics
 import pytest
 from tables import assert_rows
 
-from ndcg_spark.scoring.counted_queries import means, with_every_run
+from ndcg_spark.scoring.counted_queries import means
 
 NIGHT = datetime.date(2026, 1, 31)
 KEY = "dataset string, evaluated_on date, run string, cutoff int"
 QUERY_SCORES = f"{KEY}, status string, returned bigint, judged bigint, ndcg double, dcg double, ideal_dcg double"
-COUNTS = "queries bigint, missing_queries bigint, no_relevant_queries bigint"
-RUNS = "dataset string, evaluated_on date, run string, unjudged_queries bigint"
 
 
 def scored(ndcg=0.5, dcg=1.0, ideal_dcg=2.0, status="scored", returned=10, judged=5, run="r", cutoff=10, dataset="web"):
@@ -67,17 +65,3 @@ def test_a_dataset_score(session, case):
     rows, expected = CASES[case]
     found = means(session.createDataFrame(rows, QUERY_SCORES))
     assert_rows(found.select(*expected), tuple(expected.values()))
-
-
-def test_a_run_without_a_judged_query_has_a_row_of_zeros_and_nulls_at_every_cutoff(session):
-    rows = [("web", NIGHT, "r", 10, None, 4, 2, 1, 0.5), ("web", NIGHT, "r", None, None, 4, 2, 1, 0.6)]
-    table = session.createDataFrame(rows, f"{KEY}, attribute string, {COUNTS}, ndcg double")
-    runs = session.createDataFrame([("web", NIGHT, "r", 3), ("web", NIGHT, "idle", 7)], RUNS)
-    names = ["run", "cutoff", *(count.split()[0] for count in COUNTS.split(", ")), "unjudged_queries", "ndcg"]
-    assert_rows(
-        with_every_run(table, runs, [10, None]).select(*names),
-        ("r", 10, 4, 2, 1, 3, 0.5),
-        ("r", None, 4, 2, 1, 3, 0.6),
-        ("idle", 10, 0, 0, 0, 7, None),
-        ("idle", None, 0, 0, 0, 7, None),
-    )

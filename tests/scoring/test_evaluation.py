@@ -4,7 +4,7 @@ from math import log2
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from scored import queries
+from scored import scored
 from tables import arrow_results, assert_rows, graded_list, judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
@@ -51,7 +51,7 @@ def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     lists = {f"{grades}": (grades, score) for grades, of, score in WORKED if of == gain}
     rows = [graded_list(grades, query) for query, (grades, _) in lists.items()]
     judged, returned = (list(chain(*side)) for side in zip(*rows, strict=True))
-    found = queries(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
+    found = scored(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
     for query, (grades, expected) in lists.items():
         digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
         assert found.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
@@ -90,25 +90,21 @@ def test_dataset_scores_count_what_they_are_means_of(tiny):
     assert_rows(tiny.dataset_scores.where("run = 'r' and cutoff = 3").select(*expected), tuple(expected.values()))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"no_relevant": "error"}, r"\[no_relevant\].* e.g. run=r query_id=102"),
-        ({"missing_query": "error"}, r"\[missing_query\].* e.g. run=r query_id=103"),
-    ],
-)
-def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, options, message):
-    scores = evaluated(session, JUDGED, RETURNED, [3], Convention(**options))
+@pytest.mark.parametrize(("option", "query"), [("no_relevant", "102"), ("missing_query", "103")])
+def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, option, query):
+    scores = evaluated(session, JUDGED, RETURNED, [3], Convention(**{option: "error"}))
     for table in (scores.query_scores, scores.dataset_scores):
-        with pytest.raises(PySparkException, match=message):
+        with pytest.raises(PySparkException, match=rf"\[{option}\].* e.g. run=r query_id={query}"):
             table.collect()
 
 
 def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(session):
     judged = [judgment("a", 1.0, "q1", dataset="one")]
     returned = [result("a", 1.0, "q1", dataset="one"), result("a", 1.0, "q1", dataset="unknown", run="s")]
-    scores = evaluated(session, judged, returned, [1]).dataset_scores
-    assert_rows(scores.select("run", "queries", "unjudged_queries", "ndcg"), ("r", 1, 0, 1.0), ("s", 0, 1, None))
+    scores = evaluated(session, judged, returned, [1, None]).dataset_scores
+    names = ("run", "cutoff", "queries", "missing_queries", "no_relevant_queries", "unjudged_queries", "ndcg")
+    expected = [row for k in (1, None) for row in (("r", k, 1, 0, 0, 0, 1.0), ("s", k, 0, 0, 0, 1, None))]
+    assert_rows(scores.select(*names), *expected)
 
 
 @pytest.mark.parametrize(
@@ -124,26 +120,32 @@ def test_tables_without_a_column_that_is_needed_are_refused(session, returned, o
         evaluate(judgments(session, JUDGED), returned, [1], Convention(**options))
 
 
-#: Rows that nobody has checked, beside a good one: of which table, under which options, and what is said.
+#: Rows that nobody has checked, beside good ones: of which table, under which options, and what is said.
 BAD = [
-    (result(score=float("nan")), {}, r"\[score_is_no_number\] results: .*doc_id=d1"),
-    (result(query_id=None), {}, r"\[no_query_id\] results: .*query_id=null"),
-    (result(run=""), {}, r"\[no_run\] results: "),
-    (result(rank=0), {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
-    (judgment("d2", None), {}, r"\[relevance_is_no_number\] judgments: "),
+    ([result(score=float("nan"))], {}, r"\[score_is_no_number\] results: .*doc_id=d1"),
+    ([result(query_id=None)], {}, r"\[no_query_id\] results: .*query_id=null"),
+    ([result(run="")], {}, r"\[no_run\] results: "),
+    ([result(rank=0)], {"order": "rank"}, r"\[rank_is_no_rank\] results: "),
+    ([result("d2", 0.5)], {}, r"\[returned_twice\].*run=r query_id=q1"),
+    ([judgment("d2", None)], {}, r"\[relevance_is_no_number\] judgments: "),
+    ([judgment("d2", -1.0)], {"negative": "error"}, r"\[relevance_negative\] judgments: .*query_id=q1 doc_id=d2"),
+    ([judgment("d2", 4.0)], {"gain": {0: 0, 1: 1}}, r"\[relevance_without_gain\] judgments: .*query_id=q1 doc_id=d2"),
+    # One of its grades is beyond the cutoff.
+    ([judgment("d1", 0.0), judgment("d3", 0.5)], {}, r"\[judged_twice\].*query_id=q1; .*judgment_duplicates=max"),
+    (
+        [judgment("a", 1.0), judgment("a", 3.0)],
+        {"gain": {1: 1, 3: 7}, "judgment_duplicates": "mean"},
+        r"\[mean_without_gain\].*e.g. query_id=q1 doc_id=a relevance=2",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "values", "told"),
     [
-        (
-            "rank",
-            pa.array([1, 2**31]),
-            r"rank\(s\) that are not whole numbers from 1 to 2147483647, .* rank=2147483648",
-        ),
-        ("rank", pa.array([1.0, 1.5]), "rank=1.5"),
-        ("score", pa.array(["1", "best"]), "score=best"),
+        ("rank", [1, 2**31], "rank=2147483648"),
+        ("rank", [1.0, 1.5], "rank=1.5"),
+        ("score", ["1", "best"], "score=best"),
     ],
 )
 def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, name, values, told):
@@ -152,26 +154,26 @@ def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, nam
         evaluate(judgments(session, [judgment()]), returned, [1]).query_scores.collect()
 
 
-@pytest.mark.parametrize(("row", "options", "reason"), BAD)
-def test_a_row_that_cannot_be_ranked_fails_the_plan_of_the_library(session, row, options, reason):
-    judged, returned = [judgment("d1")], [result("d2", **({"rank": 1} if "rank" in row else {}))]
-    (returned if "run" in row else judged).append(row)
+@pytest.mark.parametrize(("rows", "options", "reason"), BAD)
+def test_a_row_that_cannot_be_scored_fails_the_plan_of_the_library(session, rows, options, reason):
+    judged, returned = [judgment("d1")], [result("d2", **({"rank": 1} if "rank" in rows[0] else {}))]
+    (returned if "run" in rows[0] else judged).extend(rows)
     with pytest.raises(PySparkException, match=reason):
-        evaluated(session, judged, returned, [1], Convention(**options)).query_scores.collect()
+        evaluated(session, judged, returned, [2], Convention(**options)).query_scores.collect()
 
 
 @pytest.mark.parametrize(("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])])
 def test_results_that_share_rank_1_are_one_list(session, ranks, scores):
     judged = [judgment("a"), judgment("c")]
     returned = [result(doc, score, rank=rank) for doc, rank, score in zip("abc", ranks, scores, strict=True)]
-    (row,) = queries(session, judged, returned, 1, "trec_eval").query_scores
+    (row,) = scored(session, judged, returned, 1, "trec_eval").query_scores
     assert row["cg"] == 1
 
 
 def test_results_of_rank_1_with_different_scores_are_refused(session):
     returned = [result(doc, score, rank=rank) for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]]
     with pytest.raises(PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"):
-        queries(session, [judgment("a")], returned, 1, "trec_eval")
+        scored(session, [judgment("a")], returned, 1, "trec_eval").ndcg(1)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept_nights import record
+from kept_nights import record, with_rows
 from paired import weights as weights_table
 
 from ndcg_spark.comparison.slices import Weights
@@ -76,10 +76,7 @@ def evaluate(
             for at, value in enumerate(of_queries)
             if value is not None
         ]
-    for name, rows in tables.items():
-        if rows:
-            publication.write_rows(name, rows)
-            publication.verify(name, len(rows))
+    with_rows(publication, tables)
     kept = record(
         options=Convention(**options).options(),
         datasets=sorted(of_datasets),
@@ -95,10 +92,7 @@ def evaluate(
         nights = [publication.night(name, kept) for name in sorted(of_datasets)]
         judged = judge_written(gate, str(output), nights, (None, weighed), accepted)
         verdicts = {name: each.verdict for name, each in judged.items()}
-        rows = [row for each in judged.values() for row in each.rows]
-        if rows:
-            publication.write_rows("comparisons", rows)
-            publication.verify("comparisons", len(rows))
+        with_rows(publication, {"comparisons": [row for each in judged.values() for row in each.rows]})
     found = {
         name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
         for name, each in verdicts.items()

@@ -24,16 +24,21 @@ def record(**more: object) -> dict[str, object]:
     return {**known, "formula": "f", "engine": "e", **more}
 
 
+def with_rows(publication: Publication, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Publication:
+    """The publication, with the rows of these tables."""
+    for name, rows in tables.items():
+        if rows:
+            publication.write_rows(name, rows)
+            publication.verify(name, len(rows))
+    return publication
+
+
 def written(
     output: str, evaluation_id: str, ndcg: float, *, datasets: Sequence[str] = ("web",), date: str = DATE
 ) -> Publication:
     """A publication that only waits for its commit: three rows of each dataset in two tables."""
-    publication = Publication(output, date, evaluation_id)
-    for name in FILLED:
-        rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
-        publication.write_rows(name, rows)
-        publication.verify(name, len(rows))
-    return publication
+    rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
+    return with_rows(Publication(output, date, evaluation_id), dict.fromkeys(FILLED, rows))
 
 
 def publish(
@@ -91,9 +96,7 @@ def night(
     """A night with the ndcg of these runs."""
     counts = {"queries": 50, "missing_queries": 0, "no_relevant_queries": 0, "unjudged_queries": 0, "judged_rate": 1.0}
     rows = [{**counts, "dataset": dataset, "cutoff": cutoff, "run": run, "ndcg": ndcg} for run, ndcg in scores.items()]
-    publication = Publication(str(output), date(number), f"e{number}-{dataset}")
-    publication.write_rows("dataset_scores", rows)
-    publication.verify("dataset_scores", len(rows))
+    publication = with_rows(Publication(str(output), date(number), f"e{number}-{dataset}"), {"dataset_scores": rows})
     own = record(
         options={**Convention().options(), "gain": "exp2", **(options or {})},
         inputs={"judgments": {"fingerprint": judgments}},

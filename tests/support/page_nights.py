@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gates
-from kept_nights import date, record
+from kept_nights import date, record, with_rows
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.nights.publish import Publication
@@ -96,9 +96,7 @@ def night(
             {"dataset": dataset, "query_id": query, "attribute": "language", "value": languages[at % len(languages)]}
             for at, query in enumerate(queries)
         ]
-    for name, of_table in tables.items():
-        publication.write_rows(name, of_table)
-        publication.verify(name, len(of_table))
+    with_rows(publication, tables)
     own = record(
         options={**Convention().options(), **(options or {})},
         configuration={"documents": "all" if documents else None, **(configuration or {})},

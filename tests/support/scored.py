@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import doctest
+import functools
 import importlib
 import io
 from typing import Any
@@ -14,12 +15,19 @@ from tables import Row
 from ndcg_spark import evaluate
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Scored:
-    """The rows of both tables of scores, without an order."""
+    """The rows of both tables of scores, without an order; each is computed when it is asked for."""
 
-    query_scores: list[Row]
-    dataset_scores: list[Row]
+    scores: Any
+
+    @functools.cached_property
+    def query_scores(self) -> list[Row]:
+        return [row.asDict() for row in self.scores.query_scores.collect()]
+
+    @functools.cached_property
+    def dataset_scores(self) -> list[Row]:
+        return [row.asDict() for row in self.scores.dataset_scores.collect()]
 
     def of(self, query: str, cutoff: int | None) -> Row:
         """The scores of a query, of the only run."""
@@ -38,20 +46,9 @@ class Scored:
 
 def scored(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
     """What `evaluate` finds, of rows of the builders or of whatever it takes."""
-    return _scored(session, ("query_scores", "dataset_scores"), judged, returned, *more, **named)
-
-
-def queries(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
-    """The same without dataset scores, in half the time."""
-    return _scored(session, ("query_scores",), judged, returned, *more, **named)
-
-
-def _scored(session: SparkSession, names: tuple[str, ...], judged: Any, returned: Any, *more: Any, **named: Any) -> Any:
     judged = tables.judgments(session, judged) if _are_rows(judged) else judged
     returned = tables.results(session, returned) if _are_rows(returned) else returned
-    scores = evaluate(judged, returned, *more, session=session, **named)
-    found = {name: [row.asDict() for row in getattr(scores, name).collect()] for name in names}
-    return Scored(found["query_scores"], found.get("dataset_scores", []))
+    return Scored(evaluate(judged, returned, *more, session=session, **named))
 
 
 def _are_rows(given: Any) -> bool:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -95,3 +97,21 @@ def wait_until(condition: Callable[[], object], what: str, log: Path, seconds: f
     while not condition():
         assert time.monotonic() < end, f"{what} took more than {seconds} s: {log.read_text(errors='replace')[-3000:]}"
         time.sleep(0.1)
+
+
+def score_tables(output: Path) -> dict[str, pd.DataFrame]:
+    """Both score tables of an output by their keys, without what differs between evaluations."""
+    found = {}
+    for name in ("query_scores", "dataset_scores"):
+        table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
+        keys = ["run", *(["query_id"] if name == "query_scores" else []), "cutoff"]
+        found[name] = table.sort_values(keys, ignore_index=True)
+    return found
+
+
+def assert_same_scores(found: dict[str, pd.DataFrame], expected: dict[str, pd.DataFrame]) -> None:
+    for name, table in expected.items():
+        assert len(table) > 0
+        pd.testing.assert_frame_equal(
+            found[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
+        )

@@ -1,4 +1,4 @@
-"""What a command shows, for a terminal, a notebook, pandas and Arrow."""
+"""Tables as pandas and Arrow have them, and what a command shows of them."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,12 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.pandas_tables import to_pandas
 from ndcg_spark.tables.table import Table
 from ndcg_spark.tables.writers import html, text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame
+
+
+def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
+    """All rows of a table, in no order; one of Spark is computed.
+
+    Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
+    Dates are datetime64.
+    """
+    # Imported here, because commands that read nights without an engine do not need it.
+    import pandas as pd
+
+    whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
+    arrow = table if isinstance(table, pa.Table) else table.toArrow()
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, date_as_object=False)
+    return frame
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
