@@ -215,9 +215,9 @@ def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cuto
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
         chosen = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if chosen not in cutoffs:
-            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "no cutoff"
+            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; it was at {known}"
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
         metrics.append((measure, chosen))
     return list(dict.fromkeys(metrics))

@@ -272,8 +272,10 @@ def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Metric:
         column, cutoff = parse_columns(measure, SCORES)[0]
         known = {format_cutoff(row["cutoff"]): row["cutoff"] for row in rows if row.get(column) is not None}
         if cutoff != ALL_CUTOFFS and cutoff not in known:
-            there = ", ".join(known) or "no cutoff"
-            raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; it was at {there}")
+            there = ", ".join(known) or "none"
+            raise ConfigurationError(
+                f"measure: {column}@{cutoff} was not evaluated in this night; evaluated cutoffs: {there}"
+            )
         return column, known[cutoff] if cutoff in known else _usual(known.values())
     if checks:
         return checks[0].get("measure", "ndcg"), checks[0]["cutoff"]
