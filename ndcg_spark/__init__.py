@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ndcg_spark.convention.convention import Convention as Convention
     from ndcg_spark.library import evaluate as evaluate
     from ndcg_spark.lists import compare_lists as compare_lists
-    from ndcg_spark.nights.api import read_scores as read_scores
+    from ndcg_spark.nights.read import read_scores as read_scores
     from ndcg_spark.report.api import explain as explain
     from ndcg_spark.report.api import gate_night as gate_night
     from ndcg_spark.report.api import report_night as report_night
@@ -33,7 +33,7 @@ _MODULES = {
     **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "report.api"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "report.charts"),
     "open_session": "spark_library",
-    "read_scores": "nights.api",
+    "read_scores": "nights.read",
 }
 __all__ = list(_MODULES)
 

@@ -22,11 +22,6 @@ _FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"
 _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
-def is_dataframe(table: object) -> bool:
-    """Whether this is a Spark DataFrame, classic or Connect."""
-    return isinstance(table, DataFrame)
-
-
 def quoted(name: str) -> str:
     """A column's name, quoted so that Spark takes every character of it literally."""
     escaped = name.replace("`", "``")

@@ -88,7 +88,7 @@ def compare_lists(
         typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)
         order = options.replace(**rules.options_without_scores(options, typed.columns))
         rules.require_columns(typed.columns, typed.columns, order)
-        sides.append(refuse_rows(typed, rules.broken_results(dict(typed.dtypes), order), where))
+        sides.append(refuse_rows(typed, rules.result_rules(dict(typed.dtypes), order), where))
     if len({"dataset" in side.columns for side in sides}) > 1:
         raise ConfigurationError("baseline: only one of the tables has a column dataset; name it in both or in neither")
     names = [{row["run"] for row in side.select("run").distinct().collect()} for side in sides]

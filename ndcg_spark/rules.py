@@ -26,7 +26,7 @@ class Rule:
 
 
 #: A rule, and a Column of boolean, never null, that is true for the rows that break it.
-Broken = tuple[Rule, Column]
+RowTest = tuple[Rule, Column]
 
 #: By code, in the order in which they are tested: a row that breaks several rules counts once, for the first.
 RULES = {
@@ -56,39 +56,39 @@ RULES = {
 _LINE_RULES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
 
 
-def broken_judgments(types: Mapping[str, str], gain: Column, convention: Convention) -> list[Broken]:
+def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
     """The rules for judgments, each with the rows that break it; `types` has the type of every column of the table.
 
     `gain` is the gain of the row's grade, null if there is none or it is not finite. A negative grade needs a gain only
     if the convention keeps negative grades.
     """
     relevance = typed("relevance", types)
-    broken = [
-        *broken_names(types, ("dataset", "query_id", "doc_id")),
-        _broken("relevance_is_no_number", ~_finite(relevance)),
+    tests = [
+        *name_rules(types, ("dataset", "query_id", "doc_id")),
+        _row_test("relevance_is_no_number", ~_finite(relevance)),
     ]
     if convention.negative == "error":
-        broken.append(_broken("relevance_negative", relevance < 0))
+        tests.append(_row_test("relevance_negative", relevance < 0))
     counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
-    broken.append(_broken("relevance_without_gain", counts & gain.isNull()))
+    tests.append(_row_test("relevance_without_gain", counts & gain.isNull()))
     if isinstance(convention.max_grade, float) and convention.min_relevance == "none":
-        broken.append(_broken("relevance_above_max_grade", relevance > convention.max_grade))
-    return broken
+        tests.append(_row_test("relevance_above_max_grade", relevance > convention.max_grade))
+    return tests
 
 
-def broken_results(types: Mapping[str, str], convention: Convention) -> list[Broken]:
+def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
     """The rules for results. Score and rank are tested only if the convention ranks by them."""
-    broken = broken_names(types, ("dataset", "run", "query_id", "doc_id"))
+    tests = name_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
-        broken.append(_broken("score_is_no_number", ~_finite(typed("score", types))))
+        tests.append(_row_test("score_is_no_number", ~_finite(typed("score", types))))
     if convention.needs_rank:
-        broken.append(_broken("rank_is_no_rank", ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
-    return broken
+        tests.append(_row_test("rank_is_no_rank", ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
+    return tests
 
 
-def rejection_reason(broken: Iterable[Broken]) -> Column:
+def rejection_reason(tests: Iterable[RowTest]) -> Column:
     """A column of string: the code of the first rule that a row breaks, null for a good row."""
-    return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in broken))
+    return F.coalesce(*(F.when(breaks, F.lit(rule.code)) for rule, breaks in tests))
 
 
 def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
@@ -123,18 +123,18 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
         )
 
 
-def broken_names(types: Mapping[str, str], names: Iterable[str]) -> list[Broken]:
+def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
     """The rules for lines and names. Lines come first, because a broken line has no names."""
     faults = _LINE_RULES if FAULT in types else ()
-    broken = [_broken(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
+    tests = [_row_test(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
     for name in names:
         if name in types:
             text = F.col(name).cast("string")
-            broken.append(_broken(f"no_{name}", text.isNull() | (text == "")))
-    return broken
+            tests.append(_row_test(f"no_{name}", text.isNull() | (text == "")))
+    return tests
 
 
-def _broken(code: str, breaks: Column) -> Broken:
+def _row_test(code: str, breaks: Column) -> RowTest:
     return RULES[code], breaks
 
 

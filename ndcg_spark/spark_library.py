@@ -90,8 +90,8 @@ def evaluate_lazily(
     )
     typed_results = conform_rows(results, RESULTS, "results")
     rules.require_columns(good_judgments.columns, typed_results.columns, options)
-    broken = rules.broken_results(dict(typed_results.dtypes), options)
-    good_results = refuse_rows(typed_results, broken, "results")
+    tests = rules.result_rules(dict(typed_results.dtypes), options)
+    good_results = refuse_rows(typed_results, tests, "results")
     if tables["exclude"] is not None:
         rows = frame(tables["exclude"], EXCLUDE, session, "exclude")
         key = [name for name in rows.columns if name in good_results.columns]
@@ -113,7 +113,7 @@ def checked_judgments(
     """The table JUDGMENTS made from a user's table; it fails at rows that break a rule."""
     typed = conform_rows(graded_judgments(judgments, session, convention, relevance), JUDGMENTS, "judgments")
     grades = gain(F.coalesce("relevance", F.lit(0.0)), convention)
-    return refuse_rows(typed, rules.broken_judgments(dict(typed.dtypes), grades, convention), "judgments")
+    return refuse_rows(typed, rules.judgment_rules(dict(typed.dtypes), grades, convention), "judgments")
 
 
 def graded_judgments(

@@ -14,7 +14,7 @@ from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attributes_to_arrow, column
-from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES
+from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores, heading
 from ndcg_spark.tables.views import to_pandas
 from ndcg_spark.text import did_you_mean
@@ -120,8 +120,7 @@ def compare(
     if attributes is not None:
         sliced = Attributes(attributes_to_arrow(attributes))
     if weights is not None:
-        columns = ["dataset", "query_id", "weight"]
-        weighed = Weights(to_arrow(weights, columns, "query_weights"))
+        weighed = Weights(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
     comparer = Comparer(options, names, None if runs is None else list(runs), sliced, weighed)
     comparison = comparer.compare(sources(scores, list(metrics), "query_scores"), others)
     rows = comparison.rows

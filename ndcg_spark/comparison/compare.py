@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
-from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix, mean_matrix
+from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
@@ -51,6 +51,11 @@ class ScoreSource:
         else:
             batches = self.rows.select(columns).to_batches()
         return MatrixReader(queries, chosen, metrics, self.where).read(batches)
+
+    def key(self, baseline_night: datetime.date | None = None, baseline_nights: int | None = None) -> dict[str, Any]:
+        """The columns of COMPARISONS that are the same in all rows of a comparison with these nights."""
+        own = {name: getattr(self, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
+        return {**own, "baseline_night": baseline_night, "baseline_nights": baseline_nights}
 
 
 def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[ScoreSource]:
@@ -163,8 +168,7 @@ class Comparer:
         else:
             runs |= {run for run in other.runs if self.runs is None or run in self.runs}
             pairs = [(run, run) for run in sorted(runs)]
-        key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
-        key |= {"baseline_night": night and night.evaluated_on, "baseline_nights": night and 1}
+        key = source.key(night.evaluated_on, 1) if night else source.key()
         queries, at_once = Queries(), max(1, _AT_ONCE // max(source.size, other.size, 1))
         own_runs, other_runs = ({pair[side] for pair in pairs} for side in (0, 1))
         for at in range(0, len(metrics), at_once):
@@ -184,9 +188,3 @@ class Comparer:
         if changed:
             queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
             yield f"{queries} than on {sides.key['baseline_night']}, {what}"
-
-
-def mean_scores(metric: Metric, sources: Sequence[ScoreSource], queries: Queries, tonight: ScoreMatrix) -> ScoreMatrix:
-    """The scores of a night, or the means of several, which are read one after the other."""
-    matrices = (source.read(queries, [metric], source.runs)[metric] for source in sources)
-    return next(matrices) if len(sources) == 1 else mean_matrix(matrices, tonight)

@@ -1,1 +1,1 @@
-"""Both inputs checked before anything is scored: bad rows are counted, rejected, or refused."""
+"""Both inputs checked before anything is scored: rows are counted, and rejected or refused by rules."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import casting, rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
-from ndcg_spark.contract.scan import EXCLUDED, Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.read import Source
@@ -37,7 +37,7 @@ class CheckedTables:
     #: Good rows only, in the schemas JUDGMENTS and RESULTS.
     judgments: DataFrame
     results: DataFrame
-    #: Of all rows, good and bad.
+    #: Of all rows, good and rejected.
     judgment_counts: JudgmentCounts
     result_counts: ResultCounts
     #: The rejected rows as text, in a table for each input that has some.
@@ -64,9 +64,9 @@ class CheckedTables:
         return sum(run.unjudged_rows for run in self.result_counts.runs)
 
     @property
-    def breaches(self) -> list[Breach]:
-        """The breaches of the judgments, then those of the results."""
-        return [*self.judgment_counts.breaches, *self.result_counts.breaches]
+    def rejections(self) -> list[Rejection]:
+        """The rejections of the judgments, then those of the results."""
+        return [*self.judgment_counts.rejections, *self.result_counts.rejections]
 
     @property
     def datasets(self) -> list[str | None]:
@@ -102,8 +102,8 @@ class CheckedTables:
             "excluded_results": self.result_counts.excluded,
             "missing_queries": pairs - sum(run.judged_queries for run in runs),
             "datasets_without_results": len(self.datasets_without_results),
-            "rejected_judgments": sum(breach.rows for breach in judged.breaches),
-            "rejected_results": sum(breach.rows for breach in self.result_counts.breaches),
+            "rejected_judgments": sum(rejection.rows for rejection in judged.rejections),
+            "rejected_results": sum(rejection.rows for rejection in self.result_counts.rejections),
             "query_scores": pairs * cutoffs,
             "dataset_scores": len(runs) * cutoffs,
         }
@@ -133,7 +133,7 @@ def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFr
     casting.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
     types = dict(table.dtypes)
     relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
-    reason = rules.rejection_reason(rules.broken_judgments(types, gain(relevance, convention), convention))
+    reason = rules.rejection_reason(rules.judgment_rules(types, gain(relevance, convention), convention))
     return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 
 
@@ -155,7 +155,7 @@ def _check_results(
     table, convention = results.table, config.convention
     if results.without:
         table = _with_excluded(table, results.without)
-    reason = rules.rejection_reason(rules.broken_results(dict(table.dtypes), convention))
+    reason = rules.rejection_reason(rules.result_rules(dict(table.dtypes), convention))
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
     counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
     counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
@@ -227,10 +227,10 @@ def _with_empty_runs(
 def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
     excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.origin})")
-    reason = rules.rejection_reason(rules.broken_names(dict(exclude.table.dtypes), EXCLUDE.names))
-    ((rows, bad),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
-    breaches = scan.count_breaches("exclude", exclude.table, reason) if bad else []
-    limits.refuse_breaches(exclude, Counts(rows=rows, bad=bad, breaches=breaches))
+    reason = rules.rejection_reason(rules.name_rules(dict(exclude.table.dtypes), EXCLUDE.names))
+    ((rows, rejected),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
+    rejections = scan.count_rejections("exclude", exclude.table, reason) if rejected else []
+    limits.refuse_rejected(exclude, Counts(rows=rows, rejected=rejected, rejections=rejections))
     key = [name for name in excluded.columns if name in table.columns]
     marks = excluded.select(*key).distinct().withColumn(EXCLUDED, F.lit(True))
     # Ids may have been read as numbers.
@@ -241,16 +241,16 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
 def _split(
     source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
-    """The good rows in the schema, the counts with the rules that bad rows break, and the rejected rows if any.
+    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any.
 
-    Runs a job only if there are bad rows; if all are good, none is tested again.
+    Runs a job only if there are rejected rows; if all are good, none is tested again.
     """
-    if counts.bad:
-        counts = dataclasses.replace(counts, breaches=scan.count_breaches(source.name, table, reason))
-    limits.refuse_breaches(source, counts, config.max_rejected_fraction)
-    good = table.where(reason.isNull()) if counts.bad else table
+    if counts.rejected:
+        counts = dataclasses.replace(counts, rejections=scan.count_rejections(source.name, table, reason))
+    limits.refuse_rejected(source, counts, config.max_rejected_fraction)
+    good = table.where(reason.isNull()) if counts.rejected else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
-    rejected = [_rejected_rows(table, reason, source.name)] if counts.bad else []
+    rejected = [_rejected_rows(table, reason, source.name)] if counts.rejected else []
     return casting.conform(good, schema, source.name), counts, rejected
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts, row_example
+from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts, row_example
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
 
 
-def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> None:
-    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is bad."""
+def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
+    """InputError if the engine lost rows, there is no good one, or more than the fraction `allowed` is rejected."""
     table, rows, where = source.name, counts.rows, source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
@@ -33,14 +33,14 @@ def refuse_breaches(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         )
     if rows == 0:
         raise InputError(f"{table}: no rows in {where}; the table is empty, check the job that writes it")
-    if _is_more(counts.bad, allowed, rows) or counts.bad == rows:
-        budget = f"{counts.bad} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        raise InputError(f"{table}: {budget}{summary(counts.breaches)}; correct them in {where}")
+    if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
+        budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
+        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; correct them in {where}")
 
 
-def summary(breaches: Iterable[Breach]) -> str:
-    """Each breach in words, with its number of rows and an example."""
-    return "; ".join(f"{breach.rows} {RULES[breach.reason].words}, e.g. {breach.example}" for breach in breaches)
+def summary(rejections: Iterable[Rejection]) -> str:
+    """The rejections in words, with their numbers of rows and an example."""
+    return "; ".join(f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections)
 
 
 def refuse_unrelated(counts: ResultCounts, results: Source) -> None:

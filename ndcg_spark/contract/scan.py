@@ -21,7 +21,7 @@ _LOW = 0xFFFFFFFF
 
 
 @dataclasses.dataclass(frozen=True)
-class Breach:
+class Rejection:
     """How many rows of a table break one rule. `reason` is the code of the rule, a key of `rules.RULES`."""
 
     table: str
@@ -36,8 +36,8 @@ class Counts:
 
     rows: int
     #: How many rows break a rule, and which.
-    bad: int = 0
-    breaches: Sequence[Breach] = ()
+    rejected: int = 0
+    rejections: Sequence[Rejection] = ()
     #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same rows, whatever their
     #: order and the format of the files.
     fingerprints: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
@@ -111,7 +111,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    best = _Aggregates(_null_in_bad_rows({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
+    best = _Aggregates(_null_if_rejected({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
     counted = [_rows_and_hash(table, reason, key), best]
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
@@ -119,7 +119,7 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     rows = [row.asDict() for row in datasets.collect() if row["rows"]]
     return JudgmentCounts(
         rows=sum(row["rows"] for row in rows),
-        bad=sum(row["bad"] for row in rows),
+        rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
         queries={row.get("dataset"): row["queries"] for row in rows if row["queries"]},
         best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
@@ -149,11 +149,11 @@ def count_results(
         counted.append(_ranks_beside_scores(types, reason, files))
     if pruning:
         refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-        columns = _null_in_bad_rows(pruning.columns(types), reason)
+        columns = _null_if_rejected(pruning.columns(types), reason)
         counted.append(_Aggregates(columns, pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
     if floors:
         # The buckets come from the hash of the fingerprint, which is computed anyway.
-        columns = _null_in_bad_rows(floors.columns(types, _row_hash(table, ["run", *key])), reason)
+        columns = _null_if_rejected(floors.columns(types, _row_hash(table, ["run", *key])), reason)
         counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
     lists = _by_query(table, ["run", *key], counted)
     parts, list_floors = [batch.select(lists) for batch in batches], None
@@ -177,21 +177,21 @@ def count_results(
     names = {field.name for field in dataclasses.fields(RunCounts)}
     counts = ResultCounts(
         rows=sum(row["rows"] for row in rows),
-        bad=sum(row["bad"] for row in rows),
+        rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
         runs=[_run_counts(row, names) for row in rows if row["run"] and row.get("dataset", "named")],
     )
     return counts, list_floors
 
 
-def count_breaches(name: str, table: DataFrame, reason: Column) -> list[Breach]:
-    """One breach per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
+def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
+    """One rejection per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
     texts = {column: text_column(table, column) for column in named_by_user(table.columns)}
     example = row_example(texts, LINE if LINE in table.columns else None)
-    bad = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
-    rows = bad.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
-    breaches = {row["reason"]: Breach(name, row["reason"], row["rows"], row["example"]) for row in rows}
-    return [breaches[code] for code in RULES if code in breaches]
+    rejected = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    rows = rejected.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
+    rejections = {row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows}
+    return [rejections[code] for code in RULES if code in rejections]
 
 
 def text_column(table: DataFrame, name: str) -> Column:
@@ -209,7 +209,7 @@ def row_example(texts: Mapping[str, Column], line: str | None = None) -> Column:
 def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> _Aggregates:
     """How many rows there are, break a rule or are excluded; and a hash of all rows, whatever their order."""
     columns = {"reason": reason, "row": _row_hash(table, key)}
-    counts = {"rows": F.count("*"), "bad": F.count("reason")}
+    counts = {"rows": F.count("*"), "rejected": F.count("reason")}
     if EXCLUDED in table.columns:
         columns["excluded"] = F.when(reason.isNull(), F.col(EXCLUDED))
         counts["excluded"] = F.count("excluded")
@@ -229,7 +229,7 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *broken)
 
 
-def _null_in_bad_rows(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
+def _null_if_rejected(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
     return {name: F.when(reason.isNull(), column) for name, column in columns.items()}
 
 
@@ -237,7 +237,7 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
     several = F.col("good") > 1
     return _Aggregates(
-        _null_in_bad_rows({"scored": typed("score", types)}, reason),
+        _null_if_rejected({"scored": typed("score", types)}, reason),
         {"lowest_score": F.min("scored"), "highest_score": F.max("scored")},
         {
             "lists": F.count_if(several),
@@ -286,7 +286,7 @@ def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregate
     rows = table.select(*ids, *(column.alias(name) for part in counted for name, column in part.columns.items()))
     by_query = (column.alias(name) for part in counted for name, column in part.by_query.items())
     queries = rows.groupBy(*key).agg(*by_query)
-    good = F.col("rows") - F.col("bad")
+    good = F.col("rows") - F.col("rejected")
     good = good - F.col("excluded") if EXCLUDED in table.columns else good
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
 

@@ -14,7 +14,7 @@ from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, baseline_run
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.select import earlier
+from ndcg_spark.nights.select import baseline_nights, earlier
 from ndcg_spark.text import GOOD
 
 Row = Mapping[str, Any]
@@ -116,15 +116,10 @@ def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterab
     Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where
     none has them, the hashes of the judgments tell which queries can be compared.
     """
-    dataset, date = tonight.dataset, tonight.evaluated_on
     if baseline_run(name) is not None:
         return Baseline(name)
-    if name == GOOD:
-        candidates = [night for night in earlier(nights, dataset, date) if night.is_good]
-    else:
-        candidates = [
-            night for night in nights if (night.dataset, night.evaluated_on) == (dataset, name) and name != date
-        ]
+    date = tonight.evaluated_on
+    candidates = [night for night in baseline_nights(nights, tonight, name) if night.evaluated_on != date]
     if not candidates:
         absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
@@ -168,9 +163,8 @@ def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: ScoreC
                 baseline.refused = "other_judgments", share
                 continue
             baseline.note = f"{share} and are left out" if rejudged else None
-        key = {name: getattr(source, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
         newest = scores.source(baseline.nights[-1]).evaluated_on if nights else None
-        key |= {"baseline_night": newest, "baseline_nights": len(baseline.nights) or None}
+        key = source.key(newest, len(baseline.nights) or None)
         checked = {run for check in checks if check.metric == metric for run in check.runs or source.runs}
         pairs = [(run, baseline.run or run) for run in source.runs if run in checked and run != baseline.run]
         sides = Sides(own, theirs, metric, key, [pair for pair in pairs if pair[1] in theirs.runs], same)

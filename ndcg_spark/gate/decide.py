@@ -5,7 +5,7 @@ Fail closed: what was not measured or cannot be compared is no pass.
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.compare import read_attributes
@@ -69,7 +69,7 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache, 
             compared[key] = compare(gate, tonight, resolved, scores)
         baselines.append(dataclasses.replace(compared[key], name=name))
     cases = list(_cases(gate, tonight, baselines, scores))
-    absent, same = list(find_missing(gate, tonight, nights, baselines, scores)), _same_results(tonight, nights)
+    absent, same = list(find_missing(gate, tonight, nights, baselines, scores)), same_results(tonight, nights)
     if not (cases or absent):
         absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
@@ -269,7 +269,7 @@ def _sentence(
     return "; ".join(said)
 
 
-def _same_results(tonight: Night, nights: Nights) -> str | None:
+def same_results(tonight: Night, nights: Iterable[Night]) -> str | None:
     """The date of the last night, if its results are identical."""
     *_, last = None, *earlier(nights, tonight.dataset, tonight.evaluated_on)
     own, other = (night and night.row["results_fingerprint"] for night in (tonight, last))

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
-from ndcg_spark.casting import is_dataframe, quoted, refuse_alike
+from ndcg_spark.background import is_spark
+from ndcg_spark.casting import quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve_columns
@@ -24,19 +25,19 @@ _DOCUMENT_COLUMNS = ("relevance", "score", "rank")
 
 def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
     """A user's table as a DataFrame of the session, with those of the schema's columns that it has."""
-    if isinstance(table, Mapping) and dataframes_in(table):
+    if isinstance(table, Mapping) and is_spark(table):
         runs = []
         for run, one in by_id(table, where):
             label = f"{where}: run {run!r}"
-            own = frame(one if is_dataframe(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
-            if is_dataframe(one) and "run" in own.columns:
+            own = frame(one if is_spark(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
+            if is_spark(one) and "run" in own.columns:
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
             # Engines disagree about ids that are numbers in one table and text in another.
             ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
             runs.append(own.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
-    own = table if is_dataframe(table) else session.createDataFrame(to_arrow(table, schema.names, where))
+    own = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
     return document_rows(
         merge_local_partitions(own), resolve_columns({}, schema.names, own.columns, where), schema, where
     )
@@ -51,7 +52,7 @@ def merge_local_partitions(table: DataFrame) -> DataFrame:
 
 def dataframes_in(table: Any) -> list[DataFrame]:
     """The DataFrames of Spark in a table: itself, or those of a dictionary of runs."""
-    return [one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_dataframe(one)]
+    return [one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_spark(one)]
 
 
 def union_all(tables: Sequence[DataFrame]) -> DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.json_text import is_text
@@ -176,7 +177,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         return pa.Table.from_pandas(table, preserve_index=False)
     if isinstance(table, Mapping):
         return pa.table(dict(table))
-    if type(table).__module__.startswith("pyspark."):
+    if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         return (table.select(*kept) if wanted else table).toArrow()
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):

@@ -15,6 +15,7 @@ from ndcg_spark.inputs.column_names import attribute_columns, resolve_columns
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.storage import NoStorageError
+from ndcg_spark.schemas import QUERY_WEIGHTS
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
@@ -141,9 +142,8 @@ def weight_rows(table: pa.Table) -> pa.Table:
     where, has = "query_weights", table.column_names
     if not {"query_id", "weight"} <= {*has}:
         raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight")
-    keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
-    weights = column(table, "weight", pa.float64(), where)
-    rows = pa.table(keys | {"weight": weights})
+    rows = pa.table({f.name: column(table, f.name, f.type, where) for f in QUERY_WEIGHTS if f.name in has})
+    weights = rows["weight"]
     _refuse_empty_or_repeated(rows, ["query_id"], where)
     bad = ~((np.asarray(weights) >= MIN_WEIGHT) & (np.asarray(weights) <= MAX_WEIGHT))
     if bad.any():

@@ -61,7 +61,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     refuse_low_rates(config, rows)
     return {
         "counts": {name: count for name, count in checked.counts(0).items() if not name.endswith("_scores")},
-        "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,
     }

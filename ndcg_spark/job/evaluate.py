@@ -169,7 +169,7 @@ def evaluate_on(
         engine.name,
         means[0],
         counts=checked.counts(len(config.cutoffs)),
-        rejected=[dataclasses.asdict(breach) for breach in checked.breaches],
+        rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
         output=output,
         seconds=context.clock.with_total(),
         measures=config.measures,

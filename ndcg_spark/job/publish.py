@@ -106,7 +106,7 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
             publication.write("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
-            publication.verify("rejected_rows", sum(breach.rows for breach in checked.breaches))
+            publication.verify("rejected_rows", sum(rejection.rows for rejection in checked.rejections))
     return rows
 
 
@@ -181,7 +181,7 @@ def night_record(context: Context) -> dict[str, Any]:
         }
         | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
         "counts": checked.counts(len(context.evaluation.cutoffs)),
-        "rejected": [dataclasses.asdict(breach) for breach in checked.breaches],
+        "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "seconds": context.clock.with_total(),
     }
     # Paths and server names are kept; passwords and keys in them are not.

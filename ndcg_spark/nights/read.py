@@ -2,8 +2,10 @@
 
 import concurrent.futures
 import contextlib
+import datetime
 import functools
 import operator
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +14,16 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
-from ndcg_spark.nights.log import Night, refuse_replaced
-from ndcg_spark.nights.store import FAILURES
+from ndcg_spark.nights.log import Night, committed, log_table, read_again_if_replaced, refuse_replaced
+from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.store import FAILURES, LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.sorting import without_slices
+from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
@@ -25,18 +31,69 @@ Row = dict[str, Any]
 Where = Mapping[str, Sequence[Any]]
 
 
+def read_scores(
+    output: str | os.PathLike[str],
+    table: str = "dataset_scores",
+    *,
+    date: datetime.date | str | None = None,
+    session: "SparkSession | None" = None,
+) -> "pd.DataFrame | DataFrame":
+    """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
+
+    Parameters
+    ----------
+    output : str or path
+        The folder with the published scores.
+    table : str
+        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `query_attributes`, `rejected_rows`, or
+        `evaluations`, the log.
+    date : date or str, optional
+        Only nights of this date, one of each dataset.
+    session : SparkSession, optional
+        The session that reads the rows, for tables that do not fit into memory.
+
+    Returns
+    -------
+    DataFrame
+        Of pandas, or with a session a lazy one of Spark over exactly the files that count when it is made.
+
+    Raises
+    ------
+    StorageError
+        There is no table or night of that name, the output cannot be read, or files of a night are missing.
+    ConfigurationError
+        There is no night of the date.
+    """
+    tables = (*KEPT, LOG)
+    if table not in tables:
+        near = did_you_mean(table, tables)
+        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(tables)}")
+    return read_again_if_replaced(lambda: _read(str(output), table, None if date is None else str(date), session))
+
+
+def _read(output: str, table: str, date: str | None, session: "SparkSession | None") -> "pd.DataFrame | DataFrame":
+    nights = committed(output)
+    if not nights:
+        raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
+    chosen = nights if date is None else select_nights(nights, output, date)
+    if table != LOG and session is not None:
+        return read_nights(chosen, table, session)
+    rows = log_table(nights.rows, date) if table == LOG else read_rows(chosen, table)
+    return to_pandas(rows) if session is None else session.createDataFrame(rows)
+
+
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     """The rows of these nights in a table, in its schema and in no order."""
+    # Here, because nights are also read where there is no engine.
+    from ndcg_spark.inputs.dataframes import union_all
+
     _refuse_lost(nights, table)
     parts = []
     for night, datasets in _evaluations(nights):
         if paths := [*map(night.store.for_engine, night.files(table))]:
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"].isin(datasets)))
-    # As a tree, because a long chain of unions overflows an engine's stack.
-    while len(parts) > 1:
-        parts = [functools.reduce(lambda a, b: a.union(b), parts[at : at + 2]) for at in range(0, len(parts), 2)]
-    return parts[0] if parts else session.createDataFrame(KEPT[table].empty_table())
+    return union_all(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
 
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":

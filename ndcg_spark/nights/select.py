@@ -72,15 +72,19 @@ def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Ni
     return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
 
-def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:
-    """The night that `baseline`, a date or GOOD, stands for on a night. ConfigurationError if there is none.
+def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> list[Night]:
+    """The nights that `baseline`, a date or GOOD, may stand for on a night.
 
     A good night is an earlier one, so that a night that is evaluated again is not compared with what it replaces.
     """
     if baseline == GOOD:
-        chosen = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
-    else:
-        chosen = [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
+        return [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
+    return [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
+
+
+def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:
+    """The newest of `baseline_nights`. ConfigurationError if there is none."""
+    chosen = baseline_nights(nights, night, baseline)
     if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
         raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")

@@ -1,7 +1,6 @@
 """The numbers of a page about one night of a dataset."""
 
 import dataclasses
-import datetime
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
@@ -10,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import mean_scores, night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources, read_attributes
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
-from ndcg_spark.comparison.matrix import Metric, Queries
+from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
@@ -21,6 +20,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_mea
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.gate.decide import same_results
 from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
@@ -92,6 +92,8 @@ class NightData:
         self.night = night
         #: The verdict of the gate; empty without one.
         self.verdict: Row = night.record["verdict"] or {}
+        #: The date of the last night, if its results are identical.
+        self.same_results = same_results(night, nights)
         #: The measure and the cutoff of the page.
         self.metric = _headline(night, rows, request.measure)
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
@@ -149,13 +151,6 @@ class NightData:
         """The measure as people write it: NDCG@10."""
         measure, cutoff = self.metric
         return f"{'NDCG' if measure == 'ndcg' else measure}@{format_cutoff(cutoff)}"
-
-    @property
-    def same_results(self) -> str | None:
-        """The date of the last night, or that of the baseline, if its results are identical."""
-        own, nights = self.night.row["results_fingerprint"], self.baseline.nights[-1:] if self.baseline else ()
-        same = (night.evaluated_on for night in nights if own and own == night.row["results_fingerprint"])
-        return self.verdict.get("same_results") or next(same, None)
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page."""
@@ -300,14 +295,10 @@ def _sides(night: Night, baseline: PageBaseline, metric: Metric) -> Sides:
     """The scores of a night and those of the baseline."""
     (source,), others = night_sources([night]), night_sources(baseline.nights, "baseline")
     own = source.read(queries := Queries(), [metric], source.runs)
-    theirs = mean_scores(metric, others, queries, own[metric]) if others else own[metric]
-    key = {
-        "dataset": night.dataset,
-        "evaluated_on": source.evaluated_on,
-        "evaluation_id": night.evaluation_id,
-        "baseline_night": datetime.date.fromisoformat(baseline.dates[-1]) if baseline.dates else None,
-        "baseline_nights": len(baseline.dates) or None,
-    }
+    # Read one after the other.
+    read = (other.read(queries, [metric], other.runs)[metric] for other in others)
+    theirs = mean_matrix(read, own[metric]) if len(others) > 1 else next(read, own[metric])
+    key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
     pairs = [(run, baseline.run_for(run)) for run in source.runs if baseline.run_for(run) in theirs.runs]
     sides = Sides(own[metric], theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
     return (

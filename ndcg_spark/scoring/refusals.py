@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import named_by_user
-from ndcg_spark.rules import Broken
+from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import LINE
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
@@ -77,7 +77,7 @@ def failure(why: Refusal, key: Iterable[str], line: str | None = None) -> Column
     return F.raise_error(message)
 
 
-def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataFrame:
+def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataFrame:
     """The same table, which fails when a column is computed for a row that breaks that column's rule.
 
     For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
@@ -86,7 +86,7 @@ def refuse_rows(table: DataFrame, broken: Iterable[Broken], where: str) -> DataF
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
     guarded: dict[str, Column] = {}
-    for rule, breaks in reversed(list(broken)):
+    for rule, breaks in reversed(list(tests)):
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
         failing = failure(why, columns, LINE if LINE in kinds else None)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:

@@ -20,8 +20,8 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import FAULT, LINE
 
 
-def breaches(checked):
-    return [(breach.reason, breach.rows, breach.example) for breach in checked.breaches]
+def rejections(checked):
+    return [(rejection.reason, rejection.rows, rejection.example) for rejection in checked.rejections]
 
 
 NO_NUMBER = ("high", "NaN", "Infinity", "-inf", None)
@@ -60,13 +60,13 @@ def test_bad_rows_are_counted_and_left_out(session, rows, options, expected):
         checked = tables_of(session, [judgment("good"), *rows], [result()], convention=options)
         counts, good = checked.judgment_counts, checked.judgments
     bad = expected[1]
-    assert [breach[:2] for breach in breaches(checked)] == [expected]
-    assert (counts.rows, counts.bad, good.count()) == (1 + len(rows), bad, 1 + len(rows) - bad)
+    assert [rejection[:2] for rejection in rejections(checked)] == [expected]
+    assert (counts.rows, counts.rejected, good.count()) == (1 + len(rows), bad, 1 + len(rows) - bad)
 
 
 def test_the_example_of_a_bad_row_is_cut(session):
     checked = tables_of(session, [judgment(), judgment("d" * 500, "x")], [result()])
-    assert breaches(checked) == [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]
+    assert rejections(checked) == [("relevance_is_no_number", 1, f"query_id=q1 doc_id={'d' * 500}"[:200])]
 
 
 def test_rejected_rows_keep_their_text(session):
@@ -77,7 +77,7 @@ def test_rejected_rows_keep_their_text(session):
         session, rows, f"run string, query_id string, doc_id string, score string, {FAULT} string, {LINE} string"
     )
     checked = tables_of(session, [judgment()], read)
-    assert breaches(checked) == [
+    assert rejections(checked) == [
         ("broken_line", 1, "q1 Q0"),
         ("score_is_no_number", 1, "run=r query_id=q1 doc_id=d2 score=best"),
     ]
@@ -143,7 +143,7 @@ def test_excluded_results_are_counted(session):
 
     checked = excluding(("q1", "d1"), ("q2", "d1"), ("q2", "d1"), ("q1", "d3"))
     assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
-    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.bad) == (2, 4, 1)
+    assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.rejected) == (2, 4, 1)
     assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
     with pytest.raises(InputError, match=r"^results: without 3 results that .* excludes, none of 0 queries"):
         excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))

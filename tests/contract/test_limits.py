@@ -2,8 +2,8 @@
 
 import pytest
 
-from ndcg_spark.contract.limits import refuse_breaches, refuse_gaps, refuse_lost, refuse_low_rates, refuse_unrelated
-from ndcg_spark.contract.scan import Breach, Counts, JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.limits import refuse_gaps, refuse_lost, refuse_low_rates, refuse_rejected, refuse_unrelated
+from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.read import Source
 
@@ -23,20 +23,20 @@ def judged(queries=5, dataset=None):
 
 
 def bad(rows, of):
-    breaches = [Breach("results", "no_run", rows, "run=")] if rows else []
-    return Counts(rows=of, bad=rows, breaches=breaches)
+    rejections = [Rejection("results", "no_run", rows, "run=")] if rows else []
+    return Counts(rows=of, rejected=rows, rejections=rejections)
 
 
 @pytest.mark.parametrize(
     ("refuse", "arguments", "words"),
     [
-        (refuse_breaches, (RESULTS, bad(0, 1)), None),
-        (refuse_breaches, (RESULTS, bad(0, 0)), "no rows in runs/bm25"),
-        (refuse_breaches, (RESULTS, bad(1, 9)), r"^results: 1 row\(s\) without a run"),
-        (refuse_breaches, (RESULTS, bad(3, 30), 0.1), None),
-        (refuse_breaches, (RESULTS, bad(3, 29), 0.1), "3 of 29 rows rejected, max_rejected_fraction is 0.1"),
-        (refuse_breaches, (RESULTS, bad(3, 3), 1.0), "3 of 3 rows rejected"),
-        (refuse_breaches, (Source(None, "results", "r", [], 8), bad(0, 9)), "the engine read 9 rows of r, which has 8"),
+        (refuse_rejected, (RESULTS, bad(0, 1)), None),
+        (refuse_rejected, (RESULTS, bad(0, 0)), "no rows in runs/bm25"),
+        (refuse_rejected, (RESULTS, bad(1, 9)), r"^results: 1 row\(s\) without a run"),
+        (refuse_rejected, (RESULTS, bad(3, 30), 0.1), None),
+        (refuse_rejected, (RESULTS, bad(3, 29), 0.1), "3 of 29 rows rejected, max_rejected_fraction is 0.1"),
+        (refuse_rejected, (RESULTS, bad(3, 3), 1.0), "3 of 3 rows rejected"),
+        (refuse_rejected, (Source(None, "results", "r", [], 8), bad(0, 9)), "the engine read 9 rows of r, which has 8"),
         (refuse_unrelated, (returned(run("a", 0, 3), run("b", 1, 2)), RESULTS), None),
         (refuse_unrelated, (returned(run("a", 0, 3), run("b", 0, 2)), RESULTS), r"none of 5 queries of 2 run\(s\)"),
         (refuse_gaps, (judged(5), returned(run(judged=4)), 0.2, 1.0), None),
@@ -62,10 +62,10 @@ def test_limits(refuse, arguments, words):
 @pytest.mark.parametrize("percent", [29, 57, 58])
 def test_a_budget_that_is_met_exactly(percent):
     allowed = percent / 100
-    refuse_breaches(RESULTS, bad(percent, 100), allowed)
+    refuse_rejected(RESULTS, bad(percent, 100), allowed)
     refuse_gaps(judged(100), returned(run(judged=100 - percent, unjudged=0)), allowed, 1.0)
     with pytest.raises(InputError, match=f"{percent} of 99 rows rejected"):
-        refuse_breaches(RESULTS, bad(percent, 99), allowed)
+        refuse_rejected(RESULTS, bad(percent, 99), allowed)
 
 
 def test_scores_that_lack_more_queries_than_the_results():

@@ -13,7 +13,7 @@ from tables import arrow_judgments, arrow_results, judgment, judgments, random_r
 
 from ndcg_spark import Convention, config, evaluate
 from ndcg_spark.contract.scan import count_results
-from ndcg_spark.rules import broken_results, rejection_reason
+from ndcg_spark.rules import rejection_reason, result_rules
 from ndcg_spark.scoring import skipping
 from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, plan_floors, plan_pruning
 
@@ -25,7 +25,7 @@ LOWEST = float("-inf")
 def counted(session, rows, convention, **how):
     """The good results of rows, and what a scan of them counts; queries whose name begins with q are judged."""
     table = results(session, rows)
-    reason = rejection_reason(broken_results(dict(table.dtypes), convention))
+    reason = rejection_reason(result_rules(dict(table.dtypes), convention))
     names = sorted({row["query_id"] for row in rows if row["query_id"].startswith("q")})
     judged = session.createDataFrame([(name,) for name in names], "query_id string")
     return table.where(reason.isNull()), *count_results(table, reason, judged, **how)
