@@ -217,7 +217,8 @@ def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cuto
         if chosen not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; evaluated cutoffs: {known}"
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; "
+                f"evaluated cutoffs: {known}"
             )
         metrics.append((measure, chosen))
     return list(dict.fromkeys(metrics))
