@@ -75,8 +75,8 @@ def scores_like(engine, folder, output, deepest):
         if measure.startswith("ndcg_cut_") and int(measure.removeprefix("ndcg_cut_")) <= deepest:
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
     found = defaultdict(dict)
-    judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]), [str(folder / qrels)])
-    returned = read_results(engine, ResultsConfig(path=[str(folder / run)]), [str(folder / run)])
+    judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]))
+    returned = read_results(engine, ResultsConfig(path=[str(folder / run)]))
     tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
     scores = evaluate(*tables, sorted(printed["all"]), convention)
     for row in scores.query_scores.where("ndcg is not null").collect():
