@@ -64,6 +64,12 @@ def _output(given: str) -> str:
     return path
 
 
+def _metrics_file(given: str) -> str:
+    if not given.endswith(".prom"):
+        raise ValueError(f"{given} does not end in .prom, and the collector of Prometheus reads nothing else")
+    return given
+
+
 def _measures(given: object) -> list[str]:
     listed = [str(measure) for measure in given] if isinstance(given, list | tuple) else [str(given)]
     parse_measures(listed, None, DEFAULT_CUTOFFS)
@@ -188,7 +194,7 @@ class EvaluationConfig(Strict):
     min_judged_rate: _Fraction = 0.0
     #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads on its stdin
     #: how it ended.
-    metrics_file: _Text | None = None
+    metrics_file: Annotated[_Text, AfterValidator(_metrics_file)] | None = None
     on_end: Annotated[str, AfterValidator(_command)] | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
@@ -196,6 +202,12 @@ class EvaluationConfig(Strict):
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
     _file: str | None = PrivateAttr(default=None)
+    _overridden: bool = PrivateAttr(default=False)
+
+    @property
+    def overridden(self) -> bool:
+        """Whether arguments other than the date and the output were given beside the file."""
+        return self._overridden
 
     @property
     def file(self) -> str | None:
@@ -259,6 +271,7 @@ def load(
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
     config = validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
+    config._overridden = bool(_merged({}, {**overrides, "date": None, "output": None}))
     config._file = str(file.expanduser().resolve()) if isinstance(file, Path) else None
     return config
 

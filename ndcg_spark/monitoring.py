@@ -5,6 +5,7 @@ import datetime
 import functools
 import json
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -28,6 +29,8 @@ _SECONDS = 300
 #: The exit code of a process that a signal has ended is this and the signal's number.
 _SIGNAL = 128
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
+#: A line of a metrics file.
+_SAMPLE = re.compile(r'^ndcg_spark_(?P<name>\w+)\{dataset=(?P<dataset>"(?:[^"\\\n]|\\.)*").*$', re.MULTILINE)
 
 
 @contextlib.contextmanager
@@ -47,7 +50,8 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
             exit_code, failure = error.exit_code, str(error)
         raise
     finally:
-        notify(config, exit_code, failure, outcomes[-1] if outcomes else None)
+        outcome = outcomes[-1] if outcomes else None
+        notify(config, exit_code or (outcome.exit_code if outcome else 0), failure, outcome)
 
 
 def notify(
@@ -68,7 +72,7 @@ def notify(
                 file.parent.mkdir(parents=True, exist_ok=True)
                 # The collector reads every *.prom of the folder, so the name of the part must not end like that.
                 part = file.with_name(f".{file.name}.{os.getpid()}")
-                part.write_text(metrics(outcome), encoding="utf-8")
+                part.write_text(metrics(outcome, file.read_text("utf-8") if file.exists() else ""), encoding="utf-8")
                 part.replace(file)
     if config.on_end:
         content = json.dumps(_content(config, exit_code, failure, outcome, nights), ensure_ascii=False).encode()
@@ -133,8 +137,11 @@ def _content(
     }
 
 
-def metrics(outcome: EvaluationOutcome) -> str:
-    """The metrics of an evaluation in Prometheus' text format; scores that are null have no line."""
+def metrics(outcome: EvaluationOutcome, before: str = "") -> str:
+    """The metrics of an evaluation in Prometheus' text format; scores that are null have no line.
+
+    Datasets that it has not evaluated keep their lines of `before`, so that one which stops arriving grows old.
+    """
     samples: list[tuple[str, dict[str, str], float | None]] = []
     begin = datetime.datetime.fromisoformat(f"{outcome.dataset_scores[0]['evaluated_on']}T00:00Z").timestamp()
     times = {"last_success": time.time(), "evaluated_on": begin}
@@ -147,9 +154,13 @@ def metrics(outcome: EvaluationOutcome) -> str:
         measures = ("ndcg", *outcome.measure_set.columns)
         samples += [("score", {**labels, "measure": measure}, row[measure]) for measure in measures]
     samples += [("verdict", {"dataset": verdict.dataset}, _VERDICTS[verdict.verdict]) for verdict in outcome.verdicts]
-    by_name: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name, _, _ in samples}
+    kept = [line for line in _SAMPLE.finditer(before) if json.loads(line["dataset"]) not in outcome.datasets]
+    names = [*(name for name, _, _ in samples), *(line["name"] for line in kept)]
+    by_name: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name in names}
     for name, labels, value in samples:
         # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
         shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
         by_name[name] += [] if value is None else [f"ndcg_spark_{name}{{{shown}}} {value!r}\n"]
+    for line in kept:
+        by_name[line["name"]].append(f"{line[0]}\n")
     return "".join(line for lines in by_name.values() for line in lines)

@@ -76,7 +76,8 @@ def ended(tmp_path):
 
 def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     configured, told = ended
-    notify(configured(), 5, None, outcome(verdicts=FAILED))
+    with notifying(configured()) as outcomes:
+        outcomes.append(outcome(verdicts=FAILED))
     said = told()
     assert [(each["dataset"], each["verdict"]) for each in said["verdicts"]] == [("web", "fail")]
     assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].sentence)
@@ -118,6 +119,14 @@ def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written)
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
     assert [each.name for each in file.parent.glob("*")] == ["ndcg.prom"] * is_written
     assert not is_written or "bm25" not in file.read_text(encoding="utf-8")
+
+
+def test_a_dataset_that_does_not_arrive_keeps_its_old_metrics():
+    before = metrics(outcome(scores(dataset='a"b'), scores(ndcg=0.1)))
+    found = samples(metrics(outcome(scores(ndcg=0.2)), before))
+    assert found["score", 'dataset="a\\"b",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
+    assert found["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.2
+    assert ("last_success_timestamp_seconds", 'dataset="a\\"b"') in found
 
 
 @pytest.mark.parametrize("command", ["no-such-program --now", "false", "sleep 60"])

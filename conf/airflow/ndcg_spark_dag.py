@@ -29,6 +29,7 @@ MASTER = os.environ.get("NDCG_SPARK_MASTER")
 
 #: The exit codes that no retry can cure (REFERENCE.md). After 5 and 6 the night is published all the same.
 HOPELESS = {
+    1: "a bug in the program; report it with the log",
     2: "the arguments or the configuration are wrong",
     3: "the input is refused",
     5: "the night is published, and its gate failed",

@@ -29,6 +29,8 @@ NOISE = 1e-9
 _SAME = 1e-9
 #: With fewer changed queries the row is flagged.
 _FEWEST_CHANGED = 10
+#: A slice explains a change if it has at least so many times its share of the queries.
+_MIN_EXCESS = 1.5
 #: Where the shares of slices, without their signs, add up to more than this, no slice is the cause.
 _CANCELLED = 10.0
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
@@ -236,7 +238,8 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
 def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The share of a difference that each slice has, given their rows without weights, the largest first.
 
-    A slice of all queries is left out. None where the difference may be chance, or slices with opposite signs cancel.
+    Those that explain it come first; a slice of all queries is left out. None where the difference may be chance, or
+    slices with opposite signs cancel.
     """
     low, high = row["interval_low"], row["interval_high"]
     if low is None or high is None or low <= 0 <= high:
@@ -250,7 +253,12 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
     if max(sizes.values(), default=0.0) > _CANCELLED:
         return []
-    return sorted(shares, key=lambda cause: -cause["share"])
+    return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
+
+
+def explains(cause: Mapping[str, Any]) -> bool:
+    """Whether a slice has clearly more of a difference than of the queries, so that it is worth a sentence."""
+    return bool(cause["share"] >= _MIN_EXCESS * cause["queries"] / cause["of_queries"])
 
 
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.compare import read_attributes
-from ndcg_spark.comparison.differences import causes, deciding
+from ndcg_spark.comparison.differences import causes, deciding, explains
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.errors import DONE
@@ -263,7 +263,7 @@ def _sentence(
         return f"{passed} of {len(results)} results pass" + ("; others only warn" if passed < len(results) else "")
     more = len({result.sentence for result in deciding}.difference(said))
     said[-1] += f" (and {more} more)" if more else ""
-    for cause in losses[:1]:
+    for cause in filter(explains, losses[:1]):
         where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
         said.append(f"{where}, {100 * cause['share']:.0f} % of the loss")
     return "; ".join(said)

@@ -157,7 +157,11 @@ def night_record(context: Context) -> dict[str, Any]:
     record = {
         "evaluation_id": context.evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
-        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), "file": config.file},
+        "configuration": {
+            **config.model_dump(mode="json", exclude={"convention"}),
+            "file": config.file,
+            "overridden": config.overridden,
+        },
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,

@@ -23,6 +23,8 @@ class PageBaseline:
     name: str | None = None
     #: Whether the nights were chosen because they are good.
     is_good: bool = False
+    #: Whether its newest night has been evaluated again since the gate compared with it.
+    is_newer: bool = False
     #: Whether the run is simply the best one of a first night.
     is_leader: bool = False
 
@@ -75,10 +77,10 @@ def choose(
     if entry is not None:
         dates = entry["nights"]
         kept = [other for other in before if other.evaluated_on in dates]
-        if dates and (len(kept) < len(dates) or kept[-1].evaluation_id != entry["evaluation_id"]):
-            kept = []
+        kept = kept if len(kept) == len(dates) else []
         named_run = None if dates else entry["name"].removeprefix("run ")
-        return PageBaseline(named_run, kept, dates, entry["name"], is_good=entry["name"] == GOOD)
+        is_newer = bool(kept) and kept[-1].evaluation_id != entry["evaluation_id"]
+        return PageBaseline(named_run, kept, dates, entry["name"], entry["name"] == GOOD, is_newer)
     judgments, options = night.row["judgments_fingerprint"], night.record["options"]
     same = [other for other in before if other.row["judgments_fingerprint"] == judgments]
     same = [other for other in same if other.record["options"] == options]

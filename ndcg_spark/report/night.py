@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import night_sources, read_attributes
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
@@ -24,7 +24,7 @@ from ndcg_spark.gate.decide import same_results
 from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import PageBaseline, choose
+from ndcg_spark.report.baseline import PageBaseline, choose, day
 from ndcg_spark.tables.sorting import Order, sorted_runs
 from ndcg_spark.text import unknown_name
 
@@ -152,6 +152,11 @@ class NightData:
         measure, cutoff = self.metric
         return f"{'NDCG' if measure == 'ndcg' else measure}@{format_cutoff(cutoff)}"
 
+    @property
+    def cause(self) -> Row | None:
+        """The slice that explains most of the difference."""
+        return next(filter(explains, self.causes), None)
+
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page."""
         if self.baseline is None or self.baseline.name is None:
@@ -177,8 +182,8 @@ class NightData:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
         if self._sides is None:
             return []
-        gate, names = _gate(self.night, self.baseline), ("alpha", "correction", "min_queries")
-        options = ComparisonOptions(**{name: gate[name] for name in names if name in gate})
+        gate = _gate(self.night, self.baseline)
+        options = ComparisonOptions(**{name: gate[name] for name in ("alpha",) if name in gate})
         rows = comparison_rows(self._sides, options, attributes)
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
@@ -189,10 +194,16 @@ class NightData:
 
     def _other_judgments(self) -> list[str]:
         changed = 0 if self._sides is None else int(self._sides.rejudged.sum())
-        if self._sides is None or self.baseline is None or not changed:
+        if self._sides is None or self.baseline is None:
             return []
-        left_out = "left out" if self._sides.only is not None else "which changes scores, too"
-        return [f"{changed:,} queries have other judgments than in the {self.baseline.label}: {left_out}."]
+        notes = []
+        if self.baseline.is_newer:
+            notes.append(f"The night of {day(self.baseline.dates[-1])} was evaluated again after the gate had decided.")
+        if changed:
+            left_out = "they are left out" if self._sides.only is not None else "this changes scores, too"
+            many = "1 query has" if changed == 1 else f"{changed:,} queries have"
+            notes.append(f"{many} other judgments than in the {self.baseline.label}; {left_out}.")
+        return notes
 
     def _queries(self) -> list[QueryScore]:
         sides, (measure, cutoff) = self._sides, self.metric
@@ -280,7 +291,7 @@ def _usual(cutoffs: Iterable[Cutoff]) -> Cutoff:
 def _refused(night: Night, baseline: PageBaseline | None) -> str | None:
     """Why a night cannot be compared with its baseline."""
     if baseline and baseline.dates and not baseline.nights:
-        return f"The {baseline.label} is not kept as it was: nothing is compared."
+        return f"The {baseline.label} is not kept any more: nothing is compared."
     if baseline and any(other.record["options"] != night.record["options"] for other in baseline.nights):
         return f"The {baseline.label} has another convention: nothing is compared."
     return None

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 #: The table of queries has at most so many rows, that of runs so many measures.
 _QUERIES, _MEASURES = 500, 8
 _NO_LABELS = Labels()
+#: The order of datasets on a page, by verdict.
+_FIRST = ["fail", "none", None, "pass"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +74,7 @@ def read_page(
         known = committed(output)
         nights = select_nights(known, output, date, request.dataset)
         parts = [NightData(output, night, known, request) for night in nights]
+        parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
         absent = missing_datasets(known, nights[0].evaluated_on, request.dataset)
         return Page(_rendered(parts, location if is_kept else None, labels, absent), parts), absent
 

@@ -116,7 +116,7 @@ def _evidence(data: NightData) -> list[Markup]:
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    said = [cause(data.causes[0], row)] if data.causes and data.causes[0]["share"] >= _MAIN_CAUSE else []
+    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
     p, result, detectable = row["p_decides"], data.result(data.run), row["minimum_detectable"]
     sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
@@ -128,7 +128,7 @@ def _evidence(data: NightData) -> list[Markup]:
     else:
         chance = "it is not chance" if row["conclusion"] in TONES else "it may be chance"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
-    if result is not None and row["difference"] < 0:
+    if result is not None and result["allowed"] is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
     said.append(Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}."))

@@ -11,12 +11,13 @@ from ndcg_spark.text import printable
 
 def rounded(value: float | None) -> str:
     """A score to four decimals, a dash if there is none."""
-    return "-" if value is None else f"{value:.4f}"
+    # Sums of another order differ in their last digits, and 0.77075 must not be 0.7707 once and 0.7708 the next time.
+    return "-" if value is None else f"{round(value, 12):.4f}"
 
 
 def signed(value: float | None) -> str:
     """A difference to four decimals with its sign, a dash if there is none."""
-    return "-" if value is None else f"{value:+z.4f}"
+    return "-" if value is None else f"{round(value, 12):+z.4f}"
 
 
 def p_value(value: float) -> str:

@@ -24,44 +24,30 @@ def rejections(checked):
     return [(rejection.reason, rejection.rows, rejection.example) for rejection in checked.rejections]
 
 
-NO_NUMBER = ("high", "NaN", "Infinity", "-inf", None)
-
-
 @pytest.mark.parametrize(
-    ("rows", "options", "expected"),
+    ("reason", "make", "column", "values", "bad", "options"),
     [
-        ([judgment(query_id=None)], {}, ("no_query_id", 1)),
-        ([judgment(None, "high", query_id="")], {}, ("no_query_id", 1)),
-        ([judgment("")] * 2, {}, ("no_doc_id", 2)),
-        ([judgment(relevance=text) for text in NO_NUMBER], {}, ("relevance_is_no_number", 5)),
-        ([judgment(relevance=text) for text in ("300", "1024", "-2000")], {}, ("relevance_without_gain", 1)),
-        (
-            [judgment(relevance=text) for text in ("-4", "5")],
-            {"negative": "keep", "gain": {"-4": -1, "1": 1}},
-            ("relevance_without_gain", 1),
-        ),
-        ([judgment(relevance=text) for text in ("-1", "0")], {"negative": "error"}, ("relevance_negative", 1)),
-        ([result(run=None), result(run="")], {}, ("no_run", 2)),
-        ([result(query_id="")], {}, ("no_query_id", 1)),
-        ([result(score=text) for text in ("best", None, "nan")], {}, ("score_is_no_number", 3)),
-        (
-            [result(score="best", rank=rank) for rank in (0, -1, None, 2**31 - 1)],
-            {"order": "rank"},
-            ("rank_is_no_rank", 3),
-        ),
+        ("no_query_id", judgment, "query_id", [None, ""], 2, {}),
+        ("no_doc_id", judgment, "doc_id", ["", "good"], 1, {}),
+        ("relevance_is_no_number", judgment, "relevance", ["high", "NaN", "Infinity", "-inf", None], 5, {}),
+        ("relevance_without_gain", judgment, "relevance", ["300", "1024", "-2000"], 1, {}),
+        ("relevance_without_gain", judgment, "relevance", ["-4", "5"], 1, {"negative": "keep", "gain": {-4: -1, 1: 1}}),
+        ("relevance_negative", judgment, "relevance", ["-1", "0"], 1, {"negative": "error"}),
+        ("no_run", result, "run", [None, ""], 2, {}),
+        ("no_query_id", result, "query_id", [None, ""], 2, {}),
+        ("score_is_no_number", result, "score", ["best", None, "nan"], 3, {}),
+        ("rank_is_no_rank", result, "rank", [0, -1, None, 2**31 - 1], 3, {"order": "rank"}),
     ],
 )
-def test_bad_rows_are_counted_and_left_out(session, rows, options, expected):
-    if "run" in rows[0]:
-        given = [{"rank": None, **row} for row in [result("good", rank=1), *rows]]
-        checked = tables_of(session, [judgment()], given, convention=options)
+def test_bad_rows_are_counted_and_left_out(session, reason, make, column, values, bad, options):
+    rows = {judgment: [judgment()], result: [result(rank=1)]}
+    rows[make] += [make(**{"rank": None} if make is result and column != "rank" else {}, **{column: v}) for v in values]
+    checked = tables_of(session, *rows.values(), convention=options)
+    counts, good = checked.judgment_counts, checked.judgments
+    if make is result:
         counts, good = checked.result_counts, checked.results
-    else:
-        checked = tables_of(session, [judgment("good"), *rows], [result()], convention=options)
-        counts, good = checked.judgment_counts, checked.judgments
-    bad = expected[1]
-    assert [rejection[:2] for rejection in rejections(checked)] == [expected]
-    assert (counts.rows, counts.rejected, good.count()) == (1 + len(rows), bad, 1 + len(rows) - bad)
+    assert [rejection[:2] for rejection in rejections(checked)] == [(reason, bad)]
+    assert (counts.rows, counts.rejected, good.count()) == (1 + len(values), bad, 1 + len(values) - bad)
 
 
 def test_the_example_of_a_bad_row_is_cut(session):

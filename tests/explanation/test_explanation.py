@@ -4,7 +4,7 @@ import math
 from statistics import fmean as mean
 
 import pytest
-from explained_cases import CUTOFFS, OTHERS, conventions, found
+from explained_cases import CONVENTIONS, CUTOFFS, found
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.explanation.explain import changed_documents, contributions, explain
@@ -12,9 +12,7 @@ from ndcg_spark.explanation.facts import Facts, ReturnedDocument
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
-#: Other presets are other mixtures of the same options.
-VARIED = ("standard", "mllib", "replay", *OTHERS)
-NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in VARIED]
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CONVENTIONS]
 
 
 def sums(values):
@@ -31,7 +29,7 @@ def test_sums(name):
         assert score.ideal_dcg == sums(line.ideal_contribution or 0.0 for line in explanation.lines)
         assert score.ideal_dcg - score.dcg == sums(each.loss for each in explanation.losses)
         # The ideal of k relevant documents is another one for the whole ranking, which has no k.
-        if conventions()[name].ideal != "k_relevant" or cutoff is not None:
+        if CONVENTIONS[name].ideal != "k_relevant" or cutoff is not None:
             for rank in CUTOFFS[:2]:
                 at_rank = facts_at[query, rank].score
                 if rank <= min(len(explanation.lines), cutoff or rank) and at_rank.status == "scored":

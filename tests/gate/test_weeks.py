@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
 
+from ndcg_spark.comparison.differences import explains
 from ndcg_spark.gate.baselines import ScoreCache, row_key
 from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.nights.log import committed
@@ -249,6 +250,8 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
     assert {phones["value"], desktops["value"], english["value"]} == {"phone", "desktop", "en"}
     assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
     assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
+    # What most queries have explains nothing.
+    assert not explains({"share": 0.62, "queries": 115, "of_queries": 200})
     # None where the interval has 0 in it, or where gains and losses cancel.
     for worse in (UNSURE, BASE - np.where(np.arange(N) < 20, 0.3, -0.143) + spread(0, 0.001)):
         (found,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": worse}, attributes=both).values()

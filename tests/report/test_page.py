@@ -101,6 +101,9 @@ def test_causes_are_shares_of_the_difference(output):
 
 FIRST = verdict("none", run=None, reason="no_baseline", sentence="no good night", result="not_comparable")
 MISSING = verdict("none", run="x", reason="missing_run", sentence="x has no results", result="not_comparable")
+REJUDGED = verdict(
+    "none", nights=range(7), reason="other_judgments", sentence="other judgments", result="not_comparable", allowed=None
+)
 CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may be chance", result="undecided")
 
 
@@ -114,12 +117,26 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (7, 36, {"verdict": verdict(nights=range(7))}, ("FAIL", "bad", "hybrid is worse: 0.443, down 0.1")),
         (7, 0, {"verdict": verdict("pass", nights=range(7))}, ("PASS", "ok", "hybrid is ")),
         (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "may be chance.")),
+        (7, 36, {"verdict": REJUDGED}, ("NO VERDICT", "mid", "other judgments.")),
         (7, 0, {"verdict": MISSING}, ("NO VERDICT", "mid", "x has no results.")),
         (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT", "mid", "no good night.")),
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "dense is best: ")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "hybrid is worse: 0.443, down 0.1")),
     ],
-    ids=["worse", "same", "first", "one", "fail", "pass", "chance", "missing", "accepted", "judgments", "documents"],
+    ids=[
+        "worse",
+        "same",
+        "first",
+        "one",
+        "fail",
+        "pass",
+        "chance",
+        "rejudged",
+        "missing",
+        "accepted",
+        "judgments",
+        "documents",
+    ],
 )
 def test_states(tmp_path, nights, lost, options, expected):
     runs = options.pop("runs", RUNS)
@@ -144,12 +161,12 @@ def test_a_run_that_is_named_is_the_baseline(output):
     assert top.sentence.striptags().startswith("hybrid is not shown to be worse than bm25: 0.441, down 0.032")
 
 
-def test_a_night_that_was_evaluated_again_is_not_shown_as_the_baseline(output, tmp_path):
+def test_a_baseline_that_was_evaluated_again_is_compared_as_it_is_now_and_the_page_says_so(output, tmp_path):
     shutil.copytree(output, tmp_path / "out")
     night(tmp_path / "out", 8, lists_of(RUNS, 60, seed=80), evaluation_id="another")
     (data,) = read_page(str(tmp_path / "out")).parts
-    assert (data.baseline.dates[-1], list(data.baseline.nights), data.compares) == (date(8), [], False)
-    assert "is not kept as it was" in data.warnings[0]
+    assert (data.baseline.nights[-1].evaluation_id, data.compares) == ("another", True)
+    assert "was evaluated again" in data.warnings[0]
 
 
 def test_a_night_of_another_convention_is_not_compared(output, tmp_path):

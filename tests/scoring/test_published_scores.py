@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from commands import command_line
+from input_files import judged, returned
 from scored import scored
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.casting import conform
-from ndcg_spark.config import JudgmentsConfig, ResultsConfig
-from ndcg_spark.inputs.read import read_judgments, read_results
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 #: Each output of trec_eval's own tests, with the files and options it was made from.
@@ -66,19 +65,23 @@ def test_trec_deep_learning_2019_has_its_published_score(shared_data):
     assert [f"{row['ndcg']:.4f}" for row in rows] == ["0.4973"]
 
 
+def inputs_of(engine, folder, output):
+    """The judgments, the results and the convention that trec_eval's output was made from."""
+    qrels, run, convention = TREC_EVAL_TESTS[output]
+    judgments = conform(judged(engine, folder / qrels).table, JUDGMENTS, "judgments")
+    return judgments, conform(returned(engine, folder / run).table, RESULTS, "results"), convention
+
+
 def scores_like(engine, folder, output, deepest):
     """What trec_eval printed down to a cutoff, and what we find."""
-    qrels, run, convention = TREC_EVAL_TESTS[output]
     printed = defaultdict(dict)
     for line in (folder / output).read_text(encoding="utf-8").splitlines():
         measure, query, value = line.split()
         if measure.startswith("ndcg_cut_") and int(measure.removeprefix("ndcg_cut_")) <= deepest:
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
     found = defaultdict(dict)
-    judged = read_judgments(engine, JudgmentsConfig(path=[str(folder / qrels)]))
-    returned = read_results(engine, ResultsConfig(path=[str(folder / run)]))
-    tables = conform(judged.table, JUDGMENTS, "judgments"), conform(returned.table, RESULTS, "results")
-    scores = evaluate(*tables, sorted(printed["all"]), convention)
+    judgments, results, convention = inputs_of(engine, folder, output)
+    scores = evaluate(judgments, results, sorted(printed["all"]), convention)
     for row in scores.query_scores.where("ndcg is not null").collect():
         found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
     found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
@@ -102,26 +105,20 @@ def column_of(line):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("output", TREC_EVAL_TESTS)
-def test_trec_eval_prints_the_same_measures_for_its_own_tests(session, shared_data, output):
+def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_data, output):
     folder = shared_data / "trec-eval-tests"
-    qrels, run, convention = TREC_EVAL_TESTS[output]
+    judgments, results, convention = inputs_of(engine, folder, output)
     # The last output is of trec_eval -l 2; -c is of the second.
     convention = Convention.preset("pytrec_eval" if output.endswith("l") else convention)
     options = {"max_grade": "highest_of_query", "relevant_from": 2 if output.endswith("l") else 1}
-    judged, returned = defaultdict(dict), defaultdict(dict)
-    for line in (folder / qrels).read_text(encoding="utf-8").splitlines():
-        query, _, document, grade = line.split()
-        judged[query][document] = float(grade)
-    for line in (folder / run).read_text(encoding="utf-8").splitlines():
-        query, _, document, _, score, *_ = line.split()
-        returned[query][document] = float(score)
     lines = [line.split() for line in (folder / output).read_text(encoding="utf-8").splitlines()]
     printed = {(query, *column_of(name)): value for name, query, value in lines if column_of(name)}
     assert len(printed) == 140
     names = ["precision", "recall", "ap", "success"]
     asked = [f"{name}@{k}" for name in names for k in sorted({k for _, column, k in printed if column == name and k})]
     measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
-    found = scored(session, dict(judged), dict(returned), convention=convention.replace(**options), measures=measures)
+    convention = convention.replace(**options)
+    found = scored(engine.session, judgments, results, convention=convention, measures=measures)
     ours = {
         (query, column, k): (found.mean(k) if query == "all" else found.of(query, k))[column]
         for query, column, k in printed

@@ -1,4 +1,4 @@
-"""The facts of random rankings under every preset and some other conventions, on the session of the tests."""
+"""The facts of random rankings under some presets and other conventions, on the session of the tests."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from cases import make
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.explanation.facts import Facts, query_facts
 from ndcg_spark.scoring.ideal import judged_documents
 from ndcg_spark.scoring.lists import returned_documents
@@ -29,15 +28,14 @@ OTHERS = {
 }
 
 
-def conventions() -> dict[str, Convention]:
-    """Every preset, but one of those that are the same, and the others."""
-    named = {Convention.preset(name): name for name in reversed(PRESETS)}
-    return {name: each for each, name in named.items()} | {name: Convention(**each) for name, each in OTHERS.items()}
+#: Other presets are other mixtures of the same options.
+CONVENTIONS = {name: Convention.preset(name) for name in ("standard", "mllib", "replay")}
+CONVENTIONS |= {name: Convention(**options) for name, options in OTHERS.items()}
 
 
 def found(name: str) -> dict[Any, Facts]:
     """The facts of a convention, by query and cutoff."""
-    session, convention = sessions.engine().session, conventions()[name]
+    session, convention = sessions.engine().session, CONVENTIONS[name]
     case = make([1], negative=convention.negative != "error")
     given = [judgment(d, float(grade), q) for q, grades in case.judged.items() for d, grade in grades.items()]
     returned = [result(doc, s, q, rank=at) for q, listed in case.returned.items() for doc, s, at in listed]

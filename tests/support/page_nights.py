@@ -111,7 +111,7 @@ def verdict(
     """A verdict as the log has it, with one result."""
     decided = {"run": "hybrid", "sentence": "hybrid dropped by more than is allowed", "result": word} | more
     outcome, last = decided.pop("result"), date(nights[-1]) if nights else None
-    found = gates.result(outcome, cutoff=str(DEPTH), baseline_night=last, allowed=0.01, **decided)
+    found = gates.result(outcome, cutoff=str(DEPTH), baseline_night=last, **{"allowed": 0.01, **decided})
     baseline = {"name": "good", "nights": [date(at) for at in nights], "changed_judgments": 0, "queries": 60}
     baselines = [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else []
     more = {"verdict": word, "exit_code": 5, "warnings": ["a warning of the gate"], "causes": causes}
