@@ -69,12 +69,6 @@ def test_wrong(given, told):
         gate(**given)
 
 
-def test_weights_without_a_gate():
-    tables = {"judgments": {"path": "qrels"}, "results": {"path": "run"}, "query_weights": {"path": "table.csv"}}
-    with pytest.raises(ConfigurationError, match="query_weights: only a gate uses it"):
-        validate(tables, "night.toml")
-
-
 def test_a_file_with_nothing_but_a_gate(tmp_path):
     file = tmp_path / "gate.toml"
     file.write_text('[gate]\nbaseline = "run a"\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8")
