@@ -35,7 +35,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     if engine is not None:
         from ndcg_spark.inputs import lakehouse
 
-        files = lakehouse.find(engine, config, config.path, where)
+        files = lakehouse.find(engine, config, where)
     elif config.as_of is not None or any(path.startswith("table:") for path in config.path):
         return None
     else:
