@@ -137,15 +137,6 @@ def test_the_table_is_on_stdout_and_the_steps_are_on_stderr(folder):
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "note"]
 
 
-def test_json_has_the_rows_of_dataset_scores(folder):
-    options = ("--cutoffs", "3", "--dataset", "tiny", "--date", "2026-11-20", "--run", "mine")
-    found = json.loads(evaluate(folder, *options, "--format", "json").stdout)
-    row = found["dataset_scores"][0]
-    assert (row["dataset"], row["evaluated_on"], row["run"], row["cutoff"]) == ("tiny", "2026-11-20", "mine", 3)
-    assert (row["ndcg"], row["queries"], row["evaluation_id"]) == (1.0, 2, found["evaluation_id"])
-    assert {"convention", "counts", "rejected", "output", "seconds"} <= found.keys()
-
-
 def test_a_configuration_file_and_an_output_by_date(folder):
     (folder / "other.txt").write_text(RUN.replace("bm25", "dense"), encoding="utf-8")
     (folder / "c.toml").write_text('results.path = ["run.txt", "other.txt"]\njudgments = "qrels.txt"\n', "utf-8")

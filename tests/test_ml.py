@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from scored import examples_of, scored
+from scored import scored
 
 from ndcg_spark import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -41,10 +41,6 @@ def test_the_label_of_any_convention_is_one(session, options):
     graded, scores = ({"q": {str(row[1]): row[column] for row in ROWS}} for column in (2, 3))
     expected = scored(session, graded, scores, [10], convention=convention).of("q", 10)["ndcg"]
     assert of_rows(session, convention=convention.label) == pytest.approx(expected)
-
-
-def test_the_examples_of_the_docstring_hold(session):
-    assert examples_of(session, "ndcg_spark.ml")[0] == 0
 
 
 def test_the_cutoff_is_k(session):

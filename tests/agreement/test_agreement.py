@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import command_line
-from scored import examples_of
 
-from ndcg_spark import Convention, agreement, compare_judgments, evaluate
+from ndcg_spark import Convention, compare_judgments, evaluate
 from ndcg_spark.agreement import kappa, krippendorff_alpha, tau_ap, tau_b
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import AGREEMENTS
@@ -158,11 +157,6 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session
     assert (found["runs"], found["queries"]) == (4, 7)
     assert (found["tau_b"], found["tau_ap"]) == pytest.approx((tau_b(*means), tau_ap(*means)), abs=1e-12)
     assert found["tau_b"] < 1
-
-
-def test_the_examples_of_the_docstrings_run(session):
-    failed, attempted, said = examples_of(session, agreement.__name__)
-    assert (failed, attempted) == (0, 2), said
 
 
 def test_the_command(tmp_path):

@@ -6,10 +6,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from paired import compare_rows
-from scored import examples_of
 
 from ndcg_spark import compare, evaluate
-from ndcg_spark.comparison import api
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -62,11 +60,6 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
     # q1 is won and q2 lost; q3 has no relevant document, so that neither mean is over it.
     assert (row["queries"], row["unpaired_queries"], row["wins"], row["losses"]) == (2, 0, 1, 1)
     assert (str(row["evaluated_on"]), row["mean"], row["baseline_mean"]) == ("2026-11-20", 0.5, 0.5)
-
-
-def test_the_examples_of_the_docstring_run(session):
-    failed, attempted, said = examples_of(session, api.__name__)
-    assert (failed, attempted > 3) == (0, True), said
 
 
 def shifted(runs):

@@ -64,6 +64,7 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
     assert found["measures"] == ["precision@2", "rbp(p=0.5)@2"]
     assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
     assert "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in found["formula"]
+    assert {"counts", "rejected", "output", "seconds", "evaluation_id"} <= found.keys()
     first, second = found["dataset_scores"]
     assert list(first)[6:10] == ["ndcg", "precision", "rbp", "rbp_residual"]
     values = (1 / 2 + 1 / 2) / 2, (0.5 * 2 / 2 + 0.25 * 1 / 2) / 2, (0.25 + 0.5) / 2

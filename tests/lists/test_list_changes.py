@@ -6,7 +6,6 @@ import random
 
 import pytest
 import tables
-from scored import examples_of
 
 from ndcg_spark import Convention, compare_lists, lists
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
@@ -136,11 +135,6 @@ def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
 def test_refusals(error, new, old, cutoffs, options):
     with pytest.raises(error):
         changes(new, old, cutoffs, **options)
-
-
-def test_the_example_of_the_docstring_runs(session):
-    failed, attempted, said = examples_of(session, lists.__name__)
-    assert (failed, attempted) == (0, 2), said
 
 
 def test_no_list_is_collected_and_no_python_runs(session, capsys):

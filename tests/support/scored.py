@@ -1,11 +1,7 @@
 """The library's scores as rows, for tests that look at a few numbers of one query."""
 
-import contextlib
 import dataclasses
-import doctest
 import functools
-import importlib
-import io
 from typing import Any
 
 import tables
@@ -53,10 +49,3 @@ def scored(session: SparkSession, judged: Any, returned: Any, *more: Any, **name
 
 def _are_rows(given: Any) -> bool:
     return isinstance(given, list) and isinstance(given[0], dict)
-
-
-def examples_of(session: SparkSession, module: str) -> tuple[int, int, str]:
-    """How many examples of a module's docstrings fail, and how many there are; what is said of those that fail."""
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        failed, attempted = doctest.testmod(importlib.import_module(module))[:2]
-    return failed, attempted, said.getvalue()
