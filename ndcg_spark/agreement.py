@@ -41,7 +41,8 @@ def compare_judgments(
     Parameters
     ----------
     a, b, results : table or dictionary
-        As for `evaluate`. Runs are ranked by their mean NDCG over the queries that both sets judge.
+        As for `evaluate`, but no paths, which the command `judgments` takes. Runs are ranked by their mean NDCG over
+        the queries that both sets judge.
     cutoff : int or None
         The cutoff of the NDCG; None is the whole ranking.
     convention : Convention or str

@@ -38,7 +38,7 @@ _SCHEMAS: Mapping[str, Sequence[str] | None] = {
 def evaluate(
     judgments: Any,
     results: Any,
-    cutoffs: int | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    cutoffs: int | str | Iterable[int | None] | None = DEFAULT_CUTOFFS,
     convention: Convention | str = "standard",
     *,
     measures: Iterable[object] | str = _NDCG,
@@ -74,7 +74,7 @@ def evaluate(
         Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. A table without a column
         run is one run named `run`, files are runs named after themselves; without scores, ranks give the order.
     cutoffs : int, None or several of them
-        Ranks from 1; None for the whole ranking.
+        Ranks from 1; None or "all" for the whole ranking.
     convention : Convention or str
         Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval order=score``.
     measures : str or several of them
@@ -138,7 +138,7 @@ def evaluate(
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(cutoffs))
+    ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(None if cutoffs == "all" else cutoffs))
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
     columns: dict[str, Any] = {"relevance": relevance, "run": run}
     if session is not None or not background.is_for(*tables.values()):

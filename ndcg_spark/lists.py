@@ -45,7 +45,8 @@ def compare_lists(
     Parameters
     ----------
     results, baseline : table
-        As `evaluate` takes them; runs are paired by name. Or the baseline is the run that all others are compared with.
+        Tables as `evaluate` takes them, but no paths, which `compare-lists` takes. Runs are paired by name. Or the
+        baseline is the run that all others are compared with.
     cutoffs : int or several of them
         Ranks from 1.
     convention : Convention or str

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -163,6 +164,10 @@ class SparkScores:
     def _scores(self) -> Scores:
         names = measure_first(DATASET_SCORES, self.measures.columns)
         rows = to_pandas(self.dataset_scores.select(*names))
+        if len(rows) and (rows["missing_queries"] >= rows["queries"]).all() and rows["queries"].any():
+            warnings.warn(
+                "results: no run has results for a judged query; check that both write ids alike", stacklevel=3
+            )
         return Scores(rows, self.query_scores.toArrow, self.measures)
 
     def __repr__(self) -> str:

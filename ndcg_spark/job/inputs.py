@@ -143,6 +143,8 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
         report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
+        if not counts.excluded:
+            report_step("warning", "exclude: none of its documents is in the results; check that both write ids alike")
     if counts.rejections:
         report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
 
