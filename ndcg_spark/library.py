@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, validate
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.memory import RUN, to_arrow
@@ -76,7 +76,7 @@ def evaluate(
     cutoffs : int, None or several of them
         Ranks from 1; None for the whole ranking.
     convention : Convention or str
-        Which NDCG to compute: the name of a preset, or a Convention.
+        Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval order=score``.
     measures : str or several of them
         Names such as `precision`, for every cutoff, or as papers write them, each with its own cutoff: `P@5`, `AP`,
         `RBP(p=0.5)`; also the measures of ir_measures. Runs are ordered by the first.
@@ -133,7 +133,7 @@ def evaluate(
         bm25
     q1   0.5
     """
-    options = Convention.preset(convention) if isinstance(convention, str) else convention
+    options = Convention.parse(convention) if isinstance(convention, str) else convention
     if not isinstance(options, Convention):
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
@@ -145,7 +145,9 @@ def evaluate(
         with engine_imports():
             from ndcg_spark.spark_library import evaluate_lazily
         return evaluate_lazily(tables, ranks, options, measures, dataset, evaluated_on, session, **columns)
-    settings: dict[str, Any] = {"convention": options, "dataset": dataset}
+    # Options that are named are the user's choice, where input would be refused for want of one.
+    chosen = parse_label(convention) if isinstance(convention, str) else options
+    settings: dict[str, Any] = {"convention": chosen, "dataset": dataset}
     if ranks is not None:
         settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
     if measures != _NDCG:

@@ -1,6 +1,5 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,7 +15,6 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark import reference, rules
 from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import resolve_columns
 
@@ -77,9 +75,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         labels = {"ndcg": self.getOrDefault("convention"), "ndcgAtK": "mllib_binary"}
         if metric not in labels:
             raise ConfigurationError(f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures")
-        # The value of an option may contain blanks, as a table of gains does.
-        preset, *options = re.split(r"\s+(?=\w+=)", labels[metric].strip())
-        convention = Convention.preset(preset).replace(**dict(map(parse_option, options)))
+        convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
         (row,) = _averaged(lists, convention, k).collect()
         if row["refused"]:
@@ -171,6 +167,8 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
         scores = [None] * len(returned)
     excluded, ranks = set(out), range(1, len(returned) + 1)
     listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
+    # Lists without grades may name a document twice, as purchases do.
+    judged = list(dict.fromkeys(judged)) if grades is None else judged
     graded = zip(judged, [1.0] * len(judged) if grades is None else grades, strict=True)
     return reference.score(lists.get("query", ""), graded, listed, convention, k).ndcg
 
@@ -178,3 +176,14 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
 def _ids(documents: Sequence[Any] | None) -> list[str]:
     """Documents as text; MLlib's are doubles, and whole."""
     return [] if documents is None else [str(int(doc) if isinstance(doc, float) else doc) for doc in documents]
+
+
+def _add_accessors(name: str) -> None:
+    """The methods that Spark's own evaluators have for each parameter: setK, getK."""
+    title = f"{name[0].upper()}{name[1:]}"
+    setattr(NdcgEvaluator, f"get{title}", lambda self: self.getOrDefault(name))
+    setattr(NdcgEvaluator, f"set{title}", lambda self, value: self._set(**{name: value}))
+
+
+for _name in ("predictionCol", "labelCol", "metricName", "k"):
+    _add_accessors(_name)

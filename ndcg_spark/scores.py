@@ -121,7 +121,7 @@ class Scores:
         pair = column, parse_cutoff(cutoff)
         if column not in _PARTS and pair not in self._pairs():
             near = did_you_mean(measure, known)
-            raise ConfigurationError(f"measure: {measure} was not computed{near}; there are {', '.join(known)}")
+            raise ConfigurationError(f"measure: {measure} was not computed{near}; choose from {', '.join(known)}")
         return pair
 
     def _convention(self) -> str:

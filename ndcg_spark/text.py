@@ -104,7 +104,9 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
     shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0)
     more = len(names) - len(shown)
     listed = f"{', '.join(shown)}{f' and {more:,} more' if more else ''}"
-    return ConfigurationError(f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; there are {listed}")
+    return ConfigurationError(
+        f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; choose from {listed}"
+    )
 
 
 def _escaped(character: str) -> str:

@@ -278,8 +278,9 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
     kinds = ("tuples", "nested dictionaries", "the frame of PyTerrier, without a run", "pyarrow with large text")
     runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
     lists = {"one": pd.DataFrame(LISTS), "other": pa.table({**LISTS, "scores": [[0.9, 0.8, 0.1]]})}
+    named = {"ir_measures": list(TABLES["tuples with names"]())}
     packed = {"als": TABLES["what recommendForAllUsers gives"]()}
-    for tables in (runs, lists, {**runs, **lists, **packed}, {**packed, "popular": RETURNED}):
+    for tables in (runs, lists, {**runs, **lists, **packed}, {**packed, "popular": RETURNED}, {**runs, **named}):
         found = evaluate(JUDGED, tables, 10, "trec_eval").table()["ndcg@10"]
         assert found.to_dict() == dict.fromkeys(tables, pytest.approx(EXPECTED))
 
@@ -348,3 +349,17 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]
     assert (failed, attempted >= least) == (0, True)
+
+
+def test_a_convention_may_be_a_preset_with_options_which_are_chosen():
+    merged = [("1", "10", 2.0, 1), ("1", "11", 1.0, 1), ("1", "12", 0.5, 2)]
+    frame = pd.DataFrame(merged, columns=["query_id", "doc_id", "score", "rank"])
+    with pytest.raises(InputError, match="order=score"):
+        evaluate(JUDGED, frame, 10, "trec_eval")
+    assert evaluate(JUDGED, frame, 10, "trec_eval order=score").table().iloc[0, 0] > 0
+
+
+def test_every_two_runs_are_compared_where_all_are_baselines():
+    scores = evaluate(JUDGED, dict.fromkeys("abc", RETURNED), 10)
+    compared = compare(scores, ["a", "b", "c"])
+    assert list(zip(compared["run"], compared["baseline"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]

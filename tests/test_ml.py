@@ -66,6 +66,12 @@ def test_a_row_without_a_grade_is_unjudged(session):
     assert of_rows(session, (1, 6, None, 0.3)) == pytest.approx(pushed)
 
 
+def test_what_spark_s_evaluator_takes_is_taken(session):
+    rows = session.createDataFrame([([1, 2], [1, 1])], LISTS)
+    evaluator = NdcgEvaluator().setMetricName("ndcgAtK").setK(1).setPredictionCol("prediction").setLabelCol("label")
+    assert (evaluator.evaluate(rows), evaluator.getK()) == (1, 1)
+
+
 def test_equal_lists_are_as_many_queries(session):
     right, wrong = ([1, 2], [1]), ([3, 4], [1])
     assert of_lists(session, right, right, right, wrong) == pytest.approx(3 / 4)

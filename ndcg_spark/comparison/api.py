@@ -56,8 +56,8 @@ def compare(
         What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with the columns run,
         query_id and the measure. A query occurs once per run, cutoff and night.
     baseline : str, several of them, or table
-        The run, or each of the runs, that all others are compared with; or such a table of another night, whose runs
-        are paired by name.
+        The run, or each of the runs, that all others are compared with, and a list of all runs for all pairs; or such a
+        table of another night, whose runs are paired by name.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
         cutoff, a measure is compared at all at which it has values. By default those that `evaluate` was asked for, or

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -107,7 +108,8 @@ class Comparer:
     """Compares runs with baselines; the settings of all comparisons of an output or of some tables."""
 
     options: ComparisonOptions = _DEFAULT
-    #: The runs that the others are compared with, each in turn; without any, runs are compared by their names.
+    #: The runs that the others are compared with, each in turn; if these are all, each two of them are compared.
+    #: Without any, runs are compared by their names.
     baselines: Sequence[str] = ()
     #: The runs to compare; by default all but the baselines.
     runs: Collection[str] | None = None
@@ -163,8 +165,10 @@ class Comparer:
             metrics += [(measure, cutoff) for cutoff in (there if cutoffs is None else cutoffs)]
         runs = {run for run in source.runs if self.runs is None or run in self.runs}
         if self.baselines:
-            runs -= {*self.baselines} if other is source else set()
-            pairs = [(run, baseline) for run in sorted(runs) for baseline in self.baselines]
+            others = runs - {*self.baselines} if other is source else runs
+            pairs = [(run, baseline) for run in sorted(others) for baseline in self.baselines]
+            # Where every run is a baseline, each two of them are compared once.
+            pairs = pairs or list(itertools.combinations((run for run in self.baselines if run in runs), 2))
         else:
             runs |= {run for run in other.runs if self.runs is None or run in self.runs}
             pairs = [(run, run) for run in sorted(runs)]

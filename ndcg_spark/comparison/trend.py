@@ -13,7 +13,7 @@ from typing import Any
 
 from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
 from ndcg_spark.convention.measures import COLUMNS, written
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_measure_set
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
@@ -208,16 +208,17 @@ def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cuto
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
     night, newest = nights[-1]
-    asked = stored_measure_set(night.record.get("configuration") or {})
+    asked = night.measure_set
     metrics = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
         cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
         chosen = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if chosen not in cutoffs:
-            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "no cutoff"
+            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; it was at {known}"
+                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; "
+                f"evaluated cutoffs: {known}"
             )
         metrics.append((measure, chosen))
     return list(dict.fromkeys(metrics))

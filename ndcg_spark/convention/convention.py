@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ndcg_spark.convention.options import (
     describe,
     is_valid,
     normal,
+    parse_option,
     show,
 )
 from ndcg_spark.convention.presets import PRESETS
@@ -25,6 +27,13 @@ Gain = str | Mapping[float, float]
 #: The options in the order in which the formula in words lists them, those that change scores most first.
 _IN_FORMULA = tuple(dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS)))
 Discount = str | tuple[float, ...]
+
+
+def parse_label(label: str) -> dict[str, Any]:
+    """The options that a label names, and its `preset`."""
+    # The value of an option may contain blanks, as a table of gains does.
+    preset, *options = re.split(r"\s+(?=\w+=)", label.strip())
+    return {"preset": preset, **dict(map(parse_option, options))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +94,12 @@ class Convention:
 
     def __hash__(self) -> int:
         return hash(str(self.options()))
+
+    @classmethod
+    def parse(cls, label: str) -> Self:
+        """The convention of a label: a preset followed by options that differ, ``trec_eval gain=exp2``."""
+        options = parse_label(label)
+        return cls.preset(options.pop("preset")).replace(**options)
 
     @classmethod
     def preset(cls, name: str) -> Self:

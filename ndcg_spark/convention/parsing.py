@@ -90,11 +90,6 @@ def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> Meas
     return MeasureSet(parsed.pairs, first)
 
 
-def stored_measure_set(configuration: Mapping[str, Any]) -> MeasureSet:
-    """The measures of a configuration in the record of a night."""
-    return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
-
-
 def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
 

@@ -29,7 +29,7 @@ def _baselines(given: object) -> tuple[str, ...]:
             try:
                 datetime.date.fromisoformat(name)
             except ValueError:
-                raise ValueError(f"{name!r} is no baseline; write {GOOD}, a date, or run NAME") from None
+                raise ValueError(f"{name!r} is not a baseline; write {GOOD}, a date, or run NAME") from None
     return (*names,)
 
 

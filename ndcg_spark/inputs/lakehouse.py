@@ -28,13 +28,13 @@ from ndcg_spark.text import printable
 _CATALOG = "table:"
 
 
-def find(engine: Engine, config: TableConfig, paths: list[str], where: str) -> list[File]:
+def find(engine: Engine, config: TableConfig, where: str) -> list[File]:
     """The files behind the paths of a table; a table of Delta or Iceberg, or of a catalog, is one file with a snapshot.
 
     ConfigurationError if a version is configured, and a path is not such a table.
     """
     # A file may be behind two of the paths.
-    tables = list({file.path: file for path in paths for file in _files(engine, config, path, where)}.values())
+    tables = list({file.path: file for path in config.path for file in _files(engine, config, path, where)}.values())
     if config.as_of is not None and (plain := [file.path for file in tables if file.snapshot is None]):
         raise ConfigurationError(
             f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"

@@ -90,6 +90,8 @@ def _is_table(value: Any) -> bool:
     """Whether a value of a dictionary is a table, and neither a column nor {document: number}."""
     if isinstance(value, Mapping):
         return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
+    if isinstance(value, list | tuple):
+        return bool(value) and isinstance(value[0], tuple)
     # This asks the class, because a lazy frame of Polars warns of the cost when asked for its columns.
     return any(hasattr(type(value), name) for name in ("columns", "column_names"))
 

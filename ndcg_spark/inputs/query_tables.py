@@ -35,7 +35,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     if engine is not None:
         from ndcg_spark.inputs import lakehouse
 
-        files = lakehouse.find(engine, config, config.path, where)
+        files = lakehouse.find(engine, config, where)
     elif config.as_of is not None or any(path.startswith("table:") for path in config.path):
         return None
     else:
@@ -45,9 +45,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
             return None
     kind = file_format(files, config.format, where)
     if kind == "trec":
-        raise InputError(
-            f"{where}: {files[0].path} has no ending of a format; it is one of .csv, .tsv, .jsonl, .parquet, .orc"
-        )
+        raise InputError(f"{where}: {files[0].path} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
     try:
         table = pa.concat_tables((_read(file, kind, engine, where) for file in files), promote_options="permissive")
     except pa.ArrowException as error:

@@ -69,7 +69,7 @@ class Source:
         return self.files[0].path if len(self.files) == 1 else f"{self.files[0].path} and {len(self.files) - 1} more"
 
 
-def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], graded: bool = True) -> Source:
+def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True) -> Source:
     """The judgments (qrels): those of the columns dataset, query_id, doc_id and relevance that are stored.
 
     If `config.relevance` is given, it is the grade of every row, whatever the files say. If judgments need not be
@@ -78,7 +78,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     constant = config.relevance
     needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
     optional = () if graded or constant is not None else ("relevance",)
-    source = _read(engine, "judgments", config, paths, JUDGMENTS, needed, optional)
+    source = _read(engine, "judgments", config, JUDGMENTS, needed, optional)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -88,16 +88,16 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, paths: list[str], gr
     return dataclasses.replace(source, table=table, notes=(*source.notes, note))
 
 
-def read_results(engine: Engine, config: ResultsConfig, paths: list[str]) -> Source:
+def read_results(engine: Engine, config: ResultsConfig) -> Source:
     """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
-    source = _read(engine, "results", config, paths, RESULTS)
+    source = _read(engine, "results", config, RESULTS)
     table = source.table if config.run is None else source.table.withColumn("run", F.lit(config.run))
     return dataclasses.replace(source, table=table)
 
 
-def read_excluded(engine: Engine, config: TableConfig, paths: list[str]) -> Source:
+def read_excluded(engine: Engine, config: TableConfig) -> Source:
     """The documents that leave the lists: those of the columns dataset, query_id and doc_id."""
-    return _read(engine, "exclude", config, paths, EXCLUDE)
+    return _read(engine, "exclude", config, EXCLUDE)
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
@@ -119,12 +119,11 @@ def _read(
     engine: Engine,
     name: str,
     config: TableConfig,
-    paths: list[str],
     schema: pa.Schema,
     needed: Sequence[str] | None = None,
     optional: Sequence[str] = (),
 ) -> Source:
-    files = lakehouse.find(engine, config, paths, name)
+    files = lakehouse.find(engine, config, name)
     versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
     notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
     if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:

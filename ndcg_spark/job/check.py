@@ -91,9 +91,9 @@ def convert(config: EvaluationConfig, folder: str) -> int:
         raise StorageError(f"output: there are files in {store.location}; name a new folder")
     with open_engine("embedded") as engine:
         if config.judgments:
-            source = read_judgments(engine, config.judgments, config.judgments.path, graded=False)
+            source = read_judgments(engine, config.judgments, graded=False)
         else:
-            source = read_results(engine, config.results, config.results.path)
+            source = read_results(engine, config.results)
         with translated_failures([source]):
             without_broken(source).write.parquet(store.for_engine(""), mode="append")
             return engine.session.read.parquet(store.for_engine("")).count()

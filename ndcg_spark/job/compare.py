@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from ndcg_spark.comparison.compare import Comparer, Comparison, different_options, night_sources, read_attributes
 from ndcg_spark.convention.cutoffs import Cutoff
 from ndcg_spark.convention.measures import MEASURES
-from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores
@@ -65,5 +64,5 @@ def compare_nights(
 def _headline(night: Night) -> dict[str, Sequence[Cutoff]]:
     """The measure and the cutoff that people look at first."""
     cutoffs = [row["cutoff"] for rows in read_dataset_scores([night]) for row in rows]
-    measure, cutoff = stored_measure_set(night.record.get("configuration") or {}).headline(cutoffs)
+    measure, cutoff = night.measure_set.headline(cutoffs)
     return {MEASURES[measure].column if measure in MEASURES else measure: [cutoff]}

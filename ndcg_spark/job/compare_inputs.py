@@ -40,7 +40,7 @@ def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
 
     def read(engine: Engine, paths: list[str]) -> DataFrame:
         table = config.judgments.model_copy(update={"path": paths}).on(config.date)
-        source = read_judgments(engine, table, table.path, config.convention.gain != "judged")
+        source = read_judgments(engine, table, config.convention.gain != "judged")
         with translated_failures([source]):
             good, counts, _ = check_judgments(source, config)
         report_read(source, counts)

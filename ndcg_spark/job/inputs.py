@@ -106,15 +106,15 @@ def input_sources(engine: Engine, config: EvaluationConfig) -> Sources:
     unjudged_gain(config.convention)
     judgments = config.judgments.on(config.date)
     graded = config.convention.gain != "judged"
-    return read_judgments(engine, judgments, judgments.path, graded), results_source(engine, config)
+    return read_judgments(engine, judgments, graded), results_source(engine, config)
 
 
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
     results = config.results.on(config.date)
-    source = read_results(engine, results, results.path)
+    source = read_results(engine, results)
     exclude = config.exclude and config.exclude.on(config.date)
-    return dataclasses.replace(source, without=read_excluded(engine, exclude, exclude.path)) if exclude else source
+    return dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
 
 
 def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:

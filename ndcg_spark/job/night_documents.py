@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.cutoffs import deepest_finite, format_cutoff
-from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
@@ -107,7 +106,7 @@ def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int
     deepest = deepest_finite(known)
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = known if deepest is None else [rank for rank in known if rank is not None]
-    cutoff = request.cutoff_or(stored_measure_set(night.record.get("configuration") or {}).main_cutoff("ndcg", ranks))
+    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
     if cutoff not in known or (cutoff is None and deepest is not None):
         kept = ", ".join(format_cutoff(rank) for rank in sorted(rank for rank in known if rank is not None)) or "all"
         raise ConfigurationError(

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.nights.store import FAILURES, LOG, Store, folder, parquet
 from ndcg_spark.schemas import EVALUATIONS
@@ -57,6 +59,12 @@ class Night:
         verdict = {name: row[name] for name in ("verdict", "reason", "run")} | row["findings"]
         verdict = verdict if row["verdict"] else None
         return {**row, "verdict": verdict, "seconds": row["steps"], "notes": list(self.notes)}
+
+    @property
+    def measure_set(self) -> MeasureSet:
+        """The measures that it was evaluated with."""
+        configuration = self.record["configuration"]
+        return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
 
     @property
     def is_good(self) -> bool:

@@ -21,7 +21,7 @@ from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view
-from ndcg_spark.scores import Scores
+from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.tables.views import View
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def explain(
     request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
     if len(source) == 1 and isinstance(source[0], Scores) and source[0].inputs is not None:
         return explanation_view(background.call("explain", source[0].inputs, request))
+    if len(source) == 1 and isinstance(source[0], SparkScores):
+        raise ConfigurationError("explain: scores of a Spark session keep no documents; give judgments and results")
     if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
         if convention is not None or relevance is not None:
             raise ConfigurationError("convention: a night has its own; leave out convention and relevance")

@@ -92,6 +92,8 @@ class Plot:
 
     def save(self, file: str | Path) -> None:
         """Write the chart to an SVG file."""
+        if Path(file).suffix != ".svg":
+            raise ConfigurationError(f"file: {file} is no SVG file; name it .svg, and convert it with a browser")
         Path(file).write_text(self.svg, encoding="utf-8")
 
     def _repr_svg_(self) -> str:

@@ -16,7 +16,7 @@ from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
 from ndcg_spark.convention.measures import MEASURES, SCORES
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, stored_measure_set
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
@@ -267,13 +267,15 @@ def _headline(night: Night, rows: Sequence[Row], measure: str | None) -> Metric:
     A night that was evaluated without naming measures is shown by NDCG at the cutoff nearest to 10.
     """
     configuration = night.record["configuration"]
-    measure_set, checks = stored_measure_set(configuration), (configuration.get("gate") or {}).get("check")
+    measure_set, checks = night.measure_set, (configuration.get("gate") or {}).get("check")
     if measure is not None:
         column, cutoff = parse_columns(measure, SCORES)[0]
         known = {format_cutoff(row["cutoff"]): row["cutoff"] for row in rows if row.get(column) is not None}
         if cutoff != ALL_CUTOFFS and cutoff not in known:
-            there = ", ".join(known) or "no cutoff"
-            raise ConfigurationError(f"measure: {column}@{cutoff} was not evaluated in this night; it was at {there}")
+            there = ", ".join(known) or "none"
+            raise ConfigurationError(
+                f"measure: {column}@{cutoff} was not evaluated in this night; evaluated cutoffs: {there}"
+            )
         return column, known[cutoff] if cutoff in known else _usual(known.values())
     if checks:
         return checks[0].get("measure", "ndcg"), checks[0]["cutoff"]

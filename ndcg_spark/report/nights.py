@@ -6,7 +6,6 @@ from typing import Any
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.cutoffs import format_cutoff
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
-from ndcg_spark.convention.parsing import stored_measure_set
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result
@@ -52,7 +51,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     record = night.record
-    measures, verdict = stored_measure_set(record.get("configuration") or {}), record.get("verdict")
+    measures, verdict = night.measure_set, record.get("verdict")
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)

@@ -4,7 +4,7 @@ import pytest
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, written
-from ndcg_spark.convention.parsing import parse_measure_set, parse_measures, stored_measure_set
+from ndcg_spark.convention.parsing import parse_measure_set, parse_measures
 from ndcg_spark.errors import ConfigurationError
 
 DEFAULT = (1, 10)
@@ -106,8 +106,7 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
 def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, headline):
     found = parse_measures(measures, cutoffs, DEFAULT)
     assert found.measure_set.headline(found.cutoffs) == headline
-    again = {"measures": found.texts, "headline": written(*headline)}
-    assert stored_measure_set(again).headline([]) == headline
+    assert parse_measure_set(found.texts, written(*headline)).headline([]) == headline
 
 
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():

@@ -47,8 +47,8 @@ def test_the_stricter_limit_counts(limits, mean, allowed):
 WRONG = [
     ({"alpha": 0}, "gate.alpha: "),
     ({"min_querys": 5}, "gate.min_querys: "),
-    ({"baseline": "yesterday"}, "gate.baseline: 'yesterday' is no baseline"),
-    ({"baseline": "run "}, "gate.baseline: 'run ' is no baseline"),
+    ({"baseline": "yesterday"}, "gate.baseline: 'yesterday' is not a baseline"),
+    ({"baseline": "run "}, "gate.baseline: 'run ' is not a baseline"),
     ({"baseline": []}, "gate.baseline: "),
     ({"check": []}, "gate.check: "),
     ({"check": [{**CHECK, "max_drop": 1}]}, "gate.check.0.max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),

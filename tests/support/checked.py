@@ -20,8 +20,8 @@ def check(engine: Engine, settings: dict) -> dict:
     """The rows of each run, or `error` and its `code`, of an evaluation's input."""
     try:
         wanted = config.validate(settings, "test")
-        judgments = read.read_judgments(engine, wanted.judgments, wanted.judgments.path)
-        results = read.read_results(engine, wanted.results, wanted.results.path)
+        judgments = read.read_judgments(engine, wanted.judgments)
+        results = read.read_results(engine, wanted.results)
         return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}

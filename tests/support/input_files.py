@@ -36,12 +36,12 @@ def file(path: Path, content: bytes | str = b"x") -> File:
 
 def judged(engine, *paths, **config):
     names = [str(path) for path in paths]
-    return read_judgments(engine, JudgmentsConfig(path=names, **config), names)
+    return read_judgments(engine, JudgmentsConfig(path=names, **config))
 
 
 def returned(engine, *paths, **config):
     names = [str(path) for path in paths]
-    return read_results(engine, ResultsConfig(path=names, **config), names)
+    return read_results(engine, ResultsConfig(path=names, **config))
 
 
 def documents(source):
