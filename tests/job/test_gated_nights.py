@@ -168,3 +168,19 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     assert changes == {"revision", "revised_at", "is_baseline", "file", "written"}
     (found,) = evaluated(nights, settings(nights, "2026-11-03", {"nights": 1}, worse=30))
     assert short([found]) == [("pass", None, 0, ["2026-11-02"])]
+
+
+def test_each_dataset_of_an_evaluation_has_a_verdict(tmp_path):
+    toml = 'cutoffs = "all"\n[[gate.check]]\ncutoff = "all"\nmax_drop = 0.05\n'
+    pairs = [(dataset, n) for dataset in ("shop", "web") for n in range(QUERIES)]
+    judged = "dataset,query_id,doc_id,relevance\n" + "".join(f"{dataset},q{n},a,1\n" for dataset, n in pairs)
+    for day, worse, more in ((1, 0, ["--accept-baseline", "the first"]), (2, 40, [])):
+        lists = {pair: "xa" if pair[0] == "web" and pair[1] < worse else "ax" for pair in pairs}
+        rows = [f"{name},r,q{n},{doc},{at}\n" for (name, n), docs in lists.items() for at, doc in enumerate(docs, 1)]
+        files = {"gate.toml": toml, "j.csv": judged, "r.csv": "dataset,run,query_id,doc_id,rank\n" + "".join(rows)}
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        night = ("--config", "gate.toml", "--output", "out", "--date", f"2026-11-0{day}", *more)
+        found = verdicts(tmp_path, "evaluate", "j.csv", "r.csv", *night)
+    expected = (5, [("pass", None), ("fail", "dropped")])
+    assert found == verdicts(tmp_path, "gate", "out", "--config", "gate.toml") == expected
