@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.api import compare as compare
     from ndcg_spark.convention.convention import Convention as Convention
     from ndcg_spark.library import evaluate as evaluate
-    from ndcg_spark.lists import compare_lists as compare_lists
+    from ndcg_spark.list_comparison import compare_lists as compare_lists
     from ndcg_spark.nights.read import read_scores as read_scores
     from ndcg_spark.report.api import explain as explain
     from ndcg_spark.report.api import gate_night as gate_night
@@ -28,7 +28,7 @@ _MODULES = {
     "Convention": "convention.convention",
     "compare": "comparison.api",
     "compare_judgments": "agreement",
-    "compare_lists": "lists",
+    "compare_lists": "list_comparison",
     "evaluate": "library",
     **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "report.api"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "report.charts"),

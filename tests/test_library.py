@@ -344,7 +344,7 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
 
 @pytest.mark.parametrize(
     ("module", "least"),
-    [("agreement", 2), ("comparison.api", 4), ("library", 5), ("lists", 2), ("ml", 1), ("report.api", 4)],
+    [("agreement", 2), ("comparison.api", 4), ("library", 5), ("list_comparison", 2), ("ml", 1), ("report.api", 4)],
 )
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]

@@ -28,7 +28,7 @@ from ndcg_spark.job.inputs import (
     results_source,
     translated_failures,
 )
-from ndcg_spark.lists import checked_cutoffs, compared_runs, list_changes, most_changed, summarized
+from ndcg_spark.list_comparison import checked_cutoffs, compared_runs, list_changes, most_changed, summarized
 from ndcg_spark.steps import hidden, report_step
 
 

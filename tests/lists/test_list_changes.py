@@ -7,7 +7,8 @@ import random
 import pytest
 import tables
 
-from ndcg_spark import Convention, compare_lists, lists
+from ndcg_spark import Convention, compare_lists
+from ndcg_spark import list_comparison as lists
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import LIST_CHANGES
 
