@@ -138,7 +138,11 @@ def evaluate(
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    ranks = None if cutoffs is DEFAULT_CUTOFFS else ascending(as_list(None if cutoffs == "all" else cutoffs))
+    ranks = (
+        None
+        if cutoffs is DEFAULT_CUTOFFS
+        else ascending(as_list(None if isinstance(cutoffs, str) and cutoffs == "all" else cutoffs))
+    )
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
     columns: dict[str, Any] = {"relevance": relevance, "run": run}
     if session is not None or not background.is_for(*tables.values()):

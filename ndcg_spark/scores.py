@@ -164,7 +164,8 @@ class SparkScores:
     def _scores(self) -> Scores:
         names = measure_first(DATASET_SCORES, self.measures.columns)
         rows = to_pandas(self.dataset_scores.select(*names))
-        if len(rows) and (rows["missing_queries"] >= rows["queries"]).all() and rows["queries"].any():
+        # Whatever the convention makes of missing queries, without documents there is no rate.
+        if len(rows) and rows["judged_rate"].isna().all():
             warnings.warn(
                 "results: no run has results for a judged query; check that both write ids alike", stacklevel=3
             )

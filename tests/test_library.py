@@ -278,9 +278,17 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
     kinds = ("tuples", "nested dictionaries", "the frame of PyTerrier, without a run", "pyarrow with large text")
     runs = {"pandas": pd.DataFrame(COLUMNS), "columns": alone, **{kind: TABLES[kind]() for kind in kinds}}
     lists = {"one": pd.DataFrame(LISTS), "other": pa.table({**LISTS, "scores": [[0.9, 0.8, 0.1]]})}
+    noted = {"noted": pa.table({**{name: COLUMNS[name] for name in alone}, "notes": [[{"label": "a"}] * 2] * 3})}
     named = {"ir_measures": list(TABLES["tuples with names"]())}
     packed = {"als": TABLES["what recommendForAllUsers gives"]()}
-    for tables in (runs, lists, {**runs, **lists, **packed}, {**packed, "popular": RETURNED}, {**runs, **named}):
+    for tables in (
+        runs,
+        lists,
+        {**runs, **lists, **packed},
+        {**packed, "popular": RETURNED},
+        {**runs, **named},
+        {**packed, **noted},
+    ):
         found = evaluate(JUDGED, tables, 10, "trec_eval").table()["ndcg@10"]
         assert found.to_dict() == dict.fromkeys(tables, pytest.approx(EXPECTED))
 
@@ -327,6 +335,13 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
     assert (row["run"], row["ndcg"]) == ("mine", pytest.approx(2 / (2 + 1 / math.log2(3))))
 
 
+@pytest.mark.parametrize("preset", ["trec_eval", "sklearn"])
+def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, preset):
+    other = session.createDataFrame(pa.table({**COLUMNS, "query_id": ["other"] * 3}))
+    with pytest.warns(UserWarning, match="no run has results"):
+        evaluate(JUDGED, other, 10, preset).to_pandas()
+
+
 @pytest.mark.parametrize("kind", ["nested dictionaries", "pandas", "lists with scores in pandas"])
 def test_a_session_scores_what_is_in_memory_if_it_is_given(session, kind):
     (row,) = evaluate(JUDGED, TABLES[kind](), 10, "trec_eval", session=session).dataset_scores.collect()
@@ -355,7 +370,7 @@ def test_a_convention_may_be_a_preset_with_options_which_are_chosen():
     merged = [("1", "10", 2.0, 1), ("1", "11", 1.0, 1), ("1", "12", 0.5, 2)]
     frame = pd.DataFrame(merged, columns=["query_id", "doc_id", "score", "rank"])
     with pytest.raises(InputError, match="order=score"):
-        evaluate(JUDGED, frame, 10, "trec_eval")
+        evaluate(JUDGED, frame, np.array([1, 10]), "trec_eval")
     assert evaluate(JUDGED, frame, 10, "trec_eval order=score").table().iloc[0, 0] > 0
 
 

@@ -126,27 +126,36 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
 
 
 def _has_lists(rows: pa.Table) -> bool:
-    return any(is_list(kind) for kind in rows.schema.types)
+    """Whether a row has a list of documents; lists of anything else stand beside a document."""
+    return "doc_id" not in rows.column_names or is_list(rows.schema.field("doc_id").type)
 
 
 def _exploded(rows: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """A row per document of lists, for runs beside others that have such rows; without scores, a position is a rank."""
     rows = rows.combine_chunks()
-    lists = [field.name for field in rows.schema if is_list(field.type)]
+    fields = {field.name: field.type.value_type for field in rows.schema if is_list(field.type)}
+    packed = {
+        name: resolve_columns({}, wanted, kind.names, where)
+        for name, kind in fields.items()
+        if pa.types.is_struct(kind)
+    }
+    packed = {name: names for name, names in packed.items() if "doc_id" in names}
+    lists = list(packed) or [name for name, kind in fields.items() if not pa.types.is_struct(kind)]
+    if "doc_id" not in [*lists, *(ours for names in packed.values() for ours in names)] or len(packed) > 1:
+        raise InputError(f"{where}: a run has {len(packed)} columns with documents; give one, such as doc_id")
     lengths = [pc.list_value_length(rows[name]) for name in lists]
     if any(length != lengths[0] for length in lengths):
         raise InputError(
             f"{where}: a run has lists of unequal length in {' and '.join(lists)}; give lists of one length"
         )
     parents = pc.list_parent_indices(rows[lists[0]])
-    flat = rows.drop_columns(lists).take(parents)
+    flat = rows.drop_columns([*fields]).take(parents)
     for name in lists:
         values = pc.list_flatten(rows[name])
-        fields = resolve_columns({}, wanted, values.type.names, where) if pa.types.is_struct(values.type) else {}
-        for ours, theirs in fields.items():
+        for ours, theirs in packed.get(name, {}).items():
             flat = flat.append_column(ours, pc.struct_field(values, theirs))
-        flat = flat if fields else flat.append_column(name, values)
-    if "score" not in flat.column_names:
+        flat = flat if packed else flat.append_column(name, values)
+    if not {"score", "rank"} & {*flat.column_names}:
         at = parents.to_numpy()
         flat = flat.append_column("rank", pa.array(np.arange(1, len(at) + 1) - np.searchsorted(at, at), pa.int32()))
     position = flat.column_names.index("doc_id")
