@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import background
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import InputError
 from ndcg_spark.library import evaluate
 from ndcg_spark.schemas import AGREEMENTS, query_key

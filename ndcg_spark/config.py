@@ -21,9 +21,8 @@ from pydantic import (
 )
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff, parse_cutoffs
-from ndcg_spark.convention.measures import MeasureSet, written
-from ndcg_spark.convention.parsing import parse_measures
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
+from ndcg_spark.convention.parsing import parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
 from ndcg_spark.text import expanded

@@ -15,7 +15,8 @@ import pyarrow.parquet
 from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, as_list, ascending, format_cutoff
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, format_cutoff
+from ndcg_spark.convention.parsing import listed, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
@@ -138,11 +139,7 @@ def evaluate(
         raise ConfigurationError(
             f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
         )
-    ranks = (
-        None
-        if cutoffs is DEFAULT_CUTOFFS
-        else ascending(as_list(None if isinstance(cutoffs, str) and cutoffs == "all" else cutoffs))
-    )
+    ranks = None if cutoffs is DEFAULT_CUTOFFS else parse_cutoffs(cutoffs)
     tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
     columns: dict[str, Any] = {"relevance": relevance, "run": run}
     if session is not None or not background.is_for(*tables.values()):
@@ -155,7 +152,7 @@ def evaluate(
     if ranks is not None:
         settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
     if measures != _NDCG:
-        settings["measures"] = measures if isinstance(measures, str) else list(map(str, as_list(measures)))
+        settings["measures"] = list(map(str, listed(measures)))
     if evaluated_on is not None:
         settings["date"] = evaluated_on
     return _computed(tables, settings, **columns)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import background, rules
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import as_list, ascending
+from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
@@ -83,7 +83,7 @@ def compare_lists(
     tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
     session = session_for(*tables.values())
     options = Convention.preset(convention) if isinstance(convention, str) else convention
-    ranks = checked_cutoffs(options, ascending(as_list(cutoffs)), persistence)
+    ranks = checked_cutoffs(options, parse_cutoffs(cutoffs), persistence)
     sides = []
     for where, given in tables.items():
         typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)

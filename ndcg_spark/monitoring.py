@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS
 from ndcg_spark.job.evaluate import EvaluationOutcome

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, published
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
+from ndcg_spark.convention.measures import (
+    COLUMNS,
+    MEASURES,
+    NDCG_ONLY,
+    Cutoff,
+    MeasureSet,
+    by_depth,
+    format_cutoff,
+    published,
+)
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.scratch import Scratch

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import DEFAULT_CUTOFFS, Cutoff
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.engine import is_sail, open_engine, running_session
 from ndcg_spark.errors import ConfigurationError

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ndcg_spark import Convention, background, compare, evaluate, library, open_session
+from ndcg_spark import Convention, background, compare, evaluate, open_session
+from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
@@ -204,7 +205,7 @@ def test_a_document_returned_twice_is_refused_at_once():
     "options",
     [
         *({"relevance": each} for each in (math.nan, "one")),
-        *({"cutoffs": each} for each in ("10", 2.5, [0], [], True, [True])),
+        *({"cutoffs": each} for each in ("ten", 2.5, [0], [], True, [True])),
         {"convention": {"gain": "linear"}},
         {"measures": "ndgc"},
     ],
@@ -217,7 +218,7 @@ def test_what_is_no_option_is_refused(options):
 
 @pytest.mark.parametrize("cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
 def test_a_cutoff_may_be_given_alone(cutoffs):
-    assert [(type(each), each) for each in library.as_list(cutoffs)] == [(int, 10)]
+    assert [(type(each), each) for each in parse_cutoffs(cutoffs)] == [(int, 10)]
 
 
 RUNS = {"b": RETURNED, "a": {"1": {"10": 1.0}}}

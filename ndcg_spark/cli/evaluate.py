@@ -10,7 +10,7 @@ import click
 
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
-from ndcg_spark.convention.description import describe_preset, list_presets_and_options
+from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 

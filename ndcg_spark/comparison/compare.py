@@ -13,8 +13,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparis
 from ndcg_spark.comparison.matrix import MatrixReader, Metric, Queries, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import by_depth, format_cutoff
-from ndcg_spark.convention.measures import SCORES
+from ndcg_spark.convention.measures import SCORES, by_depth, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_batches, read_dataset_scores, read_rows

@@ -14,9 +14,8 @@ from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix
 from ndcg_spark.comparison.slices import Attributes, Slice, Weights
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, parse_cutoff
-from ndcg_spark.convention.measures import SCORES
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
+from ndcg_spark.convention.measures import SCORES, Cutoff
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -74,9 +73,7 @@ def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES):
         cutoffs.setdefault(column, []).append(cutoff)
-    return {
-        name: None if ALL_CUTOFFS in texts else ascending(map(parse_cutoff, texts)) for name, texts in cutoffs.items()
-    }
+    return {name: None if ALL_CUTOFFS in texts else parse_cutoffs(texts) for name, texts in cutoffs.items()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.statistics import UNITS, Numbers
-from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import InputError
 
 #: A column of scores and its cutoff.

@@ -11,9 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff, by_depth, format_cutoff, parse_cutoff
-from ndcg_spark.convention.measures import COLUMNS, written
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
+from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores

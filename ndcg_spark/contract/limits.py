@@ -14,7 +14,7 @@ from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts, row_example
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
+from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES

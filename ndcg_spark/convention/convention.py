@@ -1,4 +1,4 @@
-"""Convention: one definition of NDCG, as a set of options."""
+"""Convention: one definition of NDCG, as a set of options; and what `ndcg-spark conventions` prints about it."""
 
 import dataclasses
 import math
@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import (
+    DISCOUNTS,
     GAINS,
     MAX_GAIN,
     MAX_GRADES,
@@ -190,3 +192,69 @@ def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
         yield f"the gain table lacks the grade of {shown}; add it to the table"
     if isinstance(c.gain, str) and c.gain in GAINS and abs(named_gain(c.gain, grade)) > MAX_GAIN:
         yield f"{shown} is too large for gain={c.gain}; set a smaller grade"
+
+
+def list_presets_and_options() -> list[str]:
+    """Every preset with its tool and the version it was verified with, every option with its values, every measure."""
+    width = max(map(len, PRESETS))
+    lines = []
+    for name, preset in PRESETS.items():
+        lines += [f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}"]
+    lines += ["", "Options and their values, the default first; change one with --set option=value"]
+    lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
+    lines += [
+        "",
+        "Measures: the first name stands for every cutoff, the second, as in papers, for the cutoff after its @",
+    ]
+    for name, measure in MEASURES.items():
+        arguments = ", ".join(f"{short}=..." for short in measure.arguments)
+        written = f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
+        lines.append(f"  {name:<11}{written:<21}{measure.words}")
+    return lines
+
+
+def describe_preset(name: str) -> list[str]:
+    """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
+    chosen, preset = Convention.preset(name), PRESETS[name]
+    parts = {
+        "In words": chosen.formula.split("; "),
+        "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (
+            mathematics(chosen)
+        ),
+        "Options": [f"{option:<26}{show(getattr(chosen, option))}" for option in OPTIONS],
+        "Differs from standard in": differences(chosen, Convention()) or ["nothing: it is the default"],
+        "Not reproduced, deliberately": preset.not_reproduced or ["nothing known"],
+    }
+    lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]
+    for heading, entries in parts.items():
+        lines += ["", heading, *(f"  {entry}" for entry in entries)]
+    return lines
+
+
+def mathematics(convention: Convention) -> list[str]:
+    """The definition in mathematical notation, line by line."""
+    c, gain, discount = convention, show(convention.gain), show(convention.discount)
+    least = f"rel(d) = [grade of d >= {show(c.min_relevance)}], but a negative grade is unchanged"
+    expected = ", expected over all orders of equal scores" if c.ties == "average" else ""
+    largest = "IDCG@k = sum over r = 1..{} of w(r) * (the r-th largest g(d) of all {} d)".format
+    ideals = {
+        "judged": largest("k", "judged"),
+        "retrieved": largest("k", "returned"),
+        "judged_capped": largest("min(k, n)", "judged") + ", n the number of returned d",
+        "k_relevant": "IDCG@k = sum over r = 1..k of w(r)",
+    }
+    return [
+        *([] if c.min_relevance == "none" else [least]),
+        f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
+        f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
+        f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
+        ideals[c.ideal],
+        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
+    ]
+
+
+def differences(convention: Convention, other: Convention) -> list[str]:
+    """The options in which a convention differs from another, each with its value and its meaning in words."""
+    values = {option: getattr(convention, option) for option in OPTIONS}
+    changed = {option: value for option, value in values.items() if value != getattr(other, option)}
+    return [f"{option}={show(value)}: {describe(option, value)}".rstrip(": ") for option, value in changed.items()]

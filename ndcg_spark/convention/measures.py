@@ -1,6 +1,7 @@
-"""The measures besides NDCG: what each one is, how it is computed, and which of them an evaluation computes.
+"""What is measured: cutoffs, what each measure is and how it is computed, and which of them an evaluation computes.
 
-A new measure is one entry of MEASURES. It is computed with SQL that every engine supports. The SQL uses
+A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is one entry of
+MEASURES. It is computed with SQL that every engine supports. The SQL uses
 
 * for a document: `{rank}` and the columns that the entry names in `documents`,
 * for a list: `{listed}`, whether a document counts on it; the names of `lists`; and `returned`, its length,
@@ -13,8 +14,36 @@ A new measure is one entry of MEASURES. It is computed with SQL that every engin
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff, by_depth, deepest_finite, format_cutoff
+Cutoff = int | None
+
+DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
+
+
+def format_cutoff(cutoff: Cutoff) -> str:
+    """A cutoff as it is written: its rank, or `all`."""
+    return str(cutoff or "all")
+
+
+def column_at(column: str, cutoff: Cutoff) -> str:
+    """The name of a column at one cutoff: dcg_10, dcg_all."""
+    return f"{column}_{format_cutoff(cutoff)}"
+
+
+def by_depth(cutoff: Cutoff) -> tuple[bool, int]:
+    """A sort key for cutoffs: ascending, the whole ranking last."""
+    return cutoff is None, cutoff or 0
+
+
+def by_run(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A sort key for rows of dataset scores: by dataset, run and cutoff."""
+    return row["dataset"], row["run"], *by_depth(row["cutoff"])
+
+
+def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
+    """The deepest of the cutoffs that is a rank; None, the whole ranking, if there is none."""
+    return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
 
 
 @dataclasses.dataclass(frozen=True)

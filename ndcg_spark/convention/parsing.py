@@ -1,14 +1,18 @@
-"""Measures as people write them, such as `precision`, `P@5` or `RBP(p=0.5)`."""
+"""Cutoffs and measures as people write them: `1,3,all`, `precision`, `P@5` or `RBP(p=0.5)`."""
 
 import dataclasses
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, deepest_finite, format_cutoff, parse_cutoff
-from ndcg_spark.convention.measures import MEASURES, MeasureSet
+from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
+
+#: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
+MAX_CUTOFFS = 100
+#: A whole number from 1 that fits into an int.
+_CUTOFF = re.compile("0*[1-9][0-9]{0,8}|0*1[0-9]{9}")
 
 _NAMES = {name: name for name in MEASURES} | {
     written: name for name, measure in MEASURES.items() for written in measure.written
@@ -16,11 +20,31 @@ _NAMES = {name: name for name in MEASURES} | {
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
-_CUTOFF = re.compile("all|0*[1-9][0-9]*")
 #: At a cutoff the case of a name does not matter: `p@5`.
 _AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
 #: The cutoff of a measure that is written without one, by its name in the configuration.
 ALL_CUTOFFS = "all cutoffs"
+
+
+def parse_cutoffs(written: object) -> list[Cutoff]:
+    """The cutoffs that `10`, `"1,3,all"`, None or several of them stand for: ascending, the whole ranking last."""
+    several = written.split(",") if isinstance(written, str) else written
+    texts = ["all" if cutoff is None else str(cutoff).strip() for cutoff in listed(several)]
+    invalid = [text for text in texts if text != "all" and not _CUTOFF.fullmatch(text)]
+    if invalid or not texts:
+        what = f"invalid cutoff {', '.join(map(repr, invalid))}" if invalid else "the list is empty"
+        raise ConfigurationError(f"cutoffs: {what}; use positive integers or 'all'")
+    cutoffs: set[Cutoff] = {None if text == "all" else int(text) for text in texts}
+    if len(cutoffs) > MAX_CUTOFFS:
+        raise ConfigurationError(
+            f"cutoffs: {len(cutoffs)} are given, but one evaluation takes at most {MAX_CUTOFFS}; evaluate in parts"
+        )
+    return sorted(cutoffs, key=by_depth)
+
+
+def parse_cutoff(written: object) -> Cutoff:
+    """The cutoff that a rank or `all` stands for."""
+    return parse_cutoffs([written])[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +58,9 @@ class _Word:
     #: The options that its arguments set.
     options: Mapping[str, str]
 
-    def cutoffs(self, configured: Sequence[Cutoff]) -> list[Cutoff]:
+    def cutoffs(self, configured: Sequence[Cutoff]) -> Sequence[Cutoff]:
         """Its own cutoff, or those that are configured."""
-        return list(configured) if self.cutoff == ALL_CUTOFFS else [parse_cutoff(self.cutoff)]
+        return configured if self.cutoff == ALL_CUTOFFS else [parse_cutoff(self.cutoff)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +76,8 @@ class ParsedMeasures:
         """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
         texts = []
         for name, cutoff in self.measure_set.pairs:
-            arguments = MEASURES[name].arguments.items()
-            values = ", ".join(
-                f"{short}={self.options[option]}" for short, option in arguments if option in self.options
-            )
+            given = {short: self.options.get(option) for short, option in MEASURES[name].arguments.items()}
+            values = ", ".join(f"{short}={value}" for short, value in given.items() if value)
             texts.append(f"{name}{f'({values})' if values else ''}@{format_cutoff(cutoff)}")
         return texts
 
@@ -70,12 +92,11 @@ def parse_measures(
     `measures` is a text of measures separated by blanks or commas, or any collection whose items, as text, are
     measures, such as those of ir_measures.
     """
-    listed = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]
-    words = _words(" ".join(map(str, listed)))
+    words = _words(" ".join(map(str, listed(measures))))
     configured = list(cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ()))
     pairs = dict.fromkeys((word.name, cutoff) for word in words for cutoff in word.cutoffs(configured))
     headline = words[0].name, deepest_finite(words[0].cutoffs(configured))
-    needed = ascending([*configured, *(cutoff for _, cutoff in pairs)])
+    needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
 
 
@@ -104,6 +125,12 @@ def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]
     return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
 
 
+def listed(one_or_several: Any) -> Iterable[Any]:
+    """What a user gave alone or as several; a text is one."""
+    is_text = isinstance(one_or_several, str | bytes)
+    return one_or_several if isinstance(one_or_several, Iterable) and not is_text else [one_or_several]
+
+
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     """The measures of a text. ConfigurationError if it has none, or for the first word that is none."""
     columns = [name for name in also if name not in MEASURES]
@@ -126,27 +153,21 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
             f"measures: {word!r} is not a measure{near}; choose from {choices}, or write for example P@5"
         )
     name = names[written]
-    if cutoff and not _CUTOFF.fullmatch(cutoff):
+    if cutoff and cutoff != "all" and not _CUTOFF.fullmatch(cutoff):
         raise ConfigurationError(f"measures: {word} has an invalid cutoff; write {written}@10")
     is_whole = name in MEASURES and MEASURES[name].whole
     if is_whole and cutoff not in (None, "all"):
         raise ConfigurationError(
             f"measures: {word} has a cutoff, but {name} is computed on the whole ranking; write {written}"
         )
-    options = _arguments(word, MEASURES[name].arguments if name in MEASURES else {}, match["arguments"] or "")
+    options, takes = {}, MEASURES[name].arguments if name in MEASURES else {}
+    for argument in match["arguments"].split(",") if match["arguments"] else []:
+        short, _, value = (piece.strip() for piece in argument.partition("="))
+        if short not in takes or not value:
+            known = " and ".join(f"{known}=..." for known in takes) or "no arguments; --set changes the convention"
+            raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
+        options[takes[short]] = value
     return _Word(word, name, cutoff or ("all" if is_whole or written != name else ALL_CUTOFFS), options)
-
-
-def _arguments(word: str, arguments: Mapping[str, str], text: str) -> dict[str, str]:
-    """The options that the arguments in parentheses set; `arguments` has the option of each argument."""
-    options = {}
-    for part in text.split(",") if text else []:
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        if name not in arguments or not value:
-            takes = " and ".join(f"{short}=..." for short in arguments) or "no arguments; --set changes the convention"
-            raise ConfigurationError(f"measures: {word} has the argument {part.strip()!r}, but it takes {takes}")
-        options[arguments[name]] = value
-    return options
 
 
 def _options(words: Iterable[_Word]) -> dict[str, str]:

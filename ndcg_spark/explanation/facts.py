@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 from ndcg_spark import reference
-from ndcg_spark.convention import cutoffs
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import unknown_name
 
@@ -113,7 +113,7 @@ class ExplainRequest:
 
     def cutoff_or(self, default: Cutoff) -> Cutoff:
         """The requested cutoff, or the default. Raises ConfigurationError."""
-        return default if self.cutoff is None else cutoffs.parse_cutoff(self.cutoff)
+        return default if self.cutoff is None else parse_cutoff(self.cutoff)
 
     def dataset_from(self, known: Sequence[str]) -> str:
         """The requested dataset, or the only one. Raises ConfigurationError."""

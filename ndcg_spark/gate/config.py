@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ndcg_spark.convention.cutoffs import Cutoff, ascending, format_cutoff, parse_cutoff
-from ndcg_spark.convention.measures import SCORES
+from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
+from ndcg_spark.convention.parsing import parse_cutoff, parse_cutoffs
 from ndcg_spark.text import GOOD, did_you_mean
 
 #: The measures that can be above 1.
@@ -117,7 +117,7 @@ class GateConfig(Strict):
     @property
     def cutoffs(self) -> list[Cutoff]:
         """The cutoffs of all checks, ascending."""
-        return ascending(check.cutoff for check in self.check)
+        return parse_cutoffs(check.cutoff for check in self.check)
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
         """The checks of a dataset, each with its name, such as gate.check.0."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.compare import read_attributes
 from ndcg_spark.comparison.differences import causes, deciding, explains
 from ndcg_spark.comparison.statistics import adjusted
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.baselines import (
     Baseline,

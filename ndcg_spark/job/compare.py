@@ -4,8 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ndcg_spark.comparison.compare import Comparer, Comparison, different_options, night_sources, read_attributes
-from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import MEASURES, Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.read import read_dataset_scores

@@ -11,7 +11,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_lists
 from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import by_run
+from ndcg_spark.convention.measures import by_run
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.convention.cutoffs import Cutoff
-from ndcg_spark.convention.measures import MEASURES, MeasureSet
+from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import deepest_finite, format_cutoff
+from ndcg_spark.convention.measures import deepest_finite, format_cutoff
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.console import print_result
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
 from ndcg_spark.tables.sorting import Order

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, make_table, rounded

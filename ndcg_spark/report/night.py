@@ -14,8 +14,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, 
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines
-from ndcg_spark.convention.cutoffs import Cutoff, format_cutoff
-from ndcg_spark.convention.measures import MEASURES, SCORES
+from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents

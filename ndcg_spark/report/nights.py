@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
-from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_result

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.convention.cutoffs import format_cutoff
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words

@@ -4,8 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.convention.cutoffs import by_depth
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, published, written
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
 from ndcg_spark.report.console import print_result, printing
 from ndcg_spark.report.verdicts import verdict_table

@@ -9,8 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, column_at
-from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.measures import COLUMNS, NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.scoring import lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, refusal

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, deepest_finite
-from ndcg_spark.convention.measures import NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, deepest_finite
 from ndcg_spark.schemas import (
     DATASET_SCORES,
     KEPT_ATTRIBUTES,

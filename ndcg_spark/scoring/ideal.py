@@ -11,7 +11,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
 from ndcg_spark.reference import discounts, load_function
 from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at

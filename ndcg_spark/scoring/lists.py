@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_columns
 from ndcg_spark.scoring import ranking

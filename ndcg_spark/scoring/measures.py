@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, column_at
-from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import counted_grade

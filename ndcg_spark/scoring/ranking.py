@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.cutoffs import Cutoff, column_at
+from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
 

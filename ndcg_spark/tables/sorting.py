@@ -5,8 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.convention.cutoffs import by_run, format_cutoff
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.text import printable
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.convention.cutoffs import format_cutoff
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.tables.table import Marked, Table, cell
 from ndcg_spark.text import printable
 

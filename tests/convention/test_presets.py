@@ -1,7 +1,7 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.description import describe_preset, differences, list_presets_and_options, mathematics
+from ndcg_spark.convention.convention import describe_preset, differences, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS, show
 from ndcg_spark.convention.presets import PRESETS
