@@ -52,9 +52,9 @@ def compare(
     """
     from ndcg_spark.comparison.compare import Comparer
     from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
+    from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights
-    from ndcg_spark.job.query_tables import read_query_tables
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.tables.sorting import parse_order
 
@@ -188,8 +188,8 @@ def report(
     A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
+    from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.job.query_tables import read_query_tables
     from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site

@@ -15,8 +15,8 @@ from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.inputs.runs import WHOLE, Batch
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.skipping import plan_floors, plan_pruning
@@ -79,11 +79,11 @@ class CheckedTables:
         return sorted(name for name in {*self.judgment_counts.queries}.difference(self.datasets) if name is not None)
 
     @property
-    def parts(self) -> list[Self]:
+    def by_batch(self) -> list[Self]:
         """The tables once for each batch, with its results and the counts of its runs only; usually there is one."""
-        return [self] if self.batches == WHOLE else [self._part(batch) for batch in self.batches]
+        return [self] if self.batches == WHOLE else [self._only(batch) for batch in self.batches]
 
-    def _part(self, batch: Batch) -> Self:
+    def _only(self, batch: Batch) -> Self:
         runs = [run for run in self.result_counts.runs if batch.has(run.run)]
         counts = dataclasses.replace(self.result_counts, rows=sum(run.rows for run in runs), runs=runs)
         return dataclasses.replace(self, results=batch.select(self.results), result_counts=counts, batches=WHOLE)

@@ -110,23 +110,23 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
     if convention.judgment_duplicates == "error":
         advice = "keep one row each, or --set judgment_duplicates=max"
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
-    refuse_in_lists(results, [part.results for part in checked.parts], convention)
+    refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
 
-def refuse_in_lists(results: Source, parts: Iterable[DataFrame], convention: Convention) -> None:
+def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
     """Refuse duplicates in the results alone."""
     if convention.duplicates == "error":
         advice = "keep one row each, or --set duplicates=best"
-        _refuse(results, parts, "doc_id", "document(s) returned twice for one query", advice)
+        _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
     if convention.order == "rank":
         advice = "number each list from 1 or, if there are scores, --set order=score"
-        _refuse(results, parts, "rank", "rank(s) with two documents", advice)
+        _refuse(results, tables, "rank", "rank(s) with two documents", advice)
 
 
-def _refuse(source: Source, parts: Iterable[DataFrame], column: str, what: str, advice: str) -> None:
+def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: str) -> None:
     """DuplicatesError if the column has a value twice for one query (and run)."""
     different, examples = 0, []
-    for table in parts:
+    for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
         # A document that has a rank twice is a document returned twice, not a rank of two documents.
         several: Column = F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.casting import named_by_user, typed
-from ndcg_spark.inputs.runs import WHOLE, Batch
+from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
@@ -156,14 +156,14 @@ def count_results(
         columns = _null_if_rejected(floors.columns(types, _row_hash(table, ["run", *key])), reason)
         counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
     lists = _by_query(table, ["run", *key], counted)
-    parts, list_floors = [batch.select(lists) for batch in batches], None
+    by_batch, list_floors = [batch.select(lists) for batch in batches], None
     if floors and materialize:
-        parts = [materialize(parts)]
-        list_floors = parts[0].select("run", *key, FLOOR)
+        by_batch = [materialize(by_batch)]
+        list_floors = by_batch[0].select("run", *key, FLOOR)
     known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
     queries = [
-        part.withColumn("judged", F.lit(True)) if known is None else part.join(known, on=key, how="left")
-        for part in parts
+        batch.withColumn("judged", F.lit(True)) if known is None else batch.join(known, on=key, how="left")
+        for batch in by_batch
     ]
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
     totals = [

@@ -102,19 +102,19 @@ def _sent(engine: Engine, table: pa.Table | None, where: str) -> DataFrame:
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Keeps parts of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
+    """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
     if engine.kind == "connect":
         return None
 
-    def persist(parts: Iterable[DataFrame]) -> DataFrame:
-        table = functools.reduce(DataFrame.unionByName, parts).persist()
+    def persist(batches: Iterable[DataFrame]) -> DataFrame:
+        table = functools.reduce(DataFrame.unionByName, batches).persist()
         engine.scratch.later(table.unpersist)
         return table
 
-    def materialize(parts: Iterable[DataFrame]) -> DataFrame:
+    def materialize(batches: Iterable[DataFrame]) -> DataFrame:
         folder = str(engine.scratch.folder() / "rows")
-        for part in parts:
-            part.write.parquet(folder, mode="append", compression="lz4")
+        for batch in batches:
+            batch.write.parquet(folder, mode="append", compression="lz4")
         return read_paths(engine, "parquet", [folder], where)
 
     return materialize if engine.kind == "embedded" else persist

@@ -17,11 +17,11 @@ from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
+from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
-from ndcg_spark.inputs.runs import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import unreadable
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
@@ -37,8 +37,8 @@ class Source:
     files: list[File]
     #: The number of rows according to footers, or to what was written; None where that is not known.
     expected_rows: int | None = None
-    #: Writes parts of a table to a temporary place, one after the other, and reads all of them from there; None where
-    #: the engine cannot do that cheaply.
+    #: Writes the batches of a table to a temporary place, one after the other, and reads all of them from there; None
+    #: where the engine cannot do that cheaply.
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None
     #: The documents that leave the lists of this table before they are ranked.
     without: "Source | None" = None

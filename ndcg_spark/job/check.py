@@ -20,7 +20,7 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     refuse_low_rates,
     results_to_score,
-    scores_by_part,
+    scores_by_batch,
     translated_failures,
     warn_of_input,
 )
@@ -56,7 +56,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         alone = dataclasses.replace(context, evaluation=deepest)
         with counted_refusals(alone):
-            means = [dataset_scores(*part, deepest).select(*_RATE) for part in scores_by_part(alone)]
+            means = [dataset_scores(*batch, deepest).select(*_RATE) for batch in scores_by_batch(alone)]
             rows, _ = without_slices(row.asDict() for table in means for row in table.collect())
     refuse_low_rates(config, rows)
     return {

@@ -24,12 +24,11 @@ from ndcg_spark.job.inputs import (
     engine_for,
     read_inputs,
     runs_table,
-    scores_by_part,
+    scores_by_batch,
     translated_failures,
     warn_of_input,
 )
 from ndcg_spark.job.publish import publish
-from ndcg_spark.job.query_tables import read_query_tables
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.slices import make_slices
@@ -39,7 +38,7 @@ from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
-    from ndcg_spark.comparison.slices import Attributes
+    from ndcg_spark.comparison.slices import Attributes, QueryTables
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
@@ -140,8 +139,13 @@ def evaluate_on(
     """Evaluate on an engine that stays open."""
     context = read_inputs(engine, config, clock)
     config, checked = context.config, context.checked
-    with translated_failures():
-        tables = read_query_tables(config, engine=engine)
+    tables: QueryTables = (None, None)
+    if config.query_attributes or config.query_weights:
+        # Imported here, because an evaluation without such tables need not wait for statistics.
+        from ndcg_spark.comparison.slices import read_query_tables
+
+        with translated_failures():
+            tables = read_query_tables(config, engine=engine)
         if tables[0] is not None:
             rows, frame = tables[0].table, functools.partial(read_arrow, engine, where="query_attributes")
             context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
@@ -183,14 +187,14 @@ def evaluate_on(
 def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
     """The dataset scores, not published; and the query scores, computed only once if they are read too."""
     with context.clock.step("evaluate", context.activity):
-        parts = scores_by_part(context)
+        batches = scores_by_batch(context)
         materialize = context.sources[1].materialize
         if reads_queries and materialize:
-            # One part at a time.
-            parts = [(materialize(scores for scores, _ in parts), runs_table(context, context.checked))]
-        tables = (dataset_scores(scores, runs, context.evaluation, context.slices) for scores, runs in parts)
+            # One batch at a time.
+            batches = [(materialize(scores for scores, _ in batches), runs_table(context, context.checked))]
+        tables = (dataset_scores(scores, runs, context.evaluation, context.slices) for scores, runs in batches)
         rows = [row for table in tables for row in table.collect()]
-    return accepted_means(context, rows), lambda: parts[0][0]
+    return accepted_means(context, rows), lambda: batches[0][0]
 
 
 def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iterator[dict[str, Any]]:

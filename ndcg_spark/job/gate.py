@@ -4,13 +4,13 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.comparison.slices import QueryTables, read_query_tables
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
-from ndcg_spark.job.query_tables import QueryTables, read_query_tables
 from ndcg_spark.nights import log
 from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step

@@ -1,4 +1,4 @@
-"""The inputs of a command: opened on an engine, checked and reported; and the scores of them, part by part."""
+"""The inputs of a command: opened on an engine, checked and reported; and the scores of them, batch by batch."""
 
 import contextlib
 import dataclasses
@@ -217,17 +217,17 @@ def counted_refusals(context: Context) -> Iterator[None]:
                 lenient = evaluation.under(convention.replace(no_relevant="skip", missing_query=missing))
                 is_refused = F.col("ndcg").isNull() & ((F.col("status") != "missing") | F.lit(missing == "zero"))
                 deepest = dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
-                parts = scores_by_part(dataclasses.replace(context, evaluation=deepest))
-                rows = sum(scores.where(is_refused).count() for scores, _ in parts)
+                batches = scores_by_batch(dataclasses.replace(context, evaluation=deepest))
+                rows = sum(scores.where(is_refused).count() for scores, _ in batches)
             else:
                 raise
         raise InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1)) from refusal
 
 
-def scores_by_part(context: Context) -> list[tuple[DataFrame, DataFrame]]:
-    """The table QUERY_SCORES of each part of checked tables, and the runs of that part."""
-    parts = context.checked.parts
-    return [(_scores(part, runs, context.evaluation), runs) for part in parts for runs in [runs_table(context, part)]]
+def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
+    """The table QUERY_SCORES of each batch of checked tables, and the runs of that batch."""
+    with_runs = ((batch, runs_table(context, batch)) for batch in context.checked.by_batch)
+    return [(_scores(batch, runs, context.evaluation), runs) for batch, runs in with_runs]
 
 
 def runs_table(context: Context, checked: CheckedTables) -> DataFrame:

@@ -3,7 +3,7 @@
 import dataclasses
 import platform
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
@@ -19,9 +19,8 @@ from ndcg_spark.job.inputs import (
     accepted_means,
     results_to_score,
     runs_table,
-    scores_by_part,
+    scores_by_batch,
 )
-from ndcg_spark.job.query_tables import QueryTables
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
@@ -30,11 +29,14 @@ from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
+if TYPE_CHECKING:
+    from ndcg_spark.comparison.slices import QueryTables
+
 _LIST = ["dataset", "run", "query_id"]
 
 
 def publish(
-    context: Context, tables: QueryTables, output: str, accepted: str | None = None
+    context: Context, tables: "QueryTables", output: str, accepted: str | None = None
 ) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
     """Publish the scores of checked tables.
 
@@ -83,7 +85,7 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
     with clock.step("evaluate", context.activity):
-        for scores, _ in scores_by_part(context):
+        for scores, _ in scores_by_batch(context):
             publication.write("query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
         refuse_changed(context.sources)
@@ -111,7 +113,7 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
 
 
 def _write_documents(context: Context, publication: Publication, lists: DataFrame | None = None) -> None:
-    """Write the table RANKED_DOCUMENTS where the query scores already are, part by part, and verify its rows.
+    """Write the table RANKED_DOCUMENTS where the query scores already are, batch by batch, and verify its rows.
 
     `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
     all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
@@ -126,10 +128,10 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
         return table if queries is None else table.join(queries, on=key, how="left_semi")
 
     judgments = keep_listed(checked.published_judgments)
-    for number, part in enumerate(checked.parts):
+    for number, batch in enumerate(checked.by_batch):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
-        needed = part.results if convention.ties == "rank" else part.needed_results
-        results = keep_listed(results_to_score(part, needed))
+        needed = batch.results if convention.ties == "rank" else batch.needed_results
+        results = keep_listed(results_to_score(batch, needed))
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         if lists is not None:
             # Rows without a run belong to the ideal rankings.

@@ -14,8 +14,8 @@ from tables import arrow_judgments, judgment, result, results
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import runs
-from ndcg_spark.inputs.runs import WHOLE, Batch, make_batches
+from ndcg_spark.inputs import batches
+from ndcg_spark.inputs.batches import WHOLE, Batch, make_batches
 from ndcg_spark.job import check, evaluate
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import skipping
@@ -26,7 +26,7 @@ QUERIES, DEEP = 12, 30
 
 
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
-    monkeypatch.setattr(runs, "MAX_ROWS", 100)
+    monkeypatch.setattr(batches, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
     assert make_batches(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
@@ -35,12 +35,12 @@ def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(
 
 
 def test_every_row_is_in_one_batch_also_one_without_a_run(session):
-    names, batches = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
+    names, bounds = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
     table = results(session, [result(run=name) for name in (None, *names)])
-    parts = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in batches]
-    found = [[row["run"] for row in rows] for rows in parts]
+    selected = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in bounds]
+    found = [[row["run"] for row in rows] for rows in selected]
     assert found == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
-    assert [[run for run in names if batch.has(run)] for batch in batches] == [["B"], *found[1:]]
+    assert [[run for run in names if batch.has(run)] for batch in bounds] == [["B"], *found[1:]]
 
 
 def lists(run, chance, ranks):
@@ -86,7 +86,7 @@ def both(function, wanted):
             write(self, name, table)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "MAX_ROWS", most)
+            patch.setattr(batches, "MAX_ROWS", most)
             patch.setattr(skipping, "MIN_ROWS", 0)
             patch.setattr(Publication, "write", spy)
             returned.append((function(wanted), staged.count("query_scores")))
