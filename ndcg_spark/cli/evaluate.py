@@ -160,10 +160,13 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     """
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_judgments
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_judgments
 
-    config = load_arguments({**arguments, "judgments": (a,)}, NightConfig)
-    print_judgments(compare_judgments(config, b), style)
+    sides = [load_arguments({**arguments, "judgments": (path,)}, NightConfig) for path in (a, b)]
+    with engine_for(sides[0]) as engine:
+        compared = compare_judgments(engine, *sides)
+    print_judgments(compared.to_pylist(), style)
 
 
 @command(
@@ -187,12 +190,15 @@ def compare_lists(
     """
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_lists as job
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
     sides = [load_arguments({**arguments, "results": (path,)}, NightConfig) for path in (old, new) if path is not None]
-    print_lists(job(sides[0], sides[1] if new else None, baseline, persistence, queries), style)
+    with engine_for(sides[0]) as engine:
+        changes = job(engine, sides[0], sides[1] if new else None, baseline, persistence)
+    print_lists(changes, queries, style)
 
 
 @command(

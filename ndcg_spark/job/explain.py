@@ -10,7 +10,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, query_facts
-from ndcg_spark.job.inputs import Sources, counted_refusals, engine_for, read_inputs, runs_table
+from ndcg_spark.job.inputs import counted_refusals, engine_for, read_inputs, runs_table
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.ideal import judged_documents
@@ -18,20 +18,18 @@ from ndcg_spark.scoring.lists import returned_documents
 from ndcg_spark.scoring.ranking import by_window
 
 
-def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs or from these tables.
+def explain_query(config: EvaluationConfig, request: ExplainRequest) -> Explained:
+    """The explanations of a query as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
     with engine_for(config) as engine:
-        return explain_on(engine, config, request, sources)
+        return explain_on(engine, config, request)
 
 
-def explain_on(
-    engine: Engine, config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None
-) -> Explained:
+def explain_on(engine: Engine, config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query, on an engine that stays open."""
-    context = read_inputs(engine, config, sources=sources)
+    context = read_inputs(engine, config)
     checked, config = context.checked, context.config
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)

@@ -74,16 +74,14 @@ def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator
         yield engine
 
 
-def read_inputs(
-    engine: Engine, config: EvaluationConfig, clock: Clock | None = None, sources: Sources | None = None
-) -> Context:
-    """Both tables of a configuration, or those that are passed in, checked and reported.
+def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = None) -> Context:
+    """Both tables of a configuration, checked and reported.
 
     The convention of the context has the options that are used, so its label and its description include them too.
     """
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        sources = sources or input_sources(engine, config)
+        sources = input_sources(engine, config)
         config = adapted(config, *sources)
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, config)
