@@ -51,7 +51,9 @@ def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = No
 def trend(line: TrendLine) -> dict[str, Any]:
     """The scores of nights as lines that are not joined where they cannot be compared, and the usual range."""
     points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
-    values = [value for _, point in points for value in (point.value, point.low, point.high) if value is not None]
+    values = [value for _, point in points for value in (point.value, point.low, point.high) if value is not None] or [
+        0.0
+    ]
     # The same numbers added in another order make no slope.
     margin = max(0.1 * (max(values) - min(values)), 0.001)
     low, high = min(values) - margin, max(values) + margin
@@ -66,7 +68,13 @@ def trend(line: TrendLine) -> dict[str, Any]:
         parts.append([point_at(at, point.value) for at, point in stretch])
         ends = [(at, point) for at, point in stretch if point.low is not None]
         areas.append([point_at(at, p.low) for at, p in ends] + [point_at(at, p.high) for at, p in reversed(ends)])
-    return {"lines": parts, "areas": [area for area in areas if area], "last": parts[-1][-1], "low": low, "high": high}
+    return {
+        "lines": parts,
+        "areas": [area for area in areas if area],
+        "last": parts[-1][-1] if parts else "98,50",
+        "low": low,
+        "high": high,
+    }
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:

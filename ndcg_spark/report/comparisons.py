@@ -117,7 +117,11 @@ def comparison_tables(
         {
             **who(row),
             "measure": _measure(row) if len(measures) > 1 else None,
-            "slice": f"{row['attribute']}={row['value']}" if row["attribute"] is not None else "" if is_sliced else None,
+            "slice": f"{row['attribute']}={row['value']}"
+            if row["attribute"] is not None
+            else ""
+            if is_sliced
+            else None,
             **compared_cells(row),
         }
         for row in shown
@@ -156,15 +160,11 @@ def _measure(row: Row) -> str:
 
 
 def counts(rows: Rows) -> str:
-    """How many comparisons of the first measure, on all queries if there are any, have which conclusion."""
-    rows = [row for row in rows if row["attribute"] is None] or rows
-    if not rows:
-        return ""
-    first = rows[0]["measure"], rows[0]["cutoff"]
-    own = [row for row in rows if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None]
-    conclusions = Counter(map(in_words, own))
-    listed = ", ".join(f"{conclusions[word]:,} {word}" for word in CONCLUSIONS if word in conclusions)
-    return f"{first[0]}@{format_cutoff(first[1])}: {listed}"
+    """How many comparisons like the first one, on all queries if there are any, have which conclusion."""
+    kind = ("measure", "cutoff", "attribute", "weight_effective_n")
+    own = Counter(in_words(row) for row in rows if all(row[name] == rows[0][name] for name in kind))
+    listed = ", ".join(f"{own[word]:,} {word}" for word in CONCLUSIONS if word in own)
+    return f"{_measure(rows[0])}: {listed}" if rows else ""
 
 
 def in_words(row: Row) -> str:

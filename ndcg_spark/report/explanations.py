@@ -55,7 +55,9 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
-        changed = f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
+        changed = (
+            f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
+        )
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
         documents = changed_documents(facts, [baseline])
         moved = [{**vars(row), "moved": row.moved_up or row.what.replace("_", " ")} for row in documents]

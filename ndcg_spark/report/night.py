@@ -4,6 +4,7 @@ import dataclasses
 import zlib
 from collections.abc import Mapping, Sequence
 from math import fsum
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, 
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines, metrics
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.job.night_documents import read_facts
@@ -73,42 +74,34 @@ class NightData:
 
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
-        self.night = night
         #: The verdict of the gate; empty without one.
-        self.verdict: Row = night.record["verdict"] or {}
-        #: The measure and the cutoff of the page: what was asked for, that of the gate's first check, or the headline.
-        checks = (night.record["configuration"].get("gate") or {}).get("check") or ()
-        is_gates = bool(checks) and request.measure is None
-        (self.metric,) = (
-            [(checks[0].get("measure", "ndcg"), checks[0]["cutoff"])]
-            if is_gates
-            else metrics(request.measure, [(night, rows)])[:1]
-        )
+        self.night, self.verdict = night, night.record["verdict"] or {}
+        gate = night.record["configuration"].get("gate") or {}
+        checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in gate.get("check", ())]
+        # A trend has these measures only.
+        shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not request.measure]
+        self.metric: Metric = (shown or metrics(request.measure, [(night, rows)]))[0]
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
         best_first = sorted_runs(rows, Order(self.metric[0], format_cutoff(self.metric[1]), descending=True))
         self.runs: list[str] = [rows[0]["run"] for rows in best_first]
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
-        self.baseline = choose_baseline(night, nights, self.runs, request)
-        refusal = self.baseline and self.baseline.refusal(night)
-        self._gate: Row = night.record["configuration"].get("gate") or {} if self.baseline and self.baseline.name else {}
-        self._alpha: float = self._gate.get("alpha", 0.05)
-        self._sides = self._read_sides(self.baseline) if self.baseline and not refusal else None
+        self.baseline = choose_baseline(night, nights, self.runs, request) or PageBaseline()
+        self._gate: Row = gate if self.baseline.name else {}
+        self._sides = self._read_sides()
         compared = self._compare(request.attributes or read_attributes([night]))
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
         self.run = request.run or self._chosen()
-        self.mean = self.scores[self.run, self.metric[1]]
-        self.row = self.compared.get(self.run)
+        self.mean, self.row = self.scores[self.run, self.metric[1]], self.compared.get(self.run)
         self.slices = [row for row in compared if row["run"] == self.run and row["attribute"] is not None]
         #: The share of the difference that each slice has, the largest first; and the one that explains most.
         self.causes = causes(self.row, self.slices) if self.row else []
         self.cause = next(filter(explains, self.causes), None)
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
         self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
-        #: Whether its queries are compared with a baseline.
         self.compares = any(query.before is not None for query in self.queries[:1])
         #: The queries that are shown with their documents: those that lost and won most, or score least and most.
         self.ends = list(dict.fromkeys([*self.queries[:_EXTREMES], *self.queries[-_EXTREMES:]]))
@@ -117,21 +110,21 @@ class NightData:
         #: What ids on the page end with, and those of these queries.
         self.id = f"-{zlib.crc32(night.dataset.encode()):x}"
         self.anchors = {query.query_id: f"q{at}{self.id}" for at, query in enumerate(self.ends)}
-        #: Whether the night keeps documents, and those of queries: of both ends, and of NDCG those that changed most.
         self.has_documents = bool(night.kept_rows("ranked_documents"))
         self.documents = self._documents()
         self.parts = self._parts() if self.metric[0] == "ndcg" else None
-        #: The last nights up to this one.
-        asked = f"{self.metric[0]}@{format_cutoff(self.metric[1])}"
-        (line,), _ = lines(output, night.dataset, self.run, asked, last=len(nights))
-        points = [point for point in line.points if point.date <= night.evaluated_on]
-        self.trend = dataclasses.replace(line, points=points[-_NIGHTS:])
-        #: The mean judged rate of the run in the nights of the baseline.
-        self.judged_before = self._judged_before()
+        #: The last nights up to this one, and the mean judged rate in those of the baseline.
+        text = "{0}@{1},judged_rate@{1}".format(self.metric[0], format_cutoff(self.metric[1]))
+        trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
+        points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
+        self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
+        rates = [point.value for point in trends["judged_rate"].points if point.date in self.baseline.dates]
+        known = [rate for rate in rates if rate is not None]
+        self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
-        #: Why nothing is compared, or how many queries have other judgments; and what the gate warns of.
-        self.warnings = [*([refusal] if refusal else self._other_judgments()), *self.verdict.get("warnings", ())]
+        #: What the comparison and the gate warn of.
+        self.warnings = [*self._notes(), *self.verdict.get("warnings", ())]
 
     @property
     def measure(self) -> str:
@@ -142,41 +135,54 @@ class NightData:
     @property
     def level(self) -> str:
         """What intervals cover: 95 %."""
-        return f"{100 * (1 - self._alpha):g} %"
+        return f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
-        name = self.baseline and self.baseline.name
-        wanted = {"run": run, "measure": self.metric[0], "cutoff": format_cutoff(self.metric[1]), "baseline": name}
-        wanted |= {"slice": None, "weighted": False}
-        results: Sequence[Row] = self.verdict.get("results", ()) if name else ()
+        wanted: Row = {"run": run, "measure": self.metric[0], "cutoff": format_cutoff(self.metric[1])}
+        wanted = {**wanted, "slice": None, "weighted": False, "baseline": self.baseline.name}
+        results: Sequence[Row] = self.verdict.get("results", ()) if self.baseline.name else ()
         return next((row for row in results if wanted.items() <= row.items()), None)
 
     def _chosen(self) -> str:
         """The run of the verdict, one that is worse than in other nights, or the best."""
         results = self.verdict.get("results", ())
         decided = [row["run"] for word in ("fail", "undecided") for row in results if row["result"] == word]
-        rows = self.compared.values() if self.baseline and self.baseline.dates else ()
+        rows = self.compared.values() if self.baseline.nights else ()
         worse = sorted((row["difference"], row["run"]) for row in rows if row["conclusion"] == "worse")
         named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *self.runs]
         return next((run for run in named if run in self.compared), self.runs[0])
 
-    def _read_sides(self, baseline: PageBaseline) -> Sides:
-        """The scores of the night and those of the baseline."""
-        metric, queries = self.metric, Queries()
-        (source,), others = night_sources([self.night]), night_sources(baseline.nights, "baseline")
+    def _read_sides(self) -> Sides | None:
+        """The scores of the night and those of the baseline; None if these cannot be compared."""
+        nights, metric, queries = self.baseline.nights, self.metric, Queries()
+        is_other = any(other.record["options"] != self.night.record["options"] for other in nights)
+        if is_other or not (nights or self.baseline.run):
+            return None
+        (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
         own = source.read(queries, [metric], source.runs)[metric]
         # Read one after the other.
         read = (other.read(queries, [metric], other.runs)[metric] for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
         key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
-        pairs = [(run, baseline.run_for(run)) for run in source.runs if baseline.run_for(run) in theirs.runs]
-        sides = Sides(own, theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
+        pairs = [(run, self.baseline.run or run) for run in source.runs]
+        pairs = [pair for pair in pairs if pair[1] in theirs.runs and (others or pair[0] != pair[1])]
+        sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
+
+    def _notes(self) -> list[str]:
+        if self._sides is None:
+            return (
+                [f"{self.baseline.label} has another convention: nothing is compared."] if self.baseline.nights else []
+            )
+        left_out = "are left out" if self._sides.only is not None else "change scores, too"
+        rejudged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
+        return [f"{rejudged}, which {left_out}."] if self._sides.rejudged.any() else []
 
     def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
-        rows = comparison_rows(self._sides, ComparisonOptions(alpha=self._alpha), attributes) if self._sides else []
+        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05))
+        rows = comparison_rows(self._sides, options, attributes) if self._sides else []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -184,21 +190,13 @@ class NightData:
                 row["conclusion"] = "worse" if result["result"] == "fail" else row["conclusion"]
         return rows
 
-    def _other_judgments(self) -> list[str]:
-        changed = int(self._sides.rejudged.sum()) if self._sides else 0
-        if not changed or self._sides is None or self.baseline is None:
-            return []
-        left_out = "they are left out" if self._sides.only is not None else "this changes scores, too"
-        many = "1 query has" if changed == 1 else f"{changed:,} queries have"
-        return [f"{many} other judgments than in the {self.baseline.label}; {left_out}."]
-
     def _queries(self) -> list[QueryScore]:
         measure, cutoff = self.metric
-        if self._sides is None or self.baseline is None or self.row is None:
+        if self._sides is None or self.row is None:
             columns = ["query_id", measure]
             rows = night_rows(self.night, "query_scores", columns, cutoff=[cutoff], run=[self.run])
             return [QueryScore(row["query_id"], row[measure]) for row in rows if row[measure] is not None]
-        own, theirs = self._sides.scores(self.run, self.baseline.run_for(self.run))
+        own, theirs = self._sides.scores(self.run, self.baseline.run or self.run)
         at = np.flatnonzero(~np.isnan(own - theirs))
         ids = self._sides.own.queries.ids.take(at).to_pylist()
         return list(map(QueryScore, ids, own[at].tolist(), theirs[at].tolist()))
@@ -208,10 +206,8 @@ class NightData:
         changed = [query for query in self.queries if abs(query.change) > _TIE] if is_ndcg else []
         explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]
         names = list(dict.fromkeys(query.query_id for query in [*self.ends, *explained]))
-        nights = list(self.baseline.nights) or [self.night] if self.baseline else []
-        other = self.baseline.run_for(self.run) if self.baseline else self.run
-        cutoff = self.metric[1] or _DEPTH
-        lists = [read_facts(night, [other], cutoff, names) for night in nights]
+        nights, other, cutoff = self.baseline.nights, self.baseline.run or self.run, self.metric[1] or _DEPTH
+        lists = [read_facts(night, [other], cutoff, names) for night in (nights or [self.night] * self.compares)]
         documents = {}
         for (_, name), facts in read_facts(self.night, [self.run], cutoff, names).items():
             theirs = [by_key[other, name] for by_key in lists if (other, name) in by_key]
@@ -236,15 +232,6 @@ class NightData:
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0
         return Parts(shown, unjudged / lost if lost else 0.0, len(covered), share) if covered else None
-
-    def _judged_before(self) -> float | None:
-        if self.baseline is None:
-            return None
-        key = self.baseline.run_for(self.run), self.metric[1]
-        nights = read_dataset_scores(self.baseline.nights)
-        rates = [row["judged_rate"] for rows in nights for row in rows if (row["run"], row["cutoff"]) == key]
-        known = [rate for rate in rates if rate is not None]
-        return fsum(known) / len(known) if known else None
 
     def _never_returned(self) -> tuple[int, int] | None:
         if not 0 < self.night.kept_rows("ranked_documents") <= _COUNTED:

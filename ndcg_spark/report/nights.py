@@ -1,6 +1,5 @@
 """How the nights are printed, each with its scores, and their trends: a line of blocks per run, and unusual nights."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -81,7 +80,9 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
 def _row(line: TrendLine) -> dict[str, Any]:
     values = [point.value for point in last_stretch(line.points) if point.value is not None]
     return {
-        **_name(line, line.run),
+        "dataset": line.dataset,
+        "measure": _measure(line),
+        "run": line.run,
         "trend": drawn(line.points),
         "nights": len(line.points),
         "first": values[0] if values else None,
@@ -93,8 +94,8 @@ def _row(line: TrendLine) -> dict[str, Any]:
     }
 
 
-def _name(line: TrendLine, run: str) -> dict[str, str]:
-    return {"dataset": line.dataset, "measure": f"{line.measure}@{format_cutoff(line.cutoff)}", "run": run}
+def _measure(line: TrendLine) -> str:
+    return f"{line.measure}@{format_cutoff(line.cutoff)}"
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -110,29 +111,26 @@ def drawn(points: Sequence[Point]) -> str:
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     """What is unusual on which night, with one row for all runs that share it."""
-    events: dict[tuple[str, ...], list[str]] = {}
-    totals = Counter(tuple(_name(line, "").values()) for line in lines)
+    runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        for event in _events(line):
-            events.setdefault((*_name(line, "").values(), *event), []).append(line.run)
+        for point in line.points:
+            for what, why in _events(point):
+                runs.setdefault((point.date, line.dataset, _measure(line), what, why), []).append(line.run)
     rows = []
-    for (dataset, measure, _, date, what, why), runs in sorted(events.items(), key=lambda event: event[0][3])[-_EVENTS:]:
-        more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
-        shown = "all" if len(runs) == totals[dataset, measure, ""] > 1 else ", ".join(runs[:_NAMED]) + more
+    for (date, dataset, measure, what, why), named in sorted(runs.items(), key=lambda event: event[0][0])[-_EVENTS:]:
+        shown = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
         rows.append({"dataset": dataset, "measure": measure, "run": shown, "date": date, "what": what, "why": why})
     return rows
 
 
-def _events(line: TrendLine) -> Iterator[tuple[str, str, str]]:
-    """The date of each night that is unusual, what it is and why."""
-    for point in line.points:
-        events = [("note", note) for note in point.notes]
-        if point.breaks:
-            events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
-        events += [(code.replace("_", " "), words) for code, words in point.flags]
-        if point.verdict and verdict_in_words(vars(point)) != "pass":
-            events.append((verdict_in_words(vars(point)), "verdict of the gate"))
-        yield from ((point.date, *event) for event in events)
+def _events(point: Point) -> Iterator[tuple[str, str]]:
+    """What is unusual about a night, and why."""
+    yield from (("note", note) for note in point.notes)
+    if point.breaks:
+        yield "break", f"other {' and other '.join(point.breaks)} than the night before"
+    yield from ((code.replace("_", " "), words) for code, words in point.flags)
+    if point.verdict not in (None, "pass"):
+        yield verdict_in_words(vars(point)), "verdict of the gate"
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:

@@ -55,9 +55,7 @@ class Page:
         )
 
 
-def read_page(
-    output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True
-) -> Page:
+def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
     asked, location = request or Request(), masked(output) if "://" in output else str(Path(output).resolve())
 
@@ -126,25 +124,21 @@ def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, 
     """The folded parts: a key, a title and a table."""
     yield "queries", "Queries", _queries(data, labels)
     yield "runs", "Runs and measures", _runs(data)
-    if data.slices:
-        shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
-        lines = [
-            {
-                "slice": f"{row['attribute']} = {row['value']}",
-                "queries": row["queries"],
-                **compared_cells(row, p="p_decides"),
-                "share of the change": shares.get((row["attribute"], row["value"])),
-            }
-            for row in data.slices
-        ]
+    shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
+    slices = [
+        {"slice": f"{row['attribute']} = {row['value']}", "queries": row["queries"]}
+        | compared_cells(row, p="p_decides")
+        | {"share of the change": shares.get((row["attribute"], row["value"]))}
+        for row in data.slices
+    ]
+    if slices:
         notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
-        yield "slices", "Slices", make_table(lines, (), notes)
+        yield "slices", "Slices", make_table(slices, (), notes)
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
 
 
 def _queries(data: NightData, labels: words.Labels) -> Table:
-    """All queries, of very many those at both ends; the largest loss, or the lowest score, first."""
     lines, half, total = [], _QUERIES // 2, len(data.queries)
     for query in data.queries if total <= _QUERIES else [*data.queries[:half], *data.queries[-half:]]:
         label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
@@ -152,12 +146,11 @@ def _queries(data: NightData, labels: words.Labels) -> Table:
         scores = {"before": query.before, "now": query.score, "change": query.change if data.compares else None}
         lines.append({"query": linked, **scores})
     notes = [f"{_QUERIES} of {total:,} queries: those at both ends"] if total > _QUERIES else []
-    against = f", before: {data.baseline.phrase('its')}" if data.compares and data.baseline else ""
+    against = f", before: {data.baseline.label}" if data.compares else ""
     return make_table(lines, (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
 
 
 def _runs(data: NightData) -> Table:
-    """A row per run: how it compares, its other measures, and what its scores are a mean of."""
     column, cutoff = data.metric
     names = {known.column: key for key, known in MEASURES.items()}
     own = [row for (run, _), row in data.scores.items() if run == data.run]

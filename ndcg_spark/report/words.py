@@ -2,9 +2,10 @@
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,10 @@ WHAT = {
     "up": "relevant moved up",
     "came_in": "relevant came in",
     "same_rank": "same rank, other gain",
+}
+_CHANCE = {
+    **dict.fromkeys(("better", "worse"), "it is not chance"),
+    "same": "the difference is certainly too small to matter",
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
@@ -72,14 +77,11 @@ def read_labels(file: Path) -> Labels:
     """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link."""
     import pandas as pd
 
-    path = file.expanduser()
+    separator, readers = "\t" if file.suffix == ".tsv" else ",", dict[str, Callable[[Path], Any]]()
+    readers[".parquet"], readers[".jsonl"] = pd.read_parquet, functools.partial(pd.read_json, lines=True, dtype=False)
+    read = readers.get(file.suffix, functools.partial(pd.read_csv, sep=separator, dtype=str, keep_default_na=False))
     try:
-        if file.suffix == ".parquet":
-            frame = pd.read_parquet(path)
-        elif file.suffix == ".jsonl":
-            frame = pd.read_json(path, lines=True, dtype=False)
-        else:
-            frame = pd.read_csv(path, sep="\t" if file.suffix == ".tsv" else ",", dtype=str, keep_default_na=False)
+        frame = read(file.expanduser())
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
     if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
@@ -134,7 +136,7 @@ def banner(data: "NightData") -> Banner:
     headline, said = _headline(data), _evidence(data)
     word, tone = verdict_label({"verdict": verdict.get("verdict")})
     if not verdict:
-        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
+        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
         said = [headline] if row is not None else []
@@ -145,24 +147,22 @@ def banner(data: "NightData") -> Banner:
 
 
 def _headline(data: "NightData") -> Markup:
-    """Who is better or worse, by how much, and since when."""
     row, run, baseline = data.row, name(data.run), data.baseline
-    if row is None or baseline is None or row["difference"] is None:
-        missing = "there is no earlier night to compare it with yet" if baseline is None else "it cannot be compared"
+    if row is None or row["difference"] is None:
+        missing = "it cannot be compared" if baseline.label else "there is no earlier night to compare it with yet"
         return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
-    word, is_down = row["conclusion"], row["difference"] < 0
-    what = "the same" if word == "same" else word if word in TONES else f"not shown to be {'worse' if is_down else 'better'}"
+    word, (down, side) = row["conclusion"], ("down", "worse") if row["difference"] < 0 else ("up", "better")
+    what = "the same" if word == "same" else side if word in TONES else f"not shown to be {side}"
     if baseline.run:
         what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
-    since = _since(data, row) if word in TONES and baseline.dates else ""
-    by = (score(row["mean"]), "down" if is_down else "up", score(abs(row["difference"])), score(row["baseline_mean"]))
-    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *by, since)
+    since = _since(data, row) if word in TONES and baseline.nights else ""
+    numbers = (score(row["mean"]), down, score(abs(row["difference"])), score(row["baseline_mean"]))
+    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, since)
 
 
 def _since(data: "NightData", row: Row) -> str:
-    """Since when the difference has been there, as the end of a sentence."""
     def is_near(point: Point) -> bool:
         """Whether the score of a night is nearer to tonight's than to the baseline's."""
         return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
@@ -179,26 +179,22 @@ def _evidence(data: "NightData") -> list[Markup]:
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
-    p, result, detectable = row["p_decides"], data.result(data.run), row["minimum_detectable"]
+    p, result, chance = (
+        row["p_decides"],
+        data.result(data.run) or {},
+        _CHANCE.get(row["conclusion"], "it may be chance"),
+    )
     sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     if "doubt" in row["flags"]:
         chance = "the two tests disagree about whether it is chance"
-    elif row["conclusion"] == "same":
-        chance = "the difference is certainly too small to matter"
-    else:
-        chance = "it is not chance" if row["conclusion"] in TONES else "it may be chance"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
-    if result is not None and result["allowed"] is not None and row["difference"] < 0:
+    if result.get("allowed") is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
-    said.append(Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}."))
-    if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.02:
-        power = (row["queries"], detectable)
-        said.append(Markup("With {:,} queries a difference below {:.2f} is hardly detected.").format(*power))
-    return said
+    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
+    return [*said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
 
 
 def cause(share: Row, row: Row) -> Markup:
@@ -209,7 +205,6 @@ def cause(share: Row, row: Row) -> Markup:
 
 
 def _others(data: "NightData") -> list[Markup]:
-    """What the other runs do."""
     runs: dict[str, list[Markup]] = {}
     for run, row in sorted(data.compared.items(), key=lambda pair: pair[1]["difference"] or 0.0):
         if run != data.run:
