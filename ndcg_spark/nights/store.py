@@ -91,7 +91,9 @@ class Store:
             if self._kind == "local":
                 # Rows of the log contain the configuration, so only the owner and the group may read them. They decide
                 # what counts, so they must be on disk before they are visible.
-                with open(os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640), "wb") as file:
+                with os.fdopen(
+                    os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640), "wb"
+                ) as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
