@@ -22,7 +22,7 @@ from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import PageBaseline, Request, choose_baseline
-from ndcg_spark.tables.sorting import Order, sorted_runs
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
@@ -83,8 +83,8 @@ class NightData:
         self.metric: Metric = (shown or metrics(request.measure, [(night, rows)]))[0]
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
-        best_first = sorted_runs(rows, Order(self.metric[0], format_cutoff(self.metric[1]), descending=True))
-        self.runs: list[str] = [rows[0]["run"] for rows in best_first]
+        values = {row["run"]: row.get(self.metric[0]) for row in rows if row["cutoff"] == self.metric[1]}
+        self.runs: list[str] = sorted(values, key=lambda run: best_first(values[run], run))
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
         self.baseline = choose_baseline(night, nights, self.runs, request) or PageBaseline()

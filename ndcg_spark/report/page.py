@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, format_cutoff
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
 from ndcg_spark.report.baseline import Request
@@ -58,22 +58,17 @@ class Page:
 def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
     asked, location = request or Request(), masked(output) if "://" in output else str(Path(output).resolve())
-
-    def read() -> tuple[Page, str | None]:
-        known = committed(output)
-        nights = select_nights(known, output, date, asked.dataset)
-        parts = [NightData(output, night, known, asked) for night in nights]
-        parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
-        absent = missing_datasets(known, nights[0].evaluated_on, asked.dataset)
-        title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
-        shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
-        html = _rendered("page", title=title, evaluations=_evaluations(nights), details=_details, **shown)
-        return Page(html, parts), absent
-
-    page, absent = read_again_if_replaced(read)
+    known = committed(output)
+    nights = select_nights(known, output, date, asked.dataset)
+    parts = [NightData(output, night, known, asked) for night in nights]
+    parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
+    absent = missing_datasets(known, nights[0].evaluated_on, asked.dataset)
     if absent:
         report_step("note", absent)
-    return page
+    title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
+    shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
+    evaluations = _evaluations(nights)
+    return Page(_rendered("page", title=title, evaluations=evaluations, details=_details, **shown), parts)
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
@@ -91,7 +86,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
 
     A page whose evaluations are still those that count is left as it is.
     """
-    known = read_again_if_replaced(lambda: committed(output))
+    known = committed(output)
     newest = select_nights(known, output, None, request.dataset)
     nights = [night for night in known if request.dataset in (None, night.dataset)]
     for date in sorted({night.evaluated_on for night in nights}):
