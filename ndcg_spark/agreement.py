@@ -136,4 +136,4 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def _rounded(means: ArrayLike) -> NDArray[np.float64]:
-    return np.round(np.asarray(means, np.float64), _DIGITS)
+    return np.asarray(means, np.float64).round(_DIGITS)

@@ -21,7 +21,7 @@ from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.scratch import PREFIX, Scratch
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

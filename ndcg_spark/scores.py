@@ -14,7 +14,7 @@ from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureS
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -35,7 +35,7 @@ from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 
 
 def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> pa.Table:

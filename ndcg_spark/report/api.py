@@ -19,20 +19,19 @@ from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import call, make_config
 from ndcg_spark.report import words
+from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.charts import bars, difference_chart
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
 from ndcg_spark.report.explanations import explanation_view
-from ndcg_spark.report.labels import read_labels
-from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.scores import paper_table
 from ndcg_spark.report.verdicts import verdict_view
+from ndcg_spark.report.words import Labels, read_labels
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.writers import View, rendered
 from ndcg_spark.tables.writers import latex as latex_lines
-from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import unknown_name
 
 _Date = datetime.date | str | None
@@ -77,9 +76,9 @@ def report_night(
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
     newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
     """
-    request = Request(dataset, run, measure, baseline, _text(baseline_date))
-    names, html = read_labels(Path(labels) if labels else None), Path(file) if file else None
-    return write_report(str(output), html, _text(date), request, names)
+    names = read_labels(Path(labels)) if labels else Labels()
+    request = Request(dataset, run, measure, baseline, _text(baseline_date), labels=names)
+    return write_report(str(output), Path(file) if file else None, _text(date), request)
 
 
 def gate_night(
