@@ -76,9 +76,8 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     `graded`, a table without grades has 1 for each.
     """
     constant = config.relevance
-    needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
-    optional = () if graded or constant is not None else ("relevance",)
-    source = _read(engine, "judgments", config, JUDGMENTS, needed, optional)
+    names = [name for name in JUDGMENTS.names if name != "relevance" or constant is None]
+    source = _read(engine, "judgments", config, JUDGMENTS, names)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -120,8 +119,7 @@ def _read(
     name: str,
     config: TableConfig,
     schema: pa.Schema,
-    needed: Sequence[str] | None = None,
-    optional: Sequence[str] = (),
+    names: Sequence[str] | None = None,
 ) -> Source:
     files = lakehouse.find(engine, config, name)
     versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
@@ -129,7 +127,7 @@ def _read(
     if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:
         notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in files[0].partition]
-    context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
+    context = TableContext(name, f"{name}: {files[0].path}", config, names or config.names, folders)
     if files[0].snapshot and files[0].snapshot.table is not None:
         table = files[0].snapshot.table
         shape = context.shape("table", table.columns)
