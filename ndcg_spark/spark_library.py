@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
@@ -21,6 +20,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
+from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores

@@ -65,7 +65,7 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
     `columns` are what its files call ours, or should, by the user's mapping.
     """
     # Here, because names are also looked up where there is no engine.
-    from ndcg_spark.casting import missing_columns, named_by_user
+    from ndcg_spark.rules import missing_columns, named_by_user
 
     known = named_by_user(has)
     if absent := [f"{name} = {source!r}" for name, source in columns.items() if source not in has]:

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.background import is_spark
-from ndcg_spark.casting import quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve_columns
 from ndcg_spark.inputs.memory import run_name, to_arrow
+from ndcg_spark.rules import quoted, refuse_alike
 from ndcg_spark.schemas import FAULT, LINE
 
 _IDS = ("dataset", "query_id", "doc_id")

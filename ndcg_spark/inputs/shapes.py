@@ -10,13 +10,13 @@ from itertools import accumulate, product
 from statistics import mode
 from typing import Any
 
-from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
+from ndcg_spark.rules import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
