@@ -113,9 +113,10 @@ class JsonObject:
 
     def parts(self, file: File, where: str) -> Iterator[list[tuple[str | None, ...]]]:
         """The rows of some documents at a time; InputError for JSON of another form."""
+        with file.open(where) as stream:
+            text = stream.read()
         try:
-            with file.open(where) as stream:
-                content = _decoded(stream.read().decode("utf-8-sig"))
+            content = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
         rows = self._rows((), content, f"{where}: {file.path}")

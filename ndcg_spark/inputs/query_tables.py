@@ -48,7 +48,7 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     try:
         table = pa.concat_tables((_read(file, kind, engine, where) for file in files), promote_options="permissive")
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise InputError(f"{origin} and all beside it cannot be read as one table, {first_line(error)}") from error
+        raise InputError(f"{origin} cannot be read, {first_line(error)}; write all files alike") from error
     called = resolve_columns(config.columns, config.names, table.column_names, where)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
