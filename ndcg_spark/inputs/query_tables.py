@@ -13,7 +13,7 @@ from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
-from ndcg_spark.inputs.storage import NoStorageError
+from ndcg_spark.inputs.storage import NoStorageError, reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
 
 if TYPE_CHECKING:
@@ -45,10 +45,8 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     kind, origin = file_format(files, config.format, where), f"{where}: {files[0].path}"
     if kind == "trec":
         raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
-    try:
+    with reading(files[0].path, where):
         table = pa.concat_tables((_read(file, kind, engine, where) for file in files), promote_options="permissive")
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise InputError(f"{origin} cannot be read, {first_line(error)}; write all files alike") from error
     called = resolve_columns(config.columns, config.names, table.column_names, where)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
