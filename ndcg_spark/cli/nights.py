@@ -121,12 +121,13 @@ def nights(output: str, style: str) -> None:
 
     CSV and JSON contain all scores of all runs.
     """
-    from ndcg_spark.nights.log import committed, read_again_if_replaced
+    from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.read import read_dataset_scores
     from ndcg_spark.nights.select import nights_of_dataset
     from ndcg_spark.report.nights import print_nights
 
-    published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
+    published = committed(output)
+    scores = read_dataset_scores(published)
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
