@@ -54,15 +54,12 @@ def masked_within(value: Any) -> Any:
 
 
 def expanded(path: str) -> str:
-    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
-
-    ValueError for a variable that is not set.
-    """
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
     unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
     if unset:
-        raise ValueError(f"the environment variable {unset[0]} is not set")
+        raise ConfigurationError(f"{path}: the environment variable {unset[0]} is not set")
     return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
