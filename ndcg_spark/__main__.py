@@ -15,12 +15,11 @@ import click
 
 from ndcg_spark import __version__
 from ndcg_spark.cli import evaluate, nights
-from ndcg_spark.cli.options import Command
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
 
 
-class Commands(Command, click.Group):
+class Commands(click.Group):
     """The program, whose commands are listed in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -204,7 +204,6 @@ FULL = "stdout: the results could not be printed, [Errno 28] No space left on de
         ("conventions", ">&- 2>&-", 4, ""),
         ("conventions", ">&$nobody", 141, ""),
         ("conventions", "2>/dev/full", 0, ""),
-        ("evaluate --help", ">/dev/full", 4, FULL),
         ("--help", ">&-", 0, ""),
         ("nights $'o\\xff'", "", 2, "is not UTF-8"),
     ],

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     options.evaluation(),
     output_format(*FORMATS),
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
-    option("--sort", "COLUMN[:asc|desc]", "Order of the printed rows."),
+    option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
     option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
     options.accept_baseline,
     options.junit,
@@ -53,26 +54,25 @@ def evaluate(
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.scores import print_outcome, print_query_scores
     from ndcg_spark.report.verdicts import write_junit
-    from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-    from ndcg_spark.tables.table import parse_order
+    from ndcg_spark.schemas import QUERY_SCORES
 
     config = load_arguments(arguments)
     if after is not None:
         finish(config, after)
         return
     with notifying(config) as outcomes, contextlib.ExitStack() as pages:
-        measures, schema = config.measure_set.columns, QUERY_SCORES if per_query else DATASET_SCORES
-        order = None if sort is None else parse_order(sort, measure_first(schema, measures))
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
-        if junit is not None:
-            if config.gate is None:
-                raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
-            refuse_unwritable("junit", junit, remove=True)
+        if sort and (not per_query or re.sub(":(asc|desc)$", "", sort) not in QUERY_SCORES.names):
+            columns = ", ".join(QUERY_SCORES.names)
+            raise ConfigurationError(f"arguments: --sort orders --per-query, by one column of {columns}")
+        if junit and config.gate is None:
+            raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
+        refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
         if per_query:
             evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
-                job.query_scores_in_order(scores, order), style, measures
+                job.query_scores_in_order(scores, sort), style, config.measure_set.columns
             )
         if report is None:
             outcome = evaluated(config)
@@ -87,7 +87,7 @@ def evaluate(
         if report is not None:
             write_report()
         if not per_query:
-            print_outcome(outcome, style, order)
+            print_outcome(outcome, style)
     raise SystemExit(outcome.exit_code)
 
 

@@ -88,8 +88,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
         print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
         return
     settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
-    if junit is not None:
-        refuse_unwritable("junit", junit, remove=True)
+    refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accepted)
     if junit is not None:
         write_junit(junit, verdicts)

@@ -1,8 +1,6 @@
 """The options that several commands share, and the configuration that they describe."""
 
-import contextlib
 import functools
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,6 @@ import click
 
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import printing
 from ndcg_spark.text import expanded
 
 if TYPE_CHECKING:
@@ -26,21 +23,12 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-class Command(click.Command):
-    """A command. Its help is printed while its arguments are parsed; if stdout is closed, help has nowhere to go."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The remaining arguments. If stdout cannot be written to, the program ends as described in `printing`."""
-        with contextlib.nullcontext() if sys.stdout is None else printing():
-            return super().parse_args(ctx, args)
-
-
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
-) -> Callable[[Callable[..., Any]], Command]:
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A decorator that makes a function a command with these parameters, in the order of its help."""
     params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
-    return click.command(cls=Command, params=params, epilog=codes)
+    return click.command(params=params, epilog=codes)
 
 
 def argument(name: str, words: str, **more: Any) -> click.Argument:

@@ -161,8 +161,10 @@ class Messages(logging.Handler):
                 self._stream = None
 
 
-def refuse_unwritable(option: str, file: Path, *, remove: bool = False) -> None:
-    """ConfigurationError if the file cannot be written, before anything is computed; `remove` one that is there."""
+def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -> None:
+    """ConfigurationError if a file cannot be written, before anything is computed; `remove` one that is there."""
+    if file is None:
+        return
     path = file.expanduser()
     try:
         is_new = not path.exists()

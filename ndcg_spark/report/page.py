@@ -87,8 +87,7 @@ def write_report(
     output: str, html: Path | None, date: str | None, request: Request, labels: Labels = _NO_LABELS
 ) -> Page:
     """The page of a night, written to a file. StorageError if it cannot be written."""
-    if html is not None:
-        refuse_unwritable("html", html)
+    refuse_unwritable("html", html)
     page = read_page(output, date, request, labels)
     if html is not None:
         write_file("report", html, page.html)
