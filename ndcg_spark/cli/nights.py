@@ -102,12 +102,13 @@ def nights(output: str, style: str) -> None:
 
     CSV and JSON contain all scores of all runs.
     """
-    from ndcg_spark.nights.log import committed, read_again_if_replaced
+    from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.read import read_dataset_scores
     from ndcg_spark.nights.select import nights_of_dataset
     from ndcg_spark.report.nights import print_nights
 
-    published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
+    published = committed(output)
+    scores = read_dataset_scores(published)
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
@@ -153,9 +154,9 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.comparison.slices import read_query_tables
-    from ndcg_spark.report.labels import read_labels
-    from ndcg_spark.report.night import Request
+    from ndcg_spark.report.baseline import Request
     from ndcg_spark.report.page import write_report, write_site
+    from ndcg_spark.report.words import Labels, read_labels
 
     date, slices = arguments.pop("date"), arguments.pop("slices")
     if (html is None) == (site is None) or (site is not None and date is not None):
@@ -163,11 +164,12 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
-    request = Request(**arguments, attributes=attributes)
+    names = read_labels(labels) if labels else Labels()
+    request = Request(**arguments, attributes=attributes, labels=names)
     if html is not None:
-        write_report(output, html, date, request, read_labels(labels))
+        write_report(output, html, date, request)
     elif site is not None:
-        write_site(output, site, request, read_labels(labels))
+        write_site(output, site, request)
     echo([str(html or site)])
 
 
