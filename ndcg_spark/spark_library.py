@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.casting import conform_rows
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import is_sail, open_engine
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
-from ndcg_spark.inputs.memory import RUN
-from ndcg_spark.inputs.query_tables import attribute_rows, attributes_to_arrow
+from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows
+from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
@@ -80,6 +80,6 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     per_query = query_scores(judgments, keep_judged_queries(results, judgments), runs, evaluation)
     slices = None
     if tables["query_attributes"] is not None:
-        rows = attribute_rows(attributes_to_arrow(tables["query_attributes"]))
+        rows = attribute_rows(to_arrow(tables["query_attributes"], None, "query_attributes"))
         slices = make_slices(rows, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
     return SparkScores(per_query, dataset_scores(per_query, runs, evaluation, slices), evaluation.measures)

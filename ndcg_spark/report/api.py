@@ -256,7 +256,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
         measures = list(map(str, scores.table().columns))
         compared = _rows(compare(scores, baseline, measures=measures, full=True))
         notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
-    return "\n".join(latex_lines(paper_table(rows, None, notes, scores.measures, marks)))
+    return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
 
 def _text(date: _Date) -> str | None:
