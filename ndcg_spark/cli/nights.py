@@ -182,7 +182,7 @@ def report(
     """
     from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.report.baseline import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.words import Labels, read_labels
 

@@ -16,10 +16,9 @@ from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
-from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.night import NightData
+from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table

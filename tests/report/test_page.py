@@ -21,8 +21,7 @@ from scipy import stats
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import night_rows
-from ndcg_spark.report.baseline import Request
-from ndcg_spark.report.night import NightData
+from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.page import read_page, write_report, write_site
 from ndcg_spark.report.words import WHAT, Labels, banner, read_labels
 from ndcg_spark.text import printable
