@@ -16,6 +16,7 @@ from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
 from ndcg_spark.comparison.slices import Attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Change, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.gate.config import baseline_run
@@ -88,12 +89,16 @@ def choose_baseline(
     None if there is nothing to compare with. ConfigurationError for a run or a date that is not there.
     """
     if request.baseline_date is not None:
-        return PageBaseline(request.baseline, [baseline_night(nights, night, request.baseline_date)])
+        named = baseline_night(nights, night, request.baseline_date)
+        if named.record["options"] != night.record["options"]:
+            raise ConfigurationError(f"baseline-date: {named} has another convention; choose another night")
+        return PageBaseline(request.baseline, [named])
     if request.baseline not in (None, *runs):
         raise unknown_name("baseline", "run", str(request.baseline), runs)
     if request.baseline is not None:
         return PageBaseline(request.baseline)
-    verdict, known = night.record["verdict"] or {}, [other for other in nights if other.dataset == night.dataset]
+    verdict, options = night.record["verdict"] or {}, night.record["options"]
+    known = [other for other in nights if other.dataset == night.dataset and other.record["options"] == options]
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
     # The one that the verdict is about comes first.
     for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
@@ -103,10 +108,9 @@ def choose_baseline(
         if kept and len(kept) == len(entry["nights"]):
             # One that was evaluated again has other numbers than those that the gate saw.
             return PageBaseline(None, kept, name if kept[-1].evaluation_id == entry["evaluation_id"] else None)
-    own = night.row["judgments_fingerprint"], night.record["options"]
     earlier = [other for other in known if other.evaluated_on < night.evaluated_on]
-    same = [other for other in earlier if (other.row["judgments_fingerprint"], other.record["options"]) == own]
-    if same:
+    judgments = night.row["judgments_fingerprint"]
+    if same := [other for other in earlier if other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
     return PageBaseline(runs[0]) if len(runs) > 1 else None
 
@@ -191,7 +195,11 @@ class NightData:
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
         #: What the comparison and the gate warn of.
-        self.warnings = [*self._notes(), *self.verdict.get("warnings", ())]
+        self.warnings: list[str] = list(self.verdict.get("warnings", ()))
+        if self._sides and self._sides.rejudged.any():
+            what = "are left out" if self._sides.only is not None else "change scores, too"
+            judged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
+            self.warnings.insert(0, f"{judged}, which {what}.")
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -210,10 +218,9 @@ class NightData:
         return next((run for run in named if run in self.compared), self.runs[0])
 
     def _read_sides(self) -> Sides | None:
-        """The scores of the night and those of the baseline; None if these cannot be compared."""
+        """The scores of the night and those of the baseline."""
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
-        is_other = any(other.record["options"] != self.night.record["options"] for other in nights)
-        if is_other or not (nights or self.baseline.run):
+        if not (nights or self.baseline.run):
             return None
         (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
         own = source.read(queries, [metric], source.runs)[metric]
@@ -225,15 +232,6 @@ class NightData:
         pairs = [pair for pair in pairs if pair[1] in theirs.runs and (others or pair[0] != pair[1])]
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
-
-    def _notes(self) -> list[str]:
-        if self._sides is None:
-            return (
-                [f"{self.baseline.label} has another convention: nothing is compared."] if self.baseline.nights else []
-            )
-        left_out = "are left out" if self._sides.only is not None else "change scores, too"
-        rejudged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
-        return [f"{rejudged}, which {left_out}."] if self._sides.rejudged.any() else []
 
     def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
