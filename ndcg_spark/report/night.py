@@ -286,8 +286,8 @@ class NightData:
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0
-        found = {"sums": shown, "unjudged": unjudged / lost if lost else 0.0, "queries": len(covered), "share": share}
-        return found if covered else None
+        parts = {"sums": shown, "unjudged": unjudged / lost if lost else 0.0, "queries": len(covered), "share": share}
+        return parts if covered else None
 
     def _never_returned(self) -> tuple[int, int] | None:
         if not 0 < self.night.kept_rows("ranked_documents") <= _COUNTED:
