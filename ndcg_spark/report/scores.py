@@ -47,10 +47,10 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
         tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
         tables += comparison_tables(compared) if compared else []
     tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    # It is printed beside the scores.
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
-    del value["comparison"]
     value["output"] = outcome.output and masked(outcome.output)
+    # It is printed beside the scores.
+    del value["comparison"]
     if compared:
         value |= comparison_value(compared)
         # Of several measures at a cutoff, the first that was asked for.
@@ -177,5 +177,5 @@ def print_check(checked: Mapping[str, Any], style: str) -> None:
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
-    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
+    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
