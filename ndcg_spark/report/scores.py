@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 #: By dataset, run, column of a measure and cutoff.
 Marks = Mapping[tuple[str, str, str, int | None], str]
-#: The columns of COMPARISONS that stand beside a run's scores.
-_BESIDE = [name for name in COMPARISONS.names if name not in DATASET_SCORES.names]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
@@ -30,8 +28,8 @@ _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     """Print the dataset scores of an evaluation, how they compare with a baseline, and the verdicts of its gate.
 
-    In LaTeX the scores are the table of a paper, with stars. In CSV every row has the columns of its comparison by the
-    first measure that was asked for at its cutoff. In JSON there is all that is to say about it.
+    In LaTeX the scores are the table of a paper, with stars. CSV has the rows of COMPARISONS instead if there are any,
+    and JSON has everything.
     """
     compared, measures = outcome.comparison, outcome.measure_set
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
@@ -53,15 +51,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     del value["comparison"]
     if compared:
         value |= comparison_value(compared)
-        # Of several measures at a cutoff, the first that was asked for.
-        by_key = {_key(row): row for row in reversed(flat(compared.rows))}
-        rows = [{**dict.fromkeys(_BESIDE), **by_key.get(_key(row), {}), **row} for row in rows]
-        columns = [*columns, *_BESIDE]
+        columns, rows = COMPARISONS.names, flat(compared.rows)
     print_view(View(tables, value, columns, rows), style)
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
 def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY) -> Table:
