@@ -33,8 +33,8 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     """
     compared, measures = outcome.comparison, outcome.measure_set
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
-    rows = [row for run in sorted_runs(outcome.dataset_scores, measures) for row in run]
-    rows += outcome.slice_scores
+    runs = sorted_runs(outcome.dataset_scores, measures)
+    rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
         notes += notes_on_tests(compared.rows, "holm") if compared else []
