@@ -241,10 +241,7 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
 def _split(
     source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
-    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any.
-
-    Runs a job only if there are rejected rows; if all are good, none is tested again.
-    """
+    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any."""
     if counts.rejected:
         counts = dataclasses.replace(counts, rejections=scan.count_rejections(source.name, table, reason))
     limits.refuse_rejected(source, counts, config.max_rejected_fraction)
@@ -258,6 +255,8 @@ def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`, as text."""
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
-    values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]
-    described |= {field: scan.text_column(table, sources.get(field, field)) for field in values}
+    for field in REJECTED_ROWS.names:
+        if field not in {*described, "dataset", *IN_PATHS}:
+            source = sources.get(field, field)
+            described[field] = (F.col(source) if source in table.columns else F.lit(None)).cast("string")
     return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

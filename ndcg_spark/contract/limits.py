@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts, row_example
+from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES
+from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
@@ -47,32 +48,30 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     """InputError if no run has a judged query: the tables write ids differently, or one is the wrong file."""
     if any(run.judged_queries for run in counts.runs):
         return
-    first = counts.runs[0].run
     queries = sum(run.unjudged_queries for run in counts.runs)
-    excluded = (
-        f"without {counts.excluded:,} results that {results.without.origin} excludes, " if results.without else ""
-    )
+    excluded = f" without {counts.excluded:,} excluded results" if results.without else ""
     raise InputError(
-        f"results: {excluded}none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
-        f"is judged; check that both tables write query ids (and datasets) alike, in {results.origin}"
+        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, is judged"
+        f"{excluded}; check that both tables write query ids (and datasets) alike, in {results.origin}"
     )
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
     """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged."""
-    lacking, unknown = f"than max_missing_fraction={max_missing:g}", f"than max_unjudged_fraction={max_unjudged:g}"
-    reasons: dict[str, list[str]] = {}
+    lacking, unjudged = [], []
     for run in _sorted(returned.runs):
         expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
         if _is_more(missing := expected - run.judged_queries, max_missing, expected):
-            example = f"run={run.run} lacks {missing} of {expected}"
-            reasons.setdefault(f"lack more of the judged queries {lacking}", []).append(example)
+            lacking.append(f"run={run.run} lacks {missing} of {expected}")
         if _is_more(run.unjudged_queries, max_unjudged, answered):
-            example = f"run={run.run} has {run.unjudged_queries} of {answered}"
-            reasons.setdefault(f"have more unjudged queries {unknown}", []).append(example)
-    if reasons:
-        runs_by_reason = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items())
-        raise InputError(f"results: {runs_by_reason}; complete the tables, or allow more")
+            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
+    reasons = {
+        f"lack more of the judged queries than max_missing_fraction={max_missing:g}": lacking,
+        f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g}": unjudged,
+    }
+    words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
+    if words:
+        raise InputError(f"results: {words}; complete the tables, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
@@ -114,7 +113,7 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
-    """Refuse duplicates in the results alone."""
+    """The same for the results alone."""
     if convention.duplicates == "error":
         advice = "keep one row each, or --set duplicates=best"
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
@@ -131,7 +130,7 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
         # A document that has a rank twice is a document returned twice, not a rank of two documents.
         several: Column = F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
         twice = table.groupBy(*key).agg(several.alias("several")).where("several")
-        example = row_example({name: F.col(name).cast("string") for name in key})
+        example = F.substring(row_example(key), 1, EXAMPLE_LENGTH)
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
         different += count
         examples += [first] if count else []

@@ -11,11 +11,13 @@ from ndcg_spark.casting import named_by_user, typed
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.rules import RULES
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
+from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
 
 #: The column that marks results which the table `exclude` removes from their lists; null for all others.
 EXCLUDED = f"{OWN}excluded"
-_EXAMPLE_LENGTH = 200
+#: Longer examples of rows are cut.
+EXAMPLE_LENGTH = 200
 #: The lower half of a hash.
 _LOW = 0xFFFFFFFF
 
@@ -100,7 +102,7 @@ class ResultCounts(Counts):
 
 @dataclasses.dataclass(frozen=True)
 class _Aggregates:
-    """Columns of every row, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
+    """Columns of rows, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
 
     columns: Mapping[str, Column]
     by_query: Mapping[str, Column]
@@ -179,31 +181,24 @@ def count_results(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
-        runs=[_run_counts(row, names) for row in rows if row["run"] and row.get("dataset", "named")],
+        runs=[
+            # What is null, such as the sum of nothing, keeps its default.
+            RunCounts(**{"dataset": None, **{name: row[name] for name in names & row.keys() if row[name] is not None}})
+            for row in ({**row, "rows": row["good_rows"]} for row in rows)
+            if row["run"] and row.get("dataset", "named")
+        ],
     )
     return counts, list_floors
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
     """One rejection per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
-    texts = {column: text_column(table, column) for column in named_by_user(table.columns)}
-    example = row_example(texts, LINE if LINE in table.columns else None)
-    rejected = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
+    example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
+    rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
     rows = rejected.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     rejections = {row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows}
     return [rejections[code] for code in RULES if code in rejections]
-
-
-def text_column(table: DataFrame, name: str) -> Column:
-    """A column as text; null if there is no such column."""
-    return (F.col(name) if name in table.columns else F.lit(None)).cast("string")
-
-
-def row_example(texts: Mapping[str, Column], line: str | None = None) -> Column:
-    """A row as `name=value` pairs, or the line of one that has it, cut to fit a message."""
-    parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
-    row = F.concat_ws(" ", *parts)
-    return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
 
 
 def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> _Aggregates:
@@ -289,12 +284,6 @@ def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregate
     good = F.col("rows") - F.col("rejected")
     good = good - F.col("excluded") if EXCLUDED in table.columns else good
     return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
-
-
-def _run_counts(row: Mapping[str, Any], names: set[str]) -> RunCounts:
-    # What is null, such as the sum of nothing, keeps its default.
-    values = {name: value for name, value in row.items() if name in names and value is not None}
-    return RunCounts(**{"dataset": None, **values, "rows": row["good_rows"]})
 
 
 def _totals(counted: Sequence[_Aggregates]) -> list[Column]:

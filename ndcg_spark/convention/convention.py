@@ -11,13 +11,11 @@ from ndcg_spark.convention.options import (
     DISCOUNTS,
     GAINS,
     MAX_GAIN,
-    MAX_GRADES,
     OPTIONS,
     Numbers,
+    accepted,
     choices,
     describe,
-    is_valid,
-    normal,
     parse_option,
     show,
 )
@@ -78,19 +76,14 @@ class Convention:
         if self.based_on not in PRESETS:
             near = did_you_mean(self.based_on, PRESETS)
             raise ConventionError(f"convention: unknown preset {self.based_on!r}{near}; choose {', '.join(PRESETS)}")
-        for option in OPTIONS:
-            object.__setattr__(self, option, normal(option, getattr(self, option)))
-        if isinstance(self.gain, Mapping) and len(self.gain) > MAX_GRADES:
-            raise ConventionError(
-                f"convention: the gain table has {len(self.gain)} grades, but at most {MAX_GRADES} are possible; "
-                "write a function instead, gain=python:package.module.function"
-            )
-        wrong = {o: getattr(self, o) for o in OPTIONS if not is_valid(o, getattr(self, o))}
+        values = {option: accepted(option, getattr(self, option)) for option in OPTIONS}
+        wrong = [option for option, value in values.items() if value is None]
         if wrong:
-            similar = {o: did_you_mean(v, OPTIONS[o].words) if isinstance(v, str) else "" for o, v in wrong.items()}
-            values = ", ".join(f"{option}={show(value)}{similar[option]}" for option, value in wrong.items())
+            named = ", ".join(f"{option}={show(getattr(self, option)):.80}" for option in wrong)
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
-            raise ConventionError(f"convention: unknown {values}; {advice}")
+            raise ConventionError(f"convention: unknown {named}; {advice}")
+        for option, value in values.items():
+            object.__setattr__(self, option, value)
         if reasons := [*_contradictions(self)]:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
 

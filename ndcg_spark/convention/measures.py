@@ -192,17 +192,13 @@ class MeasureSet:
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
-        """The measure and the cutoff that runs are sorted by, and that reports, trends and lists of nights show.
-
-        It is the first in the list; without any, NDCG at the deepest of these cutoffs that is a rank.
-        """
+        """The measure and the cutoff that runs are sorted by: the first in the list, else NDCG at the deepest rank."""
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
-        """The default cutoff of a column of scores, which has values at these cutoffs.
+        """The default cutoff of a column of scores with values at these cutoffs.
 
-        That is the cutoff of the headline if the column is listed with it, or is not listed and the cutoff is a rank;
-        else the deepest finite one.
+        It is the headline's if the column is listed there, or is not listed and that is a rank; else the deepest rank.
         """
         available = set(cutoffs)
         listed = available & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
@@ -211,7 +207,7 @@ class MeasureSet:
         return headline if is_default else deepest_finite(listed or available)
 
     def cutoffs_for(self, *measures: str) -> list[Cutoff]:
-        """The cutoffs of any of these measures, ascending, the whole ranking last."""
+        """The cutoffs of any of these measures, ascending."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 
     def has(self, *measures: str) -> bool:
@@ -220,7 +216,7 @@ class MeasureSet:
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        """The measures besides NDCG, by name, in the order of MEASURES."""
+        """The measures besides NDCG, in the order of MEASURES."""
         return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and self.has(name)}
 
     @property

@@ -214,7 +214,9 @@ def counted_refusals(context: Context) -> Iterator[None]:
             elif refusal.code == refusals.NO_RELEVANT.code:
                 # Those that the same convention would leave out, if it refused none.
                 missing = "zero" if convention.missing_query == "zero" else "skip"
-                lenient = evaluation.under(convention.replace(no_relevant="skip", missing_query=missing))
+                lenient = dataclasses.replace(
+                    evaluation, convention=convention.replace(no_relevant="skip", missing_query=missing)
+                )
                 is_refused = F.col("ndcg").isNull() & ((F.col("status") != "missing") | F.lit(missing == "zero"))
                 deepest = dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
                 batches = scores_by_batch(dataclasses.replace(context, evaluation=deepest))

@@ -5,7 +5,6 @@ import datetime
 import functools
 import uuid
 from collections.abc import Sequence
-from typing import Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -47,23 +46,14 @@ class Evaluation:
     def __post_init__(self) -> None:
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
-    def under(self, convention: Convention) -> Self:
-        """The same evaluation under another convention."""
-        return dataclasses.replace(self, convention=convention)
-
     @property
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""
         return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
 
-    @property
-    def deepest_finite(self) -> int | None:
-        """The deepest cutoff that is a rank; None if the whole ranking is the only cutoff."""
-        return deepest_finite(self.cutoffs)
-
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
+    """The table QUERY_SCORES, in no order.
 
     `results` may include unjudged queries, which cost time and change nothing; see `lists.keep_judged_queries`. `runs`
     has one row per run, with its dataset if the tables name datasets.
@@ -93,10 +83,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
-
-    `results` are those of judged queries, as `lists.keep_judged_queries` returns them.
-    """
+    """The table TO_JUDGE of the results of judged queries, in no order."""
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
     listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
@@ -107,7 +94,7 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 def dataset_scores(
     per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
 ) -> DataFrame:
-    """The table DATASET_SCORES from a table QUERY_SCORES: one row per run, cutoff and slice, in no order."""
+    """The table DATASET_SCORES from a table QUERY_SCORES, in no order."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
@@ -124,7 +111,7 @@ def ranked_documents(
     It has the lists of all queries of the `results`, judged or not, and if wanted the ideal rankings.
     """
     key = query_key(judgments.columns)
-    convention, depth = evaluation.convention, evaluation.deepest_finite
+    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
     listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
     listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])

@@ -30,24 +30,20 @@ def gain(relevance: Column, convention: Convention) -> Column:
 
     Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
     """
-    worth = _gain(counted_grade(relevance, convention), convention)
+    rule, grade = convention.gain, counted_grade(relevance, convention)
+    if isinstance(rule, Mapping):
+        worth = F.coalesce(*(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items()))
+    else:
+        worth = _computed(GAINS, rule, grade)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
 
 
 def counted_grade(relevance: Column, convention: Convention) -> Column:
-    """The grades as they count; see `convention.counted_grade`."""
+    """The same as `convention.counted_grade` for Columns."""
     if isinstance(convention.min_relevance, str):
         return relevance
     binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
     return F.when(relevance >= 0, binary).otherwise(relevance)
-
-
-def _gain(relevance: Column, convention: Convention) -> Column:
-    rule = convention.gain
-    if isinstance(rule, Mapping):
-        entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
-        return F.coalesce(*entries)
-    return _computed(GAINS[rule], relevance) if rule in GAINS else user_function(rule, relevance)
 
 
 def discount(rank: Column, convention: Convention) -> Column:
@@ -55,16 +51,12 @@ def discount(rank: Column, convention: Convention) -> Column:
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
-    # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
-    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else user_function(rule, rank.cast("double"))
+    return _computed(DISCOUNTS, rule, rank)
 
 
 def user_function(name: str, column: Column) -> Column:
-    """A user's Python function of a column, as doubles, row by row; runs as a pandas UDF.
-
-    It is wrapped here and not on import, because a UDF that is made before the session belongs to classic Spark and
-    fails on Connect. Raises ConventionError if it cannot be imported.
-    """
+    """A user's Python function of a column of numbers, as a pandas UDF. ConventionError if it cannot be imported."""
+    # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and fails on Connect.
     function = load_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
@@ -73,7 +65,8 @@ def user_function(name: str, column: Column) -> Column:
     wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
         floats, DoubleType()
     )
-    return wrapped(column)
+    # Ranks too are doubles, because numpy.reciprocal of the whole number 2 is 0.
+    return wrapped(column.cast("double"))
 
 
 class _Columns:
@@ -86,16 +79,15 @@ class _Columns:
     where = staticmethod(lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(F.lit(otherwise)))
 
 
-def _computed(formula: Formula, column: Column) -> Column:
-    value: Column = formula.compute(column, _Columns())
+def _computed(formulas: Mapping[str, Formula], rule: str, column: Column) -> Column:
+    value: Column = formulas[rule].compute(column, _Columns()) if rule in formulas else user_function(rule, column)
     return value
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
     """One row per judged document: the query key, doc_id, relevance and gain, in no order.
 
-    `gain` is null for a negative grade, unless the convention keeps these. Such a row stays, because it shows that its
-    query is judged.
+    `gain` is null for a negative grade, unless the convention keeps these: the row shows that its query is judged.
     """
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
@@ -114,9 +106,8 @@ def judged_queries(
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
 
-    `gains` are those of the ideal ranking down to `depth`, an array of double, the largest first. A document judged
-    twice is refused even if one of its gains is beyond the depth. The hash of the documents and their relevance is
-    the same in any order, on any engine and for any file format.
+    `gains` are those of the ideal ranking down to `depth`, the largest first. A document judged twice is refused also
+    where one of its gains is beyond the depth. The hash is the same in any order, on any engine.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -137,9 +128,9 @@ def judged_queries(
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, from 1: the query key, ideal_rank, and discounted gain.
+    """One row per query and rank of its ideal ranking, from 1: the key, `kept` columns, IDEAL_RANK, discounted gain.
 
-    The columns `kept` of `judged_queries` are repeated in every row. A query without any gain has one row of nulls.
+    A query without any gain has one row of nulls.
     """
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
     ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")

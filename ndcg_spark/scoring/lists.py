@@ -38,9 +38,8 @@ def listed_gains(
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
-    One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
-    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `document_columns` are
-    further doubles, computed from those of a document and its judgment, and averaged over ties like `gain`.
+    `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its tie group if ties are
+    averaged. `document_columns` are further doubles, which are averaged like `gain`.
     """
     run_key = ["run", *query_key]
     # Judgments that decide which documents stay on the list are joined before it is ranked.
@@ -88,9 +87,8 @@ def run_scores(
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `rank_columns` are added to the documents, and `list_aggregates` are of these. DISTINCT is false for a list in which
-    a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
+    With ideal=retrieved there is ideal_dcg_K as well. `list_aggregates` are of documents with the `rank_columns`.
+    DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
@@ -136,9 +134,7 @@ def returned_documents(
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    Columns: run, the query key, doc_id, rank, on_list, returned_rank, tie_group, tied, score, relevance, gain,
-    own_gain, discount. `rank` is the rank in the list that is scored, where `on_list` is true; `gain` times `discount`
-    is what counts there. `relevance` is null for an unjudged document, and `score` if the results have ranks only.
+    `rank` is that in the list that is scored, where `on_list` is true; `gain` times `discount` is what counts there.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
@@ -160,16 +156,12 @@ def returned_documents(
 def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame:
     """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a document twice."""
     copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
-    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"]).cast("int")
+    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"], "int")
     return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
 
 
 def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """One row per query and unjudged document of `listed_gains`, down to the deepest cutoff, in no order.
-
-    Columns: the query key, doc_id, `runs` that return it, its `best_rank` in any of them, and `weight`, the sum of the
-    discounts of its ranks over these runs.
-    """
+    """One row per query and unjudged document of `listed_gains`, in no order, with the columns of TO_JUDGE."""
     unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
     unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
     return unjudged.groupBy(*key, "doc_id").agg(

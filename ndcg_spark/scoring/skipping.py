@@ -1,14 +1,13 @@
 """Results below the deepest cutoff of their list are skipped before it is ranked, where a scan proves that they are.
 
 With ranks: in a run of which every list is in the order of its ranks. A list is if enough of its rows have a rank down
-to the depth, and the worst of these is better than the best of the others; no list is sorted to see that. Measured with
-9.6 million results on the embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
+to the depth, and the worst of these is better than the best of the others. Measured with 9.6 million results on the
+embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
 
-Without ranks: where a list's floor is known, a score that at least `depth` of its results reach. The results of a list
-are distributed over more than `depth` buckets, and the best score of each is kept. The best `depth` of these scores
-belong to different results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's
-100 results reach it. Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s,
-2.3 GB instead of 4.2 GB.
+Without ranks: where a list's floor is known, a score that at least `depth` of its results reach. Of the results of a
+list in each of more than `depth` buckets, the best score is kept. The best `depth` of these belong to different
+results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's 100 results reach it.
+Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s, 2.3 instead of 4.2 GB.
 """
 
 import dataclasses
@@ -40,10 +39,7 @@ class Pruning:
     convention: Convention
 
     def columns(self, types: Mapping[str, str]) -> dict[str, Column]:
-        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`.
-
-        `types` are those of the table as it was read. A row without a rank is far.
-        """
+        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
@@ -84,7 +80,7 @@ class Floors:
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
     def columns(self, types: Mapping[str, str], row: Column) -> dict[str, Column]:
-        """The value that a row is ranked by, and its bucket. `row` is its hash; `types` are those of the table read."""
+        """The value that a row is ranked by, and its bucket; `row` is its hash."""
         return {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
 
     def aggregate(self) -> Column:
