@@ -1,8 +1,4 @@
-"""Every table, declared once in the order of the flow, with its grain and key.
-
-Inside the program column names are fixed; the names in storage are mapped while reading. An engine gets the types of
-Spark by `from_arrow_schema`.
-"""
+"""Every table, declared once in the order of the flow, with its grain and key; see REFERENCE.md for the columns."""
 
 from collections.abc import Collection, Iterable
 
@@ -163,10 +159,7 @@ KEPT = {
 
 
 def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others.
-
-    Columns of other measures besides NDCG are left out.
-    """
+    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others."""
     shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
     others = [name for name in schema.names if name not in hidden]

@@ -148,10 +148,7 @@ def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, R
 def _check_results(
     results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
 ) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
-    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out.
-
-    `judged` counts the judged queries of each dataset; every query counts where there are no `judgments`.
-    """
+    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out."""
     table, convention = results.table, config.convention
     if results.without:
         table = _with_excluded(table, results.without)
@@ -211,10 +208,7 @@ def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
 def _with_empty_runs(
     runs: Sequence[RunCounts], judged: Mapping[str | None, int], named: Iterable[tuple[str | None, str]]
 ) -> list[RunCounts]:
-    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all.
-
-    A file's run without a dataset, among results that have datasets, is one of each.
-    """
+    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all."""
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
     datasets = list(dict.fromkeys(run.dataset for run in kept))

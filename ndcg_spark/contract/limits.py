@@ -1,7 +1,4 @@
-"""What the counts decide: what is refused, and which sentences warn of a probable mistake, such as the wrong file.
-
-Warnings change neither a score nor an exit code.
-"""
+"""What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -101,11 +98,7 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
 
 
 def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
-    """DuplicatesError if a document is judged or returned twice for a query, unless an option merges its rows.
-
-    Where ranks are the order, also if two documents of a list share one. Scoring fails where it meets one, as the
-    aggregation that makes scores sees it without a further pass; only then, or where nothing is scored, is this called.
-    """
+    """DuplicatesError if a document is judged or returned twice for a query, or two share a rank that is the order."""
     if convention.judgment_duplicates == "error":
         advice = "keep one row each, or --set judgment_duplicates=max"
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
@@ -142,10 +135,7 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`.
-
-    Reads results again only to say where these two are.
-    """
+    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`."""
     merged = _sorted(run for run in counts.runs if run.merged_lists)
     if not merged or "order" in config.chosen_options:
         return

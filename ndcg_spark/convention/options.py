@@ -1,8 +1,4 @@
-"""Every option of a convention: its values, the meaning of each in words, and what it computes.
-
-Validation, the formula in words, the computed Columns and the documentation all follow from these entries. A new
-gain is one entry of GAINS.
-"""
+"""Every option of a convention, from which validation, formulas, Columns and documentation follow."""
 
 import ast
 import dataclasses
@@ -182,10 +178,7 @@ _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """The option and the value of ``--set option=value``: a word, number, list, table or bool.
-
-    ConventionError if there is no equals sign. Whether the option takes the value is not checked.
-    """
+    """The option and the value of ``--set option=value``: a word, number, list or table, which is not yet checked."""
     option, equals, value = text.partition("=")
     if not equals:
         raise ConventionError(f"convention: {text!r} has no value; write for example gain=linear")

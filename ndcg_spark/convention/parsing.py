@@ -85,10 +85,7 @@ def parse_measures(
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
-    """The measures of texts that each have a cutoff, such as precision@5; only NDCG if there are none.
-
-    `headline` is such a text, by default the first.
-    """
+    """The measures of texts with cutoffs, such as precision@5, and the headline, by default the first of them."""
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
     return MeasureSet(parsed.pairs, parse_measures(headline, None, ()).measure_set.first) if headline else parsed

@@ -249,10 +249,7 @@ def usable_cores() -> int:
 
 
 def _limits(name: str) -> Iterator[list[int]]:
-    """The numbers in this file of every control group that limits this process.
-
-    In a container, the groups of the machine may not be there, and its own group is the root.
-    """
+    """The numbers in this file of every control group that limits this process; a container is its own root."""
     groups = {PurePath("/")}
     with contextlib.suppress(OSError):
         for line in OWN_GROUPS.read_text("utf-8").splitlines():

@@ -1,7 +1,4 @@
-"""Scores per run, query and cutoff, for the product of the runs and the judged queries, and their means.
-
-Which queries count is decided here and nowhere else.
-"""
+"""Scores for the product of the runs and the judged queries, and their means: which queries count is decided here."""
 
 from collections.abc import Sequence
 
@@ -81,10 +78,7 @@ def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column
 
 
 def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet) -> DataFrame:
-    """The table with every measure at every cutoff; all measures of a query are left out, as null, together.
-
-    Without relevant documents, the convention decides the ratios, and the others are computed.
-    """
+    """The table with every measure at every cutoff; all measures of a query are left out, as null, together."""
     # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without, zero = F.col("returned").isNull(), F.col(beside_ndcg.RELEVANT) == 0, F.lit(0.0)
     columns = {}
@@ -175,10 +169,7 @@ def _is_computed(measures: MeasureSet, at: Column) -> Column:
 def with_every_run(
     scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
-    """The scores with a row of all queries for every run of `runs` and every cutoff, and the column unjudged_queries.
-
-    If none of a run's queries is judged, its counts are 0 and its scores null. Unjudged queries are in no slice.
-    """
+    """The scores with a row for every run and cutoff, of 0 queries where none is judged, and unjudged_queries."""
     # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
     expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
     scored = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")

@@ -53,11 +53,7 @@ class Evaluation:
 
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table QUERY_SCORES, in no order.
-
-    `results` may include unjudged queries, which cost time and change nothing; see `lists.keep_judged_queries`. `runs`
-    has one row per run, with its dataset if the tables name datasets.
-    """
+    """The table QUERY_SCORES, in no order; `runs` has one row per run, with its dataset if the tables name datasets."""
     key = query_key(judgments.columns)
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
@@ -106,10 +102,7 @@ def dataset_scores(
 def ranked_documents(
     judgments: DataFrame, results: DataFrame, evaluation: Evaluation, with_ideal: bool = True
 ) -> DataFrame:
-    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order.
-
-    It has the lists of all queries of the `results`, judged or not, and if wanted the ideal rankings.
-    """
+    """The table RANKED_DOCUMENTS of all queries of the results, down to the deepest rank, in no order."""
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
@@ -124,10 +117,7 @@ def ranked_documents(
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables of the check, in no order.
-
-    A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
-    """
+    """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no other night."""
     named = [name for name in datasets if name is not None]
     rows = functools.reduce(DataFrame.unionByName, tables)
     if named:
@@ -137,10 +127,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
-    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged.
-
-    With a `convention` that ranks by scores, `run` fails with MERGED where ranks show that a list is two.
-    """
+    """One row per run: unjudged_queries. With a `convention`, it fails where ranks show that a list is two."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()

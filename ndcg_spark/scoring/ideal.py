@@ -26,10 +26,7 @@ _LOW = 0xFFFFFFFF
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged document whose grade is not null; exp2: Burges et al. 2005, linear: Jarvelin et al. 2002.
-
-    Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
-    """
+    """The gain of a judged grade; null if a table lacks it, or it is no number or beyond MAX_GAIN."""
     rule, grade = convention.gain, counted_grade(relevance, convention)
     if isinstance(rule, Mapping):
         worth = F.coalesce(*(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items()))
@@ -85,10 +82,7 @@ def _computed(formulas: Mapping[str, Formula], rule: str, column: Column) -> Col
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
-    """One row per judged document: the query key, doc_id, relevance and gain, in no order.
-
-    `gain` is null for a negative grade, unless the convention keeps these: the row shows that its query is judged.
-    """
+    """The judged documents with their gain, null for a negative grade that is not kept: its query is judged."""
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
@@ -128,10 +122,7 @@ def judged_queries(
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, from 1: the key, `kept` columns, IDEAL_RANK, discounted gain.
-
-    A query without any gain has one row of nulls.
-    """
+    """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and discounted."""
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
     ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
     discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
@@ -169,10 +160,7 @@ def capped_ideal_scores(
 
 
 def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """One row per query and rank of its ideal ranking, from 1 to `depth`, in no order.
-
-    Columns: the query key, doc_id, rank, relevance, gain, discount. Of equal gains the larger document id comes first.
-    """
+    """One row per query and rank of its ideal ranking, down to `depth`; of equal gains, the larger id comes first."""
     ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
     within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
     weight = discount(F.col("rank"), convention).alias("discount")

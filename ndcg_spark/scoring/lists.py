@@ -116,10 +116,7 @@ def run_scores(
 def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
-
-    Every sum is guarded, because engines compute only the columns that are used.
-    """
+    """The table whose sums all fail, as engines compute only what is used, with RETURNED_TWICE if not DISTINCT."""
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint"}
     kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
     sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}

@@ -1,7 +1,4 @@
-"""Rows that are refused while the scores are computed, because they cannot be found earlier or were not checked.
-
-A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
-"""
+"""Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code] sentence``."""
 
 import dataclasses
 import re
