@@ -14,6 +14,7 @@ from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
+_COUNT = click.IntRange(min=0)
 
 
 @command(
@@ -30,15 +31,7 @@ _MEASURES = "MEASURE[@CUTOFF],..."
     option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
     option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
     option("--unchanged-queries", None, "Only queries whose judgments did not change since.", is_flag=True),
-    option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]"),
-    option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1)),
-    option(
-        "--queries",
-        "N",
-        "List the N queries of each run that lost and won most.",
-        type=click.IntRange(min=0),
-        default=0,
-    ),
+    option("--queries", "N", "List the N queries of each run that lost and won most.", type=_COUNT, default=0),
     output_format(*FORMATS),
     options.engine,
 )
@@ -55,20 +48,18 @@ def compare(
     from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare import compare_nights
-    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
-    from ndcg_spark.tables.sorting import parse_order
+    from ndcg_spark.report.comparisons import print_compared
 
     def taken(*names: str) -> dict[str, Any]:
         return {name: arguments.pop(name) for name in names}
 
-    measures, sort, top = taken("measures", "sort", "top").values()
+    measures = arguments.pop("measures")
     chosen = taken("alpha", "correction", "margin", "unchanged_queries")
     options = ComparisonOptions(parse_metrics(measures) if measures else {}, **chosen)
     request = taken("baselines", "runs", "queries")
     attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
     comparer = Comparer(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
-    order = parse_order(sort, SORT_COLUMNS, ()) if sort else None
-    print_compared(compare_nights(output, comparer, date, dataset, baseline_date), style, options, order, top)
+    print_compared(compare_nights(output, comparer, date, dataset, baseline_date), style, options)
 
 
 @command(

@@ -27,7 +27,7 @@ from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.tables.sorting import without_slices
+from ndcg_spark.tables.table import without_slices
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]

@@ -16,7 +16,7 @@ from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
 from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
 from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
-from ndcg_spark.tables.sorting import DECIMALS
+from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
 
 

@@ -18,8 +18,8 @@ from ndcg_spark.nights.log import Night, committed, log_table, read_again_if_rep
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import FAILURES, LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
-from ndcg_spark.tables.sorting import without_slices
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
-from ndcg_spark.report.console import print_result, write_file
+from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.tables.table import Table, make_table, verdict_in_words
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
@@ -31,7 +31,7 @@ def verdict_view(verdicts: Sequence[Verdict]) -> View:
     values = [verdict.as_json() for verdict in verdicts]
     results = [{**value, **result} for value in values for result in value["results"]]
     tables = [verdict_table(value, len(values) > 1) for value in values]
-    return View(lambda: tables, lambda: values, _COLUMNS, lambda: results)
+    return View(tables, values, _COLUMNS, results)
 
 
 def verdict_table(verdict: Row, several: bool = False) -> Table:
@@ -75,7 +75,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
     counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
     columns = ("dataset", "verdict", "reason", "nights")
-    print_result(style, lambda: [make_table(counts, columns, is_whole=True)], lambda: rows, names, rows)
+    print_view(View([make_table(counts, columns, is_whole=True)], rows, names, rows), style)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
