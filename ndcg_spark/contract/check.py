@@ -19,7 +19,7 @@ from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.skipping import plan_floors, plan_pruning
+from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
 #: With this many results per judged query, most may belong to unjudged queries, which need no floor.
 _MANY_A_QUERY = 1_000
@@ -172,30 +172,27 @@ def _count_results(
 ) -> tuple[ResultCounts, Callable[[DataFrame], DataFrame] | None]:
     """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
     convention, columns = config.convention, table.columns
+    rows = results.expected_rows or 0 if results.materialize else 0
     # A list from which documents are removed needs more results from below the deepest cutoff.
-    needs_all = results.without is not None
-    pruning = None if needs_all else plan_pruning(convention, config.cutoffs, columns)
-    rows, materialize = results.expected_rows or 0, results.materialize
-    can_floor = materialize is not None and not needs_all
-    floors = plan_floors(convention, config.cutoffs, columns, rows, queries) if can_floor else None
-    if floors and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        floors = floors if _are_mostly_judged(table, judged_queries) else None
+    skipping = None if results.without else plan_skipping(convention, config.cutoffs, columns, rows, queries)
+    if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
+        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
     files = max(1, len(results.files)) if has_both else 0
     counts, lists = scan.count_results(
-        table, reason, judged_queries, results.batches, files, pruning, floors, materialize
+        table, reason, judged_queries, results.batches, files, skipping, results.materialize
     )
-    if pruning:
+    if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
         is_all = untrusted.issuperset(run.run for run in counts.runs)
-        return counts, None if is_all else partial(pruning.kept, untrusted=sorted(untrusted))
+        return counts, None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
     number = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
-    if floors is None or lists is None or not floors.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
+    if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
         return counts, None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
-    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= limit else lists)
+    return counts, partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

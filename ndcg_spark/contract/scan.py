@@ -133,11 +133,10 @@ def count_results(
     judged_queries: DataFrame | None,
     batches: Sequence[Batch] = WHOLE,
     files: int = 0,
-    pruning: Pruning | None = None,
-    floors: Floors | None = None,
+    skipping: Pruning | Floors | None = None,
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
 ) -> tuple[ResultCounts, DataFrame | None]:
-    """Counts of the results in one scan of each batch, and with `floors` also one row per list: its key and FLOOR.
+    """Counts of the results in one scan of each batch, and with Floors also one row per list: its key and FLOOR.
 
     Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared with scores if the
     table's `files` are not 0. `materialize` keeps the rows of lists where they are read twice.
@@ -148,16 +147,13 @@ def count_results(
         counted.append(_scores(types))
     if files:
         counted.append(_ranks_beside_scores(types, files))
-    if pruning:
-        refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-        counted.append(_Aggregates(pruning.columns(types), pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
-    if floors:
-        # The buckets come from the hash of the fingerprint, which is computed anyway.
-        columns = floors.columns(types, _row_hash(table, ["run", *key]))
-        counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
+    if skipping:
+        # Buckets come from the hash of the fingerprint, which is computed anyway.
+        columns = skipping.columns(types, _row_hash(table, ["run", *key]))
+        counted.append(_Aggregates(columns, skipping.aggregates(), skipping.totals()))
     lists, totals = _by_query(table, ["run", *key], reason, counted)
     by_batch, list_floors = [batch.select(lists) for batch in batches], None
-    if floors and materialize:
+    if isinstance(skipping, Floors) and materialize:
         by_batch = [materialize(by_batch)]
         list_floors = by_batch[0].select("run", *key, FLOOR)
     known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))

@@ -119,9 +119,13 @@ class Convention:
     @property
     def label(self) -> str:
         """The preset and the options that differ from it, such as `trec_eval gain=exp2`."""
-        preset = Convention.preset(self.based_on)
-        changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
-        return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
+        changed = self.changed_from(Convention.preset(self.based_on))
+        return " ".join([self.based_on, *(f"{option}={show(value)}" for option, value in changed.items())])
+
+    def changed_from(self, other: "Convention") -> dict[str, Any]:
+        """The options in which it differs from another convention."""
+        values = {option: getattr(self, option) for option in OPTIONS}
+        return {option: value for option, value in values.items() if value != getattr(other, option)}
 
     @property
     def needs_rank(self) -> bool:
@@ -209,13 +213,17 @@ def list_presets_and_options() -> list[str]:
 def describe_preset(name: str) -> list[str]:
     """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
     chosen, preset = Convention.preset(name), PRESETS[name]
+    differences = [
+        f"{option}={show(value)}: {describe(option, value)}".rstrip(": ")
+        for option, value in chosen.changed_from(Convention()).items()
+    ]
     parts = {
         "In words": chosen.formula.split("; "),
         "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (
             mathematics(chosen)
         ),
         "Options": [f"{option:<26}{show(getattr(chosen, option))}" for option in OPTIONS],
-        "Differs from standard in": differences(chosen, Convention()) or ["nothing: it is the default"],
+        "Differs from standard in": differences or ["nothing: it is the default"],
         "Not reproduced, deliberately": preset.not_reproduced or ["nothing known"],
     }
     lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]
@@ -244,10 +252,3 @@ def mathematics(convention: Convention) -> list[str]:
         ideals[c.ideal],
         "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
     ]
-
-
-def differences(convention: Convention, other: Convention) -> list[str]:
-    """The options in which a convention differs from another, each with its value and its meaning in words."""
-    values = {option: getattr(convention, option) for option in OPTIONS}
-    changed = {option: value for option, value in values.items() if value != getattr(other, option)}
-    return [f"{option}={show(value)}: {describe(option, value)}".rstrip(": ") for option, value in changed.items()]

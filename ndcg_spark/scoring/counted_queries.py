@@ -107,12 +107,12 @@ def _by_policy(
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
     """The scores at one cutoff, 0 for the whole ranking; the fields are the same at all, as `F.array` requires."""
     judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
-    columns = beside_ndcg.columns_at(cutoff, measures)
-    values = (
-        f", coalesce({columns[name]}, {_NOTHING}) as {name}" if name in columns else f", {_NOTHING} as {name}"
-        for name in COLUMNS
-    )
-    beside = "".join(values) if measures.columns else ""
+    computed = {name for name in measures.beside_ndcg if cutoff in measures.cutoffs_for(name)}
+    columns = {column for name in computed for column in measures.beside_ndcg[name].values}
+    values = {
+        name: f"coalesce({column_at(name, cutoff)}, {_NOTHING})" if name in columns else _NOTHING for name in COLUMNS
+    }
+    beside = "".join(f", {value} as {name}" for name, value in values.items()) if measures.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "

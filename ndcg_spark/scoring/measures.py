@@ -100,16 +100,6 @@ def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, 
                 yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
 
 
-def columns_at(cutoff: Cutoff, measures: MeasureSet) -> dict[str, str]:
-    """For each column of the measures, the one of `values` with its values at this cutoff."""
-    return {
-        column: column_at(column, cutoff)
-        for name, measure in measures.beside_ndcg.items()
-        if cutoff in measures.cutoffs_for(name)
-        for column in measure.values
-    }
-
-
 def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Column:
     """The SQL of a measure as a Column; its names are those of `convention.measures`."""
     names = {
