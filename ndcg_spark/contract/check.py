@@ -154,7 +154,17 @@ def _check_results(
         table = _with_excluded(table, results.without)
     reason = rules.rejection_reason(rules.result_rules(dict(table.dtypes), convention))
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
-    counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
+    rows, queries = results.expected_rows or 0 if results.materialize else 0, sum(judged.values())
+    # A list from which documents are removed needs more results from below the deepest cutoff.
+    skipping = None if results.without else plan_skipping(convention, config.cutoffs, table.columns, rows, queries)
+    if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
+        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
+    has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
+    files = max(1, len(results.files)) if has_both else 0
+    counts, lists = scan.count_results(
+        table, reason, judged_queries, results.batches, files, skipping, results.materialize
+    )
+    cut = _cut(skipping, counts, lists, table)
     counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
@@ -162,37 +172,21 @@ def _check_results(
     return good, counts, rejected, cut
 
 
-def _count_results(
-    results: Source,
-    table: DataFrame,
-    reason: Column,
-    judged_queries: DataFrame | None,
-    queries: int,
-    config: EvaluationConfig,
-) -> tuple[ResultCounts, Callable[[DataFrame], DataFrame] | None]:
-    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
-    convention, columns = config.convention, table.columns
-    rows = results.expected_rows or 0 if results.materialize else 0
-    # A list from which documents are removed needs more results from below the deepest cutoff.
-    skipping = None if results.without else plan_skipping(convention, config.cutoffs, columns, rows, queries)
-    if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
-    has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
-    files = max(1, len(results.files)) if has_both else 0
-    counts, lists = scan.count_results(
-        table, reason, judged_queries, results.batches, files, skipping, results.materialize
-    )
+def _cut(
+    skipping: Pruning | Floors | None, counts: ResultCounts, lists: DataFrame | None, table: DataFrame
+) -> Callable[[DataFrame], DataFrame] | None:
+    """How results that are proved to be too deep are left out: by ranks, or by floors."""
     if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
         is_all = untrusted.issuperset(run.run for run in counts.runs)
-        return counts, None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
+        return None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
     number = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
     if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
-        return counts, None
+        return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
-    return counts, partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
+    return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:

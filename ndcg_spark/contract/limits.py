@@ -187,18 +187,6 @@ def _opposite(counts: ResultCounts) -> list[RunCounts]:
     return [run for run in counts.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
 
 
-def about_gains(judged: JudgmentCounts, convention: Convention) -> str | None:
-    """A note for users of trec_eval who chose no convention: gains of graded judgments are exponential."""
-    best = judged.best_grade
-    # Measures and results without scores may have changed other options.
-    if best is None or best <= 1 or convention.gain != Convention().gain:
-        return None
-    return (
-        f"grades up to {best:g} gain 2^grade - 1 here (up to {2**best - 1:g}), and trec_eval's gain is linear: "
-        "--convention trec_eval_9"
-    )
-
-
 def about_input(
     judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
 ) -> Iterator[str]:

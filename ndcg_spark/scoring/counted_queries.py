@@ -44,22 +44,9 @@ def scores_of_pairs(
         F.explode(F.array(*(_at_cutoff(k, measures) for k in cutoffs))).alias("at"),
     ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _ndcg_and_status(convention, [*run_key, "cutoff"])
-    return long.select(
-        *run_key,
-        F.nullif("cutoff", F.lit(0)).alias("cutoff"),
-        status.alias("status"),
-        "returned",
-        "judged",
-        "judgments_hash",
-        ndcg.alias("ndcg"),
-        "dcg",
-        "ideal_dcg",
-        "cg",
-        *(
-            F.expr(f"nullif({name}, {_NOTHING})" if measures.columns else "cast(null as double)").alias(name)
-            for name in COLUMNS
-        ),
-    )
+    absent = "nullif({}, " + _NOTHING + ")" if measures.columns else "cast(null as double)"
+    beside = {name: F.expr(absent.format(name)) for name in COLUMNS}
+    return long.withColumns({"cutoff": F.nullif("cutoff", F.lit(0)), "status": status, "ndcg": ndcg, **beside})
 
 
 def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column, Column]:

@@ -137,7 +137,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
         counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in aggregates.items()))
         is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
-        run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
+        run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
         queries = counted.select(run.alias("run"), *key)
     unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
     return queries.join(judged, on=key, how="left").groupBy("run", *key[:-1]).agg(unjudged)

@@ -265,10 +265,3 @@ def test_a_dataset_without_results():
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
     (sentence,) = limits.about_input(counted, ["shop"], returned, Convention())
     assert sentence.startswith("1 dataset(s) judged but without results, e.g. shop with 1 queries")
-
-
-def test_trec_eval_has_another_gain():
-    assert limits.about_gains(JudgmentCounts(rows=1, queries={}, best_grade=1.0), Convention()) is None
-    graded = JudgmentCounts(rows=1, queries={}, best_grade=3.0)
-    assert "--convention trec_eval_9" in limits.about_gains(graded, Convention())
-    assert limits.about_gains(graded, Convention(gain="linear")) is None
