@@ -19,7 +19,7 @@ import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
-from ndcg_spark.engine import embedded, failure_reason, failures, lost, open_engine
+from ndcg_spark.engine import embedded, failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
 
@@ -52,12 +52,6 @@ def sail_server(tmp_path_factory):
     with servers.running([sys.executable, "-c", program], log, dict(os.environ)):
         servers.wait_until(lambda: servers.answers(port), "the Sail server", log)
         yield f"sc://127.0.0.1:{port}"
-
-
-def test_a_running_session_is_used_and_left_running(session):
-    with open_engine("auto") as opened:
-        assert opened.session is session
-    assert session.range(1).count() == 1
 
 
 @pytest.mark.parametrize("choice", ["spark", "embedded"])

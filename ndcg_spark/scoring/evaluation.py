@@ -59,10 +59,8 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
-    document_columns = beside_ndcg.document_columns(convention, measures)
-    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, document_columns)
-    ranks, aggregates = (make(convention, measures) for make in (beside_ndcg.rank_columns, beside_ndcg.list_aggregates))
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth, ranks, aggregates)
+    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
     kept = [ideal.JUDGMENTS_HASH, *counts]

@@ -1,16 +1,16 @@
 """The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as documents."""
 
 import functools
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, column_at
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_columns
+from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
@@ -18,7 +18,6 @@ from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
-_NONE: Mapping[str, Column] = MappingProxyType({})
 
 
 def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -34,12 +33,12 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    document_columns: Mapping[str, Column] = _NONE,
+    measures: MeasureSet = NDCG_ONLY,
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
     `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its tie group if ties are
-    averaged. `document_columns` are further doubles, which are averaged like `gain`.
+    averaged. What the measures besides NDCG need is averaged in the same way.
     """
     run_key = ["run", *query_key]
     # Judgments that decide which documents stay on the list are joined before it is ranked.
@@ -51,7 +50,8 @@ def listed_gains(
         table = _with_judgments(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    table = table.withColumns(dict(document_columns)) if document_columns else table
+    document_columns = beside_ndcg.document_columns(convention, measures)
+    table = table.withColumns(document_columns) if document_columns else table
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
@@ -82,18 +82,17 @@ def run_scores(
     convention: Convention,
     cutoffs: Sequence[Cutoff],
     depth: int | None,
-    rank_columns: Mapping[str, Column] = _NONE,
-    list_aggregates: Mapping[str, Column] = _NONE,
+    measures: MeasureSet,
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    With ideal=retrieved there is ideal_dcg_K as well. `list_aggregates` are of documents with the `rank_columns`.
+    With ideal=retrieved there is ideal_dcg_K as well, and with `measures` the aggregates that they need.
     DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
     discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **rank_columns})
+    table = documents.withColumns({"discounted": discounted, **beside_ndcg.rank_columns(convention, measures)})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
@@ -106,11 +105,12 @@ def run_scores(
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
+    sums |= beside_ndcg.list_aggregates(convention, measures)
     scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in {**sums, **list_aggregates}.items()),
+        *(column.alias(name) for name, column in sums.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
     )
-    return scores.select(*run_key, *sums, *list_aggregates, are_distinct("documents").alias(DISTINCT))
+    return scores.select(*run_key, *sums, are_distinct("documents").alias(DISTINCT))
 
 
 def refuse_returned_twice(
