@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import grpc
 import pytest
@@ -173,7 +174,7 @@ def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storag
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
     monkeypatch.setattr(engines, "is_classic", lambda _: True)
-    opened = engines.wrap_session(SimpleNamespace(conf=conf, version="4.1.1"))
+    opened = engines.wrap_session(Mock(conf=conf, version="4.1.1"))
     assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 

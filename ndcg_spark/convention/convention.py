@@ -119,13 +119,9 @@ class Convention:
     @property
     def label(self) -> str:
         """The preset and the options that differ from it, such as `trec_eval gain=exp2`."""
-        changed = self.changed_from(Convention.preset(self.based_on))
-        return " ".join([self.based_on, *(f"{option}={show(value)}" for option, value in changed.items())])
-
-    def changed_from(self, other: "Convention") -> dict[str, Any]:
-        """The options in which it differs from another convention."""
-        values = {option: getattr(self, option) for option in OPTIONS}
-        return {option: value for option, value in values.items() if value != getattr(other, option)}
+        preset = Convention.preset(self.based_on)
+        changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
+        return " ".join([self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)])
 
     @property
     def needs_rank(self) -> bool:
@@ -212,18 +208,17 @@ def list_presets_and_options() -> list[str]:
 
 def describe_preset(name: str) -> list[str]:
     """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
-    chosen, preset = Convention.preset(name), PRESETS[name]
-    differences = [
-        f"{option}={show(value)}: {describe(option, value)}".rstrip(": ")
-        for option, value in chosen.changed_from(Convention()).items()
-    ]
+    chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
+    shown = {option: (show(value), show(standard[option])) for option, value in chosen.options().items()}
     parts = {
         "In words": chosen.formula.split("; "),
         "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (
             mathematics(chosen)
         ),
-        "Options": [f"{option:<26}{show(getattr(chosen, option))}" for option in OPTIONS],
-        "Differs from standard in": differences or ["nothing: it is the default"],
+        "Options, and what standard has where it differs": [
+            f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
+            for option, (value, default) in shown.items()
+        ],
         "Not reproduced, deliberately": preset.not_reproduced or ["nothing known"],
     }
     lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]

@@ -71,16 +71,6 @@ def test_ranks_that_are_the_order(session, options, rows, trusted):
     assert [run.untrusted for run in counts.runs] == [int(not trusted)]
 
 
-def test_a_run_with_one_list_out_of_order_is_kept_whole(session):
-    rows = [row | {"run": run} for run in ("good", "bad") for row in listed([1, 2, 3])]
-    rows += [row | {"run": "bad"} for row in listed([1, 2, 3], [1.0, 2.0, 3.0], "q2")]
-    pruning = Pruning(DEPTH, Convention())
-    table, counts, _ = counted(session, rows, Convention(), skipping=pruning)
-    untrusted = [run.run for run in counts.runs if run.untrusted]
-    kept = pruning.kept(table, untrusted).groupBy("run").count().collect()
-    assert (untrusted, {row["run"]: row["count"] for row in kept}) == (["bad"], {"good": DEPTH, "bad": 6})
-
-
 def test_half_as_many_buckets_again_as_documents_that_matter():
     assert [Floors(depth, Convention()).buckets for depth in (1, 3, 5, 10, 11, 21, 22)] == [2, 8, 8, 16, 32, 32, 64]
 
