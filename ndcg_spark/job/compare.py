@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ndcg_spark.comparison.compare import Comparer, Comparison, different_options, night_sources, read_attributes
 from ndcg_spark.convention.measures import MEASURES, Cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.steps import report_step
@@ -54,7 +54,7 @@ def compare_nights(
         warnings = [*([absent] if absent else []), *doubted, *comparison.warnings]
         return dataclasses.replace(comparison, warnings=warnings)
 
-    comparison = read_again_if_replaced(compare)
+    comparison = compare()
     for sentence in comparison.warnings:
         report_step("note", sentence)
     return comparison

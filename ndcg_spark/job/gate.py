@@ -99,7 +99,7 @@ def judge_written(
         nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
         return {night.dataset: judge(gate, night, nights, scores, accepted) for night in written}
 
-    return log.read_again_if_replaced(judged)
+    return judged()
 
 
 def gate_published(
@@ -123,7 +123,7 @@ def gate_published(
             judge(gate, night, nights, scores, accepted or night.row["accepted"]).verdict for night in chosen
         ]
 
-    chosen, verdicts = log.read_again_if_replaced(judged)
+    chosen, verdicts = judged()
     for night in chosen if accepted is not None else ():
         log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
@@ -140,7 +140,7 @@ def rehearse_published(config: EvaluationConfig, output: str, dataset: str | Non
         scores = ScoreCache(*read_query_tables(config, nights), only_losses=True)
         return list(rehearse(gate, nights, scores, dataset))
 
-    return log.read_again_if_replaced(judged)
+    return judged()
 
 
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
