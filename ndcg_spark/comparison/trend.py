@@ -176,11 +176,11 @@ def lines(
             kind = json.dumps(night.record["options"], sort_keys=True), night.row["judgments_fingerprint"]
             for row in rows:
                 series.setdefault((row["run"], row["cutoff"]), []).append((night, row, kind))
-        metrics = _metrics(measures, scored)
+        asked = metrics(measures, scored)
         trends += [
             TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure, floor)[-last:])
             for one in sorted({one for one, _ in series if run in (None, one)})
-            for measure, cutoff in metrics
+            for measure, cutoff in asked
             if (one, cutoff) in series
         ]
     return trends, missing
@@ -201,23 +201,22 @@ def _points(scored: Sequence[_Scored], measure: str, floor: float) -> list[Point
     return points
 
 
-def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
+def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text, or the headline of the newest night.
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
     night, newest = nights[-1]
     asked = night.measure_set
-    metrics = []
+    chosen = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
         cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
-        chosen = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
-        if chosen not in cutoffs:
+        at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
+        if at not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(chosen)} was not evaluated in these nights; "
-                f"evaluated cutoffs: {known}"
+                f"measures: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
-        metrics.append((measure, chosen))
-    return list(dict.fromkeys(metrics))
+        chosen.append((measure, at))
+    return list(dict.fromkeys(chosen))

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts, row_example
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.rules import RULES
+from ndcg_spark.rules import RULES, typed
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables

@@ -149,7 +149,6 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
 def night_record(context: Context) -> dict[str, Any]:
     """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
     config, checked = context.config, context.checked
-    own = {"file": config.file, "overridden": config.overridden}
     inputs = {other.name: _files(other) for source in context.sources for other in source.sources}
     for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
         # Inputs with equal fingerprints have the same rows, in any order and format.
@@ -157,7 +156,7 @@ def night_record(context: Context) -> dict[str, Any]:
         known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
         inputs[source.name] = {**known, **_files(source)}
     record = {
-        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **own},
+        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **config.source},
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,

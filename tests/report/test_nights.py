@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 import runpy
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from commands import command_line
 from kept_nights import committed_night, damage, date, night, publish, record, written
 from programs import forked
 
+from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
-from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed
@@ -109,11 +110,11 @@ def example_nights(output):
 
 
 def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):
-    said = [line.split() for line in run(capsys, "trend", output)[1].partition("Unusual nights")[2].splitlines()[2:]]
-    assert [row[:4] for row in said] == [
-        ["ndcg@10", "all", date(40), "break"],
-        ["ndcg@10", "all", date(60), "fail"],
-        ["ndcg@10", "dense", date(60), "low"],
+    said = run(capsys, "trend", output)[1].partition("Unusual nights")[2].splitlines()[2:]
+    assert [re.split("  +", line)[1:4] for line in said] == [
+        ["bm25, dense", date(40), "break"],
+        ["bm25, dense", date(60), "fail"],
+        ["dense", date(60), "low"],
     ]
 
 
