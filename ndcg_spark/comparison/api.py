@@ -13,7 +13,7 @@ from ndcg_spark.comparison.slices import Attributes, Weights
 from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
-from ndcg_spark.inputs.query_tables import attributes_to_arrow, column
+from ndcg_spark.inputs.query_tables import column
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores, heading
 from ndcg_spark.tables.writers import to_pandas
@@ -118,7 +118,7 @@ def compare(
             raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
     sliced = weighed = None
     if attributes is not None:
-        sliced = Attributes(attributes_to_arrow(attributes))
+        sliced = Attributes(to_arrow(attributes, None, "query_attributes"))
     if weights is not None:
         weighed = Weights(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
     comparer = Comparer(options, names, None if runs is None else list(runs), sliced, weighed)

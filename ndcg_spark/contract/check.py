@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import casting, rules
+from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
@@ -111,8 +111,8 @@ class CheckedTables:
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
     """Both tables without the rows that break a rule, and their counts, by one scan of each."""
-    judged = casting.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.origin})").columns
-    returned = casting.conform(results.table, RESULTS, f"results ({results.origin})").columns
+    judged = rules.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.origin})").columns
+    returned = rules.conform(results.table, RESULTS, f"results ({results.origin})").columns
     rules.require_columns(judged, returned, config.convention, results.origin)
     if "dataset" in judged and "dataset" in config.model_fields_set:
         raise ConfigurationError(
@@ -130,16 +130,16 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
     """The good rows of the judgments, their counts by one scan, and the rejected rows."""
     table, convention = judgments.table, config.convention
-    casting.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
+    rules.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
     types = dict(table.dtypes)
-    relevance = F.coalesce(casting.typed("relevance", types), F.lit(0.0))
+    relevance = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
     reason = rules.rejection_reason(rules.judgment_rules(types, gain(relevance, convention), convention))
     return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
 
 
 def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
     """Results that need no judgments: the good rows, the counts, and the good rows that are not too deep."""
-    columns = casting.conform(results.table, RESULTS, f"results ({results.origin})").columns
+    columns = rules.conform(results.table, RESULTS, f"results ({results.origin})").columns
     rules.require_columns(columns, columns, config.convention, results.origin)
     good, counts, _, cut = _check_results(results, None, {}, config)
     return good, counts, cut(good) if cut else good
@@ -211,7 +211,7 @@ def _with_empty_runs(
 
 def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
-    excluded = casting.conform(exclude.table, EXCLUDE, f"exclude ({exclude.origin})")
+    excluded = rules.conform(exclude.table, EXCLUDE, f"exclude ({exclude.origin})")
     reason = rules.rejection_reason(rules.name_rules(dict(exclude.table.dtypes), EXCLUDE.names))
     ((rows, rejected),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
     rejections = scan.count_rejections("exclude", exclude.table, reason) if rejected else []
@@ -233,7 +233,7 @@ def _split(
     good = table.where(reason.isNull()) if counts.rejected else table
     good = good.where(F.col(EXCLUDED).isNull()) if EXCLUDED in table.columns else good
     rejected = [_rejected_rows(table, reason, source.name)] if counts.rejected else []
-    return casting.conform(good, schema, source.name), counts, rejected
+    return rules.conform(good, schema, source.name), counts, rejected
 
 
 def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:

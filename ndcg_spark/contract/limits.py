@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import typed
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.read import Source
-from ndcg_spark.rules import RULES
+from ndcg_spark.rules import RULES, typed
 from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:

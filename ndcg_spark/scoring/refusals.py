@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import named_by_user
-from ndcg_spark.rules import RowTest
+from ndcg_spark.rules import RowTest, named_by_user
 from ndcg_spark.schemas import LINE
 
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")

@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import typed
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.rules import typed
 from ndcg_spark.scoring import ranking
 
 #: The column with a list's floor.
