@@ -133,8 +133,7 @@ def test_the_table_is_on_stdout_and_the_steps_are_on_stderr(folder):
     columns = "run ndcg@1 std error ndcg@all queries missing no relevant unjudged judged rate"
     assert (done.returncode, heading.split()) == (0, columns.split())
     assert row.split() == ["bm25", "1.0000", "0.0000", "1.0000", "2", "0", "0", "0", "1.0000"]
-    # The grade 2 is worth a note, as nobody chose a convention.
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read", "note"]
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["engine", "read", "read"]
 
 
 def test_a_configuration_file_and_an_output_by_date(folder):
