@@ -16,7 +16,7 @@ from ndcg_spark.config import EvaluationConfig, NightConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError
+from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
 from ndcg_spark.scores import Scores
@@ -137,7 +137,7 @@ def evaluate(
 
 def compare_lists(
     old: Any,
-    new: Any = None,
+    new: Any,
     cutoffs: Cutoffs = 10,
     convention: Convention | str = "standard",
     *,
@@ -147,8 +147,8 @@ def compare_lists(
 ) -> "pd.DataFrame":
     """How much the list of every query changed, computed without judgments, as the command `compare-lists`.
 
-    `old` and `new` are results as `evaluate` takes them. Runs are paired by name, or all are compared with the old run
-    `baseline`; then `new` may be left out. `persistence` is the p of rank-biased overlap. The convention gives order,
+    `old` and `new` are results as `evaluate` takes them, or the same. Runs are paired by name, or all new ones are
+    compared with the old run `baseline`. `persistence` is the p of rank-biased overlap. The convention gives order,
     ties and discount; documents that it would remove because of their judgments stay. The table has a row per run,
     query of either side and cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`; ConfigurationError also if a
     cutoff is not a rank, only judgments tell the order, or there is no run to compare.
@@ -160,10 +160,8 @@ def compare_lists(
        same_order  jaccard  rbo  moved_discount
     0       False      1.0  0.9        0.125174
     """
-    if new is None and baseline is None:
-        raise ConfigurationError("baseline: there is none; give new results, or the run to compare with")
     settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}, Scratch()
-    sides = [None if side is None else make_config({"results": side}, settings, scratch) for side in (old, new)]
+    sides = [make_config({"results": side}, settings, scratch) for side in (old, new)]
     changes: pd.DataFrame = call("job.compare_inputs.compare_lists", *sides, baseline, persistence)
     return changes
 

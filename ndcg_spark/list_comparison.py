@@ -40,13 +40,13 @@ def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], persi
 
 
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
-    """The runs that are compared, sorted: those of both names, or all that are not the baseline itself.
+    """The new runs that are compared, sorted: those that have an old run of their name, or all with the baseline.
 
     ConfigurationError if there are none, or no such baseline among the old runs.
     """
     if baseline is not None and baseline not in old:
         raise unknown_name("baseline", "run", baseline, old)
-    runs = sorted({*new} & {*old}) if baseline is None else sorted({*new} - ({baseline} if new is old else set()))
+    runs = sorted({*new} & {*old} if baseline is None else {*new})
     if not runs:
         names = " and ".join(", ".join(sorted(side)[:3]) for side in (new, old))
         raise ConfigurationError(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine import is_sail, open_engine
+from ndcg_spark.engine import open_engine, sail_version
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
@@ -73,7 +73,7 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
         excluded = frame(tables["exclude"], EXCLUDE, session, "exclude")
         key = [name for name in excluded.columns if name in results.columns]
         results = results.join(excluded.distinct(), on=key, how="left_anti").select(*results.columns)
-    rank = list_by_list if is_sail(session) else by_window
+    rank = list_by_list if sail_version(session) else by_window
     named = config.cutoffs, config.date, new_id(), config.dataset
     evaluation = Evaluation(options, *named, rank, config.measure_set)
     runs = count_unjudged_queries(judgments, results, options)

@@ -72,14 +72,14 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
 
 
 def compare_lists(
-    engine: Engine, old: EvaluationConfig, new: EvaluationConfig | None, baseline: str | None, persistence: float
+    engine: Engine, old: EvaluationConfig, new: EvaluationConfig, baseline: str | None, persistence: float
 ) -> pd.DataFrame:
-    """The table LIST_CHANGES of new results and old ones, or of the old runs and one of themselves, in its order.
+    """The table LIST_CHANGES of new results and old ones, in its order.
 
     ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
-    checked = [_checked_lists(engine, config) for config in (new, old) if config]
+    checked = [_checked_lists(engine, config) for config in (new, old)]
     sources, lists, _conventions, names = zip(*checked, strict=True)
     if len({"dataset" in table.columns for table in lists}) > 1:
         raise InputError("results: only one side has a column dataset; name it in both or in neither")

@@ -19,10 +19,10 @@ from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import call, make_config
 from ndcg_spark.report import words
-from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.charts import bars, difference_chart
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
 from ndcg_spark.report.explanations import explanation_view
+from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.scores import paper_table

@@ -110,8 +110,9 @@ def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved(
 
 def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
     runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
-    found = compare_lists(runs, None, 2, baseline="one").to_dict("records")
+    found = compare_lists(runs, runs, 2, baseline="one").to_dict("records")
     assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
+        ("one", "one", "q", 2),
         ("two", "one", "q", 2),
         ("three", "one", "q", 1),
         ("three", "one", "u", 0),
