@@ -108,7 +108,11 @@ CASES = {
         "score has incompatible types",
     ),
     "ranks in one file only": ({"a.parquet": columns("a")} | RANKS, "", BOTH),
-    "scores in one file only": ({"a.parquet": columns("a")} | {"b.parquet": columns("b", score=None)}, "", "2 score.s. that are not finite"),
+    "scores in one file only": (
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=None)},
+        "",
+        "2 score.s. that are not finite",
+    ),
 }
 
 
