@@ -43,32 +43,34 @@ _MEASURES = "MEASURE[@CUTOFF],..."
     options.engine,
 )
 def compare(
-    output: str, style: str, date: str | None, dataset: str | None, baseline_date: str | None, **arguments: Any
+    output: str,
+    style: str,
+    date: str | None,
+    dataset: str | None,
+    baseline_date: str | None,
+    measures: str | None,
+    sort: str | None,
+    top: int | None,
+    **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.compare import Comparer
-    from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
+    from ndcg_spark.comparison.compare import compare_nights, parse_metrics
+    from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.job.compare import compare_nights
     from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
     from ndcg_spark.tables.sorting import parse_order
 
-    def taken(*names: str) -> dict[str, Any]:
-        return {name: arguments.pop(name) for name in names}
-
-    measures, sort, top = taken("measures", "sort", "top").values()
-    chosen = taken("alpha", "correction", "margin", "unchanged_queries")
-    options = ComparisonOptions(parse_metrics(measures) if measures else {}, **chosen)
-    request = taken("baselines", "runs", "queries")
-    attributes, weights = read_query_tables(load_arguments(arguments, NightConfig))
-    comparer = Comparer(options, **{**request, "runs": request["runs"] or None}, attributes=attributes, weights=weights)
+    tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
+    attributes, weights = read_query_tables(load_arguments(tables, NightConfig))
+    metrics = parse_metrics(measures) if measures else {}
+    options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
     order = parse_order(sort, SORT_COLUMNS, ()) if sort else None
-    print_compared(compare_nights(output, comparer, date, dataset, baseline_date), style, options, order, top)
+    print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options, order, top)
 
 
 @command(

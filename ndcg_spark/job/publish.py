@@ -52,12 +52,17 @@ def publish(
         means = accepted_means(context, _write(context, publication))
         if config.gate is not None:
             # Imported here, because an evaluation without a gate need not wait for statistics.
-            from ndcg_spark.job.gate import gate_written
+            from ndcg_spark.comparison.differences import ComparisonOptions
+            from ndcg_spark.job.gate import judge_written
 
             with context.clock.step("compare", "comparing with the baselines of the gate"):
                 limit = config.documents if isinstance(config.documents, int) else 0
-                night = publication, night_record(context), output
-                verdicts, by_dataset, changed = gate_written(config.gate, *night, means[0], tables, accepted, limit)
+                options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
+                datasets = {row["dataset"] for row in means[0]}
+                results = judge_written(config.gate, publication, night_record(context), datasets, options, accepted)
+            verdicts = [judged.verdict for judged in results.values()]
+            by_dataset = {name: judged.verdict.log_entries() for name, judged in results.items()}
+            changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
                     columns = zip(_LIST, zip(*changed, strict=True), strict=True)

@@ -7,12 +7,13 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
-from ndcg_spark.comparison.slices import Attributes
+from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
@@ -48,7 +49,7 @@ class Request:
     measure: str | None = None
     baseline: str | None = None
     baseline_date: str | None = None
-    attributes: Attributes | None = None
+    attributes: pa.Table | None = None
 
 
 class QueryScore(NamedTuple):
@@ -105,7 +106,8 @@ class NightData:
         self.baseline = choose(night, nights, self.runs, request.baseline, request.baseline_date)
         refused = _refused(night, self.baseline)
         self._sides = _sides(night, self.baseline, self.metric) if self.baseline and not refused else None
-        compared = self._compare(request.attributes or read_attributes([night]))
+        attributes = read_attributes([night]) if request.attributes is None else request.attributes
+        compared = self._compare(attributes)
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
@@ -177,13 +179,13 @@ class NightData:
         named = [self._decided(), *(run for _, run in worse), *self.runs]
         return next((run for run in named if run in self.compared), self.runs[0])
 
-    def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
+    def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
         if self._sides is None:
             return []
         gate = _gate(self.night, self.baseline)
-        options = ComparisonOptions(**{name: gate[name] for name in ("alpha",) if name in gate})
-        rows = comparison_rows(self._sides, options, attributes)
+        options = ComparisonOptions(alpha=gate.get("alpha", 0.05), attributes=attributes)
+        rows = comparison_rows(self._sides, options)
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -306,13 +308,13 @@ def _gate(night: Night, baseline: PageBaseline | None) -> Row:
 def _sides(night: Night, baseline: PageBaseline, metric: Metric) -> Sides:
     """The scores of a night and those of the baseline."""
     (source,), others = night_sources([night]), night_sources(baseline.nights, "baseline")
-    own = source.read(queries := Queries(), [metric], source.runs)
+    own = source.read(queries := Queries(), metric)
     # Read one after the other.
-    read = (other.read(queries, [metric], other.runs)[metric] for other in others)
-    theirs = mean_matrix(read, own[metric]) if len(others) > 1 else next(read, own[metric])
+    read = (other.read(queries, metric) for other in others)
+    theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
     key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
     pairs = [(run, baseline.run_for(run)) for run in source.runs if baseline.run_for(run) in theirs.runs]
-    sides = Sides(own[metric], theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
+    sides = Sides(own, theirs, metric, key, [pair for pair in pairs if others or pair[0] != pair[1]])
     return (
         dataclasses.replace(sides, only=~sides.rejudged) if _gate(night, baseline).get("unchanged_queries") else sides
     )

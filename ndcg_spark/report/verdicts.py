@@ -2,13 +2,14 @@
 
 import dataclasses
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.report.console import print_result, write_file
 from ndcg_spark.tables.table import Table, make_table, verdict_in_words
 from ndcg_spark.tables.views import View
@@ -73,9 +74,12 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
     names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
     rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
-    counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
-    columns = ("dataset", "verdict", "reason", "nights")
-    print_result(style, lambda: [make_table(counts, columns, is_whole=True)], lambda: rows, names, rows)
+    counted = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
+    counts = [
+        {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
+        for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
+    ]
+    print_result(style, lambda: [make_table(counts, list(counts[0]), is_whole=True)], lambda: rows, names, rows)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
