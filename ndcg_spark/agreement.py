@@ -19,7 +19,7 @@ from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
 from ndcg_spark.spark_library import checked_judgments, session_for
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100

@@ -20,7 +20,7 @@ from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
 from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
 from ndcg_spark.spark_library import results_with_runs, session_for
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import unknown_name
 
 #: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.

@@ -24,7 +24,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cuto
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:

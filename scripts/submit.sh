@@ -32,40 +32,30 @@ else
 fi
 
 dry_run=
-master='local[*]'
-deploy_mode=client
-py_files=
-archives=
-files=
+# What we set too: the last value of the first two counts, and those of the others are added to ours.
+declare -A given=([--master]='local[*]' [--deploy-mode]=client [--py-files]='' [--archives]='' [--files]='')
 options=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
-    case $1 in
-    --master=* | --deploy-mode=* | --py-files=* | --archives=* | --files=*) # spark-submit takes both spellings
-        set -- "${1%%=*}" "${1#*=}" "${@:2}"
-        ;;
-    --dry-run)
+    name=${1%%=*}
+    if [ "$1" = --dry-run ]; then
         dry_run=yes
-        shift
-        ;;
-    --master | --deploy-mode | --py-files | --archives | --files)
+    elif [ -z "${given[${name:-none}]+known}" ]; then
+        options+=("$1")
+    else # spark-submit takes both spellings, --name=value and --name value
+        [ "$1" = "$name" ] || set -- "$name" "${1#*=}" "${@:2}"
         if [ $# -lt 2 ] || [ "$2" = -- ]; then
             usage_error "$1 lacks its value"
         fi
-        case $1 in
-        --master) master=$2 ;;
-        --deploy-mode) deploy_mode=$2 ;;
-        --py-files) py_files+=,$2 ;;
-        --archives) archives+=,$2 ;;
-        --files) files+=,$2 ;;
+        case $name in
+        --master | --deploy-mode) given[$name]=$2 ;;
+        *) given[$name]+=,$2 ;;
         esac
-        shift 2
-        ;;
-    *)
-        options+=("$1")
         shift
-        ;;
-    esac
+    fi
+    shift
 done
+master=${given[--master]} deploy_mode=${given[--deploy-mode]} files=${given[--files]}
+py_files=${given[--py-files]} archives=${given[--archives]}
 [ $# -gt 0 ] || usage_error "there is no --, which ends the options of spark-submit"
 shift
 

@@ -50,4 +50,4 @@ def main(arguments: list[str] | None = None) -> None:
             # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
             if any("\ud800" <= character <= "\udfff" for character in word):
                 raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
-        raise SystemExit(app(args=words, prog_name="ndcg-spark", obj=messages, standalone_mode=False) or 0)
+        raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)

@@ -22,7 +22,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     options.evaluation(),
     output_format(*FORMATS),
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
-    option("--sort", "COLUMN[@CUTOFF][:asc|:desc]", "Order of the printed rows."),
+    option("--sort", "COLUMN[:asc|desc]", "Order of the printed rows."),
     option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
     options.accept_baseline,
     options.junit,
@@ -52,15 +52,16 @@ def evaluate(
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.scores import print_outcome, print_query_scores
     from ndcg_spark.report.verdicts import write_junit
-    from ndcg_spark.tables import sorting
+    from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+    from ndcg_spark.tables.table import parse_order
 
     config = load_arguments(arguments)
     if after is not None:
         finish(config, after)
         return
     with notifying(config) as outcomes, contextlib.ExitStack() as outputs:
-        columns = sorting.QUERY_COLUMNS if per_query else sorting.DATASET_COLUMNS
-        order = None if sort is None else sorting.parse_order(sort, columns, config.cutoffs, config.measure_set.columns)
+        measures, schema = config.measure_set.columns, QUERY_SCORES if per_query else DATASET_SCORES
+        order = None if sort is None else parse_order(sort, measure_first(schema, measures))
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
         if junit is not None:
@@ -69,7 +70,6 @@ def evaluate(
             refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
         if per_query:
-            measures = config.measure_set.columns
             evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
                 job.query_scores_in_order(scores, order), style, measures
             )

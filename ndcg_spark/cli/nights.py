@@ -14,6 +14,7 @@ from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 
 _OTHER_NIGHT = "YYYY-MM-DD|good"
 _MEASURES = "MEASURE[@CUTOFF],..."
+_COUNT = click.IntRange(min=0)
 
 
 @command(
@@ -30,15 +31,7 @@ _MEASURES = "MEASURE[@CUTOFF],..."
     option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
     option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
     option("--unchanged-queries", None, "Only queries whose judgments did not change since.", is_flag=True),
-    option("--sort", "COLUMN[:asc|desc]", "Order of the runs. [default: difference:asc, worst first]"),
-    option("--top", "N", "Show the first N comparisons of a table.", type=click.IntRange(min=1)),
-    option(
-        "--queries",
-        "N",
-        "List the N queries of each run that lost and won most.",
-        type=click.IntRange(min=0),
-        default=0,
-    ),
+    option("--queries", "N", "List the N queries of each run that lost and won most.", type=_COUNT, default=0),
     output_format(*FORMATS),
     options.engine,
 )
@@ -49,8 +42,6 @@ def compare(
     dataset: str | None,
     baseline_date: str | None,
     measures: str | None,
-    sort: str | None,
-    top: int | None,
     **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
@@ -62,15 +53,13 @@ def compare(
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.report.comparisons import SORT_COLUMNS, print_compared
-    from ndcg_spark.tables.sorting import parse_order
+    from ndcg_spark.report.comparisons import print_compared
 
     tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
     attributes, weights = read_query_tables(load_arguments(tables, NightConfig))
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
-    order = parse_order(sort, SORT_COLUMNS, ()) if sort else None
-    print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options, order, top)
+    print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options)
 
 
 @command(
@@ -132,12 +121,13 @@ def nights(output: str, style: str) -> None:
 
     CSV and JSON contain all scores of all runs.
     """
-    from ndcg_spark.nights.log import committed, read_again_if_replaced
+    from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.read import read_dataset_scores
     from ndcg_spark.nights.select import nights_of_dataset
     from ndcg_spark.report.nights import print_nights
 
-    published, scores = read_again_if_replaced(lambda: (known := committed(output), read_dataset_scores(known)))
+    published = committed(output)
+    scores = read_dataset_scores(published)
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)

@@ -88,10 +88,6 @@ def output_path(path: str) -> str:
         raise ConfigurationError(f"output: {path}, {error}") from error
 
 
-def _keep_in_context(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    setattr(context.obj, str(parameter.name), value)
-
-
 output = argument(
     "output", "Folder with the published scores.", callback=lambda _context, _argument, path: output_path(path)
 )
@@ -108,11 +104,10 @@ slices = option(
     "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
 )
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-_hidden: dict[str, Any] = {"callback": _keep_in_context, "expose_value": False}
-#: How the program says on stderr what it does.
+#: How the program says on stderr what it does; `Messages` looks for them.
 messages = [
-    choice("--log-format", "Print messages with their time and level.", "text", "json", **_hidden),
-    option("--quiet", None, "Print only the verdict, warnings and errors.", is_flag=True, **_hidden),
+    choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
+    option("--quiet", None, "Print only the verdict, warnings and errors.", is_flag=True, expose_value=False),
 ]
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,

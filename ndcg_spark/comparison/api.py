@@ -16,7 +16,7 @@ from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, attributes_to_arrow, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores, heading
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import Where, read_batches, read_dataset_scores
 from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
 from ndcg_spark.schemas import NO_VALUE
@@ -196,15 +196,6 @@ def compare_nights(
     both = {*options.runs}.intersection(options.baselines)
     if baseline_date is None and both:
         raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
-    comparison = read_again_if_replaced(lambda: _compare_nights(output, options, date, dataset, baseline_date))
-    for sentence in comparison.warnings:
-        report_step("note", sentence)
-    return comparison
-
-
-def _compare_nights(
-    output: str, options: ComparisonOptions, date: str | None, dataset: str | None, baseline_date: str | None
-) -> Comparison:
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
     pairs = [(night, baseline_night(nights, night, baseline_date)) for night in tonight if baseline_date]
@@ -227,4 +218,7 @@ def _compare_nights(
     before = {night.dataset: f" of {other.evaluated_on}" for night, other in pairs}
     for night in tonight:
         report_step("compared", f"{night} with {runs}{before.get(night.dataset, '')}")
-    return dataclasses.replace(comparison, warnings=[*([absent] if absent else []), *doubted, *comparison.warnings])
+    warnings = [*([absent] if absent else []), *doubted, *comparison.warnings]
+    for sentence in warnings:
+        report_step("note", sentence)
+    return dataclasses.replace(comparison, warnings=warnings)

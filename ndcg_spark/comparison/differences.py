@@ -154,10 +154,9 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[st
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
                 row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None, "flags": flags}
                 row["unpaired_queries"] = int(np.count_nonzero((has != has_theirs) & counted))
-                values = (values[paired] for values in (scores, theirs, apart, weight))
-                row |= _numbers(*values, options.alpha, flags)
-                row["effect_size" if is_weighted else "weight_effective_n"] = None
                 units = apart[paired]
+                row |= _numbers(scores[paired], theirs[paired], units, weight[paired], options.alpha, flags)
+                row["effect_size" if is_weighted else "weight_effective_n"] = None
                 if len(units) > statistics.UNITS:
                     units = np.bincount(queries.buckets[paired], units, statistics.UNITS).astype(np.float64)
                 yield row, units

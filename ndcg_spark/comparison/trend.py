@@ -14,7 +14,7 @@ from typing import Any
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import read_dataset_scores
 from ndcg_spark.nights.select import nights_of_dataset, unpublished
 from ndcg_spark.text import unknown_name
@@ -163,7 +163,7 @@ def lines(
     returned; statistics use all. ConfigurationError if there is no night, or no such dataset, run, measure or cutoff;
     StorageError.
     """
-    nights, missing = read_again_if_replaced(lambda: _read(output, dataset))
+    nights, missing = _read(output, dataset)
     runs = {row["run"] for _, rows in nights for row in rows}
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)

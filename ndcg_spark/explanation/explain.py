@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, ReturnedDocument
-from ndcg_spark.tables.sorting import best_first
+from ndcg_spark.tables.table import best_first
 
 #: The name of a document in the ideal ranking if the convention needs more relevant documents than there are.
 ANY_RELEVANT = "(any relevant document)"

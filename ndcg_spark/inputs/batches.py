@@ -39,9 +39,7 @@ def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[l
     column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:
-        raise InputError(
-            f"results: run_from is column, and {files[0].path} has no column {column}; map it, or name runs by files"
-        )
+        raise InputError(f"results: run_from is column, and {files[0].path} has no column {column}; map it")
     if config.run_from == "file" or "run" not in shape.has:
         files = named_by_file(files, column)
         names = list(dict.fromkeys(dict(file.partition)[column] for file in files))
@@ -63,13 +61,16 @@ def named_by_file(files: list[File], column: str) -> list[File]:
     named = []
     units: dict[str, str] = {}
     for file in files:
-        unit, _, base = file.path.rpartition("/")
-        if not unit or not _PART.match(base):
-            unit = file.path
-        while unit != file.path and "=" in (last := unit.rpartition("/")[2]) and not last.startswith("run="):
-            unit = unit.rpartition("/")[0]
-        name = _run_name(unit.rpartition("/")[2])
-        if units.setdefault(name, unit) != unit:
+        unit = PurePosixPath(file.path)
+        if _PART.match(unit.name) and unit.parent.name:
+            unit = unit.parent
+            while "=" in unit.name and not unit.name.startswith("run="):
+                unit = unit.parent
+        # Without .gz and the ending of its format.
+        base = PurePosixPath(unit.name.removeprefix("table:").removesuffix(".gz"))
+        name = base.stem if base.suffix.lower() in _SUFFIXES else base.name
+        name = urllib.parse.unquote(unit.name.removeprefix("run=")) if unit.name.startswith("run=") else name
+        if units.setdefault(name, str(unit)) != str(unit):
             raise InputError(
                 f"results: two files give the run {name}, {units[name]} and {unit}; rename one of them, or evaluate "
                 "them one by one with --run"
@@ -77,14 +78,6 @@ def named_by_file(files: list[File], column: str) -> list[File]:
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))
     return named
-
-
-def _run_name(base: str) -> str:
-    """The name of a file or folder without .gz and the ending of its format, or what a folder run=NAME says."""
-    if base.startswith("run="):
-        return urllib.parse.unquote(base.removeprefix("run="))
-    name = PurePosixPath(base.removeprefix("table:").removesuffix(".gz"))
-    return name.stem if name.suffix.lower() in _SUFFIXES else name.name
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failure_reason, failures
-from ndcg_spark.errors import EngineError, InputError, first_line
+from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
@@ -32,8 +32,8 @@ _VALUE, _NULL = "v", "n"
 _MAX_SENT = 64 << 20
 
 
-def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **options: str) -> DataFrame:
-    """The table that the engine reads from the paths, which are taken literally."""
+def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> DataFrame:
+    """The table that the engine reads from the paths of Parquet, which are taken literally."""
     if engine.kind == "embedded":
         # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
         encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
@@ -41,18 +41,17 @@ def read_paths(engine: Engine, kind: str, paths: list[str], where: str, **option
     else:
         literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     try:
-        table = engine.session.read.format(kind).options(**options).load(literal)
+        table = engine.session.read.options(**options).parquet(*literal)
         _ = table.schema
-    except PySparkException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
-        raise InputError(
-            f"{where}: {paths[0]} cannot be read as {kind}, {first_line(error)}; write it again, or name its format"
-        ) from error
     except failures() as error:
-        raise EngineError(
-            f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check that it has a "
-            "client for this storage, such as hadoop-aws for s3a://, and the rights"
+        kind: type[NdcgSparkError] = EngineError
+        if isinstance(error, PySparkException):
+            if error.getCondition() == "PATH_NOT_FOUND":
+                raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
+            kind = InputError
+        raise kind(
+            f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "
+            "rights, and that the engine has a client for its storage, such as hadoop-aws for s3a://"
         ) from error
     return table
 
@@ -71,13 +70,13 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     An engine that does not see this machine's files gets it as Arrow. InputError if that is more than 64 MB.
     """
     if engine.sees_local_files:
-        table = read_paths(engine, "parquet", [str(copy.folder)], where)
+        table = read_paths(engine, [str(copy.folder)], where)
     else:
         from pyarrow import parquet
 
         is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
         table = _sent(engine, parquet.read_table(copy.folder) if is_small else None, where)
-    return table.select(*(name for name in table.columns if name not in INTERNAL or copy.values[name]))
+    return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))
 
 
 def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
@@ -88,7 +87,7 @@ def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
 
     folder = engine.scratch.folder()
     parquet.write_table(table, folder / "rows.parquet", store_schema=False, write_statistics=False)
-    return read_paths(engine, "parquet", [str(folder)], where)
+    return read_paths(engine, [str(folder)], where)
 
 
 def _sent(engine: Engine, table: pa.Table | None, where: str) -> DataFrame:
@@ -115,7 +114,7 @@ def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], 
         folder = str(engine.scratch.folder() / "rows")
         for batch in batches:
             batch.write.parquet(folder, mode="append", compression="lz4")
-        return read_paths(engine, "parquet", [folder], where)
+        return read_paths(engine, [folder], where)
 
     return materialize if engine.kind == "embedded" else persist
 
@@ -132,13 +131,7 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
         raise EngineError(
             f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
         ) from error
-    try:
-        table = read_paths(engine, "parquet", [str(root)], where)
-    except InputError as error:
-        # The message names the user's files in place of our links to them.
-        link = re.compile(re.escape(str(root)) + r"(?:/\S*?(\d{7})\.parquet)?")
-        first = files[0].path if len(files) == 1 else f"{files[0].path} or one of {len(files) - 1} more"
-        raise InputError(link.sub(lambda at: files[int(at[1])].path if at[1] else first, str(error))) from error
+    table = read_paths(engine, [str(root)], where)
     for at, (key, _) in enumerate(files[0].partition):
         value = F.col(f"{OWN}folder_{at}")
         table = table.withColumn(key, F.when(value != _NULL, F.substring(value, 2, 1 << 20)))
@@ -148,19 +141,22 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
 def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFrame]:
     """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
-    for root, group in itertools.groupby(files, key=lambda file: file.root if file.partition else ""):
+    for root, group in itertools.groupby(files, key=_root):
         below = list(group)
-        options = {"basePath": root} if root else {}
-        table = read_paths(engine, "parquet", [file.path for file in below], where, **options)
-        keys = [key for key, _ in below[0].partition]
-        if all(key in table.columns for key in keys):
-            texts = {key: F.col(quoted(key)).cast("string") for key in keys}
+        table = read_paths(engine, [file.path for file in below], where, **({"basePath": root} if root else {}))
+        texts = {key: F.col(quoted(key)).cast("string") for key, _ in below[0].partition}
+        if texts.keys() <= {*table.columns}:
             tables.append(table.withColumns(texts) if texts else table)
             continue
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
-            table = read_paths(engine, "parquet", [file.path for file in alike], where)
+            table = read_paths(engine, [file.path for file in alike], where)
             tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
     return tables
+
+
+def _root(file: File) -> str:
+    """The folder above those that give columns; empty without such folders."""
+    return file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0] if file.partition else ""
 
 
 def _folder(value: str | None) -> str:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.storage import is_local, missing, refuse_credentials, storage, unreadable
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.storage import is_local, missing, reading, refuse_credentials, storage
 from ndcg_spark.schemas import NULL_FOLDER
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: How many files are looked into at the same time.
 _READERS = 8
-#: The bytes by which the shape of a file is recognised, and how many are read at most to see one whole line.
+#: The bytes by which the shape of a file is recognised, and how many more are read to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 
 #: The formats of tables whose log says which rows they have, and of files with types and a footer. All others are text.
@@ -49,8 +49,6 @@ _LARGEST_EMPTY_GZIP = 300
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
 
-#: The size and the time of the last change; of a local file also its inode, and when anything of it changed last.
-Stamp = tuple[int, ...]
 _Item = TypeVar("_Item")
 _Seen = TypeVar("_Seen")
 
@@ -59,10 +57,9 @@ class TableLogError(InputError):
     """Files that belong to the table in a folder, of a format with a log."""
 
     def __init__(self, kind: str, folder: str, where: str) -> None:
-        first = f"give its folder {folder} alone, which needs pip install 'ndcg-spark[delta]', or "
         super().__init__(
-            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; "
-            f"{first if kind == 'delta' else ''}read it as a catalog table, table:catalog.db.name"
+            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; read a table of "
+            "Delta by its folder, with pip install 'ndcg-spark[delta]', any other as table:catalog.db.name"
         )
         self.format, self.folder = kind, folder
 
@@ -89,19 +86,12 @@ class File:
     size: int
     #: The columns that folders named column=value add to its rows, below the path that was given.
     partition: tuple[tuple[str, str | None], ...] = ()
-    #: The path that was given, up to its first wildcard.
-    root: str = dataclasses.field(default="", compare=False)
     #: The file system of pyarrow that has it, and the path there. None if only the engine can open it.
     storage: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
-    #: As it was when it was listed.
-    stamp: Stamp = dataclasses.field(default=(), compare=False, repr=False)
+    #: Its size and its time when it was listed.
+    stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
-
-    @property
-    def is_gzipped(self) -> bool:
-        """Whether its name says gzip."""
-        return self.path.endswith(".gz")
 
     @property
     def is_local(self) -> bool:
@@ -109,21 +99,10 @@ class File:
         return self.storage is not None and is_local(self.path)
 
     @property
-    def is_parquet(self) -> bool:
-        """Whether it begins and ends as Parquet does; text may begin so too."""
-        system, fs_path = self.location("")
-        with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
-            return self.size > 8 and stream.read_at(4, 0) == stream.read_at(4, self.size - 4) == b"PAR1"
-        return False
-
-    @property
     def has_changed(self) -> bool:
         """Whether it is gone, or has another size or time than when it was listed."""
         # A version of a table never changes, and what was copied of it is what is scored.
-        if self.storage is None:
-            return False
-        system, fs_path = self.storage
-        return _stamp(system, system.get_file_info(fs_path)) != self.stamp
+        return self.storage is not None and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
         """The file system and the path there, for pyarrow to open; InputError if there is no such storage."""
@@ -133,18 +112,16 @@ class File:
     def open(self, where: str) -> Iterator[pa.NativeFile]:
         """The bytes of the file, decompressed. InputError that names it for whatever is wrong with it."""
         system, fs_path = self.location(where)
-        try:
-            with system.open_input_stream(fs_path, compression="gzip" if self.is_gzipped else None) as stream:
-                yield stream
-        except (OSError, EOFError, pa.ArrowException, UnicodeDecodeError) as error:
-            raise InputError(f"{where}: {self.path} cannot be read, {first_line(error)}; write it again") from error
+        kind = "gzip" if self.path.endswith(".gz") else None
+        with reading(self.path, where), system.open_input_stream(fs_path, compression=kind) as stream:
+            yield stream
 
     def head(self, where: str) -> str:
         """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
         with self.open(where) as stream:
             read = bytes(stream.read(_HEAD))
-            while b"\n" not in read and len(read) < _LONGEST_HEAD and (more := stream.read(len(read))):
-                read += more
+            if b"\n" not in read:
+                read += stream.read(_LONGEST_HEAD)
         # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
@@ -170,12 +147,10 @@ def list_files(path: str, where: str) -> list[File]:
         system, fs_path = storage(f"{address}/", where)
         bucket = fs_path.rstrip("/")
         fs_path = (bucket + slash + key).rstrip("/") or "/"
-    try:
+    with reading(path, where):
         given, root = [system.get_file_info(fs_path)], fs_path
         if given[0].type == fs.FileType.NotFound:
             given, root = _matches(system, fs_path)
-        if not given:
-            raise missing(path, where)
         listed = [info for infos in map_files(given, lambda entry: _below(system, entry)) for info in infos]
         # A file, or what a glob matches, may be within a table.
         above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != fs_path else set())
@@ -183,33 +158,25 @@ def list_files(path: str, where: str) -> list[File]:
         beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
         refuse_log((info.path for info in itertools.chain(listed, *beside)), where)
         seen = [info for info in listed if not _HIDDEN.search(info.path.removeprefix(root))]
-        files = [info for info in seen if info.type != fs.FileType.Directory]
-        if odd := [info.path for info in files if info.type != fs.FileType.File]:
+        infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
+        if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
-        stamps = {info.path: _stamp(system, info) for info in files}
-    except (UnicodeEncodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: {path!r}: the name {error.object!r} is not UTF-8; rename it") from error
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, where, error) from error
-    if not stamps:
+    if not infos:
         raise missing(path, where)
 
     def file(at: str) -> File:
-        partition, folder = _partition(root, at), address + root.removeprefix(bucket)
-        made = File(address + at.removeprefix(bucket), stamps[at][0], partition, folder, (system, at), stamps[at])
-        is_empty = made.is_gzipped and made.size < _LARGEST_EMPTY_GZIP and not made.head(where)
-        return dataclasses.replace(made, size=0) if is_empty else made
+        partition, stamp = _partition(root, at), _stamp(infos[at])
+        listed = File(address + at.removeprefix(bucket), stamp[0], partition, (system, at), stamp)
+        is_empty = at.endswith(".gz") and stamp[0] < _LARGEST_EMPTY_GZIP and not listed.head(where)
+        return dataclasses.replace(listed, size=0) if is_empty else listed
 
-    return map_files(sorted(stamps), file)
+    return map_files(sorted(infos), file)
 
 
-def _stamp(system: fs.FileSystem, info: fs.FileInfo) -> Stamp:
-    if isinstance(system, fs.LocalFileSystem) and info.type == fs.FileType.File:
-        # A file of the same size and time may still be another: it has another number, or was changed since.
-        status = os.stat(info.path)  # noqa: PTH116  # follows links, as readers do
-        return status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns
-    # In seconds: S3 lists milliseconds, and forgets them when it is asked for one file.
-    return info.size or 0, (info.mtime_ns or 0) // 10**9
+def _stamp(info: fs.FileInfo) -> tuple[int, int]:
+    # S3 lists milliseconds, and forgets them when it is asked for one file.
+    time = info.mtime_ns or 0
+    return info.size or 0, time // 10**9 if time % 10**6 == 0 else time
 
 
 def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
@@ -235,12 +202,11 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
     segments = fs_path.split("/")
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
-    if len(fixed) == len(segments):
-        return [], root
     if isinstance(system, fs.LocalFileSystem):
-        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # also links to nothing
+        # Also links to nothing.
+        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # a path of pyarrow
     else:
-        level = [system.get_file_info(root)]
+        level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
         for segment in segments[len(fixed) :]:
             folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
             infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
@@ -265,18 +231,15 @@ def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
 
 def file_format(files: Sequence[File], configured: str | None, where: str) -> str:
     """The format that is configured, else by names; InputError for files that are no table of one."""
-    by_format: dict[str, File] = {}
-    for file in files:
-        suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-        kind = file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.storage else "parquet")
-        by_format.setdefault(kind, file)
-    if unnamed := by_format.pop("", None):
-        by_format.setdefault("parquet" if not configured and unnamed.is_parquet else "trec", unnamed)
-    is_named = bool(configured) and by_format.keys().isdisjoint(TABLES)
-    if len(by_format) > 1 and not is_named:
+    by_format = {_format(file): file for file in reversed(files)}
+    unnamed = by_format.pop("", None)
+    if unnamed:
+        by_format.setdefault("parquet" if not configured and _is_parquet(unnamed) else "trec", unnamed)
+    kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
+    if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats, {examples}; choose one with --input-format")
-    kind = configured if configured and is_named else next(iter(by_format))
+    kind = kind or next(iter(by_format))
     unknown = [file.path for file in files if not file.storage and file.snapshot is None]
     if unknown and kind != "parquet":
         raise InputError(
@@ -287,8 +250,22 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
         raise InputError(f"{where}: {len(files)} empty file(s), e.g. {files[0].path}; an empty table is refused")
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
-        (first, *_, last) = keys.values()
+        first, second, *_ = keys.values()
         raise InputError(
-            f"{where}: folders that give different columns, e.g. {first} and {last}; name them alike, column=value"
+            f"{where}: folders that give different columns, e.g. {first} and {second}; name them alike, column=value"
         )
     return kind
+
+
+def _format(file: File) -> str:
+    """The format of a table or a file by its name; empty where that says nothing."""
+    suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
+    return file.snapshot.format if file.snapshot else _FORMATS.get(suffix, "" if file.storage else "parquet")
+
+
+def _is_parquet(file: File) -> bool:
+    """Whether it begins and ends as Parquet does; text may begin so too."""
+    system, fs_path = file.location("")
+    with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
+        return file.size > 8 and stream.read_at(4, 0) == stream.read_at(4, file.size - 4) == b"PAR1"
+    return False

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from ndcg_spark import background
@@ -21,9 +20,8 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
 from ndcg_spark.inputs import files
 from ndcg_spark.inputs.files import File, Snapshot, TableLogError
-from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, storage
+from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.text import printable
 
 _CATALOG = "table:"
 
@@ -39,9 +37,8 @@ def find(engine: Engine, config: TableConfig, where: str) -> list[File]:
         raise ConfigurationError(
             f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
         )
-    if len(tables) > 1 and (
-        alone := [file.path for file in tables if file.snapshot and file.snapshot.table is not None]
-    ):
+    alone = [file.path for file in tables if file.snapshot and file.snapshot.table is not None]
+    if alone and len(tables) > 1:
         raise InputError(f"{where}: {len(tables)} tables, among them {alone[0]}; give what the engine reads alone")
     return tables
 
@@ -79,53 +76,39 @@ def _pipe_copy(scratch: Scratch, path: str) -> str:
     return str(copy)
 
 
-def _unreadable(kind: str, path: str, as_of: int | str | None, where: str, error: Exception) -> InputError:
-    asked = "" if as_of is None else f" as of {as_of}"
-    return InputError(
-        f"{where}: the table of {kind} {path} cannot be read{asked}, {type(error).__name__}, "
-        f"{printable(first_line(error))}; check its log and rights, or name another version"
-    )
-
-
 def _delta(path: str, as_of: int | str | None, where: str) -> File:
     """The table of Delta at the version or time `as_of`, else at its last version."""
     from deltalake import DeltaTable
 
-    system, fs_path = storage(path, where)
     address = delta_address(path, where)
-    path = fs_path if is_local(path) else path
-    try:
+    # The library raises many kinds, some of them Exception itself.
+    with reading(path, where, (Exception,)):
         table = DeltaTable(address, storage_options=delta_options())
         if as_of is not None:
             table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
         version, schema = table.version(), pa.schema(table.schema().to_arrow())
-        # For a time before all versions it loads the first.
-        commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
-    except Exception as error:  # it raises many kinds, some of them Exception itself
-        raise _unreadable("Delta", path, as_of, where, error) from error
-    if isinstance(as_of, str) and commit.type == fs.FileType.File and commit.mtime > moment(as_of):
-        raise InputError(
-            f"{where}: {path} has no version as of {as_of}, its first is {version} of "
-            f"{commit.mtime:%Y-%m-%dT%H:%M:%SZ}; name a later time"
-        )
-
-    snapshot = Snapshot(
-        "delta", version, schema, lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))
-    )
-    return File(path, 0, snapshot=snapshot)
+        if isinstance(as_of, str):
+            # For a time before all versions it loads the first.
+            system, fs_path = storage(path, where)
+            commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
+            if commit.is_file and commit.mtime > moment(as_of):
+                raise InputError(f"{where}: {path} has no version as of {as_of}, its first is of {commit.mtime}")
+    path = address if is_local(path) else path
+    scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
+    return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
 
 
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
     """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
     name = path.removeprefix(_CATALOG)
-    refused: Exception | None = None
+    reason: object = "which only pyiceberg reads; make a view of that version"
     # Engines read a table as it is, and some of them whatever version is asked for.
     if as_of is None:
         try:
             table = engine.session.read.table(name)
             _ = table.schema  # Connect only looks the table up when something is asked of it
         except PySparkException as error:
-            refused = error
+            reason = first_line(error)
         else:
             return File(path, 0, snapshot=Snapshot(path, None, table=table))
     catalog, _, table_name = name.partition(".")
@@ -133,18 +116,13 @@ def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: st
         from pyiceberg.catalog import load_catalog
         from pyiceberg.utils.config import Config
 
-        try:
+        with reading(path, where, (Exception,)):
             settings = Config().get_catalog_config(catalog)
             if settings is not None:
                 with load_catalog(catalog, **settings) as opened:
                     return _iceberg(opened.load_table(table_name), path, as_of, where)
-        except InputError:
-            raise
-        except Exception as error:
-            raise _unreadable("Iceberg", path, as_of, where, error) from error
     asked = "" if as_of is None else f" as of {as_of}"
-    reason = first_line(refused) if refused else "which only pyiceberg reads; make a view of that version"
-    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name") from refused
+    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name")
 
 
 def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File:
@@ -156,14 +134,7 @@ def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File
     else:
         snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
     if snapshot is None and as_of is not None:
-        known = [str(entry.snapshot_id) for entry in table.snapshots()]
-        listed = f"it has {', '.join(known[-3:])}" if known else "it has none at all"
-        raise InputError(f"{where}: {path} has no snapshot as of {as_of}, {listed}; name another")
+        raise InputError(f"{where}: {path} has no snapshot as of {as_of}; name another")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
-    snapshot = Snapshot(
-        "iceberg",
-        scan.snapshot_id,
-        scan.projection().as_arrow(),
-        lambda names: scan.select(*names).to_arrow_batch_reader(),
-    )
-    return File(path, 0, snapshot=snapshot)
+    read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
+    return File(path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read))

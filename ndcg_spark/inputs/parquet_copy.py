@@ -1,15 +1,11 @@
 """What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in parallel."""
 
-import dataclasses
-import itertools
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from queue import LifoQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,14 +30,12 @@ Parts = Callable[[File], Iterator[Any]]
 ToTable = Callable[[Any, File], pa.Table]
 
 
-@dataclasses.dataclass(frozen=True)
-class ParquetCopy:
-    """A folder of Parquet files of one schema, and how many rows they have."""
+class ParquetCopy(NamedTuple):
+    """A folder of Parquet files of one schema, how many rows they have, and which columns have a value."""
 
     folder: Path
     rows: int
-    #: By column, how many values are not null.
-    values: Mapping[str, int]
+    filled: set[str]
 
 
 def text_to_parquet(
@@ -76,7 +70,7 @@ def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: Fi
     value = dict(file.partition)[theirs]
     kind = pa.float64() if ours in NUMBERS else pa.string()
     values = values.cast(kind)
-    other = values.filter(compute.not_equal(values, _constant(value, kind, 1)[0]))
+    other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
         raise InputError(
             f"{where}: {file.path} has rows with {theirs}={other[0]}, and its folder is {theirs}={value}; correct one, "
@@ -88,53 +82,62 @@ def filled(
     columns: Mapping[str, pa.ChunkedArray], rows: int, given: Mapping[str, str | None], schema: pa.Schema
 ) -> pa.Table:
     """The table of this schema; a column that is `given` one value, or is absent, has the same in all rows."""
-    whole = []
+    whole, first = [], pa.array(np.zeros(rows, np.int32))
     for name, kind in zip(schema.names, schema.types, strict=True):
-        column = columns.get(name)
-        if name in given or column is None:
-            column = _constant(given.get(name), kind, rows)
-        elif kind == FEW and not pa.types.is_dictionary(column.type):
+        is_one = name in given or name not in columns
+        column = _cast(given.get(name), kind) if is_one else columns[name]
+        if kind == FEW and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        whole.append(column.cast(kind))
+        column = column.cast(kind)
+        whole.append(column.take(first) if is_one else column)
     return pa.table(whole, schema)
 
 
-def _constant(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
-    """The same value in all rows, null for text where numbers are expected."""
-    one = pa.array([value], pa.string())
-    if kind == FEW:
-        one = one.dictionary_encode()
-    elif kind != pa.string():
-        one = numbers("rank" if kind == pa.int32() else "score", one)
-    return one.take(pa.array(np.zeros(rows, np.int32)))
+def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
+    """A folder's value, null for text where numbers are expected."""
+    text = pa.array([value], pa.string())
+    return numbers("rank" if kind == pa.int32() else "score", text) if pa.types.is_primitive(kind) else text
 
 
 def write_copy(
     files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
     """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
-    threads = min(_MAX_THREADS, usable_cores())
-    shared = _Parts(files, parts, threads)
+    threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
+    by_size = sorted(files, key=lambda file: file.size, reverse=True)
+    sources = [(file, parts(file), threading.Lock()) for file in by_size]
 
-    def write(target: Path) -> tuple[int, Counter[str]]:
-        rows, values = 0, Counter[str]()
-        with _writer(target, schema) as writer:
-            for table in _together(to_table(part, file) for part, file in shared.taken()):
-                rows += len(table)
-                values.update({name: len(table) - table.column(name).null_count for name in schema.names})
-                writer.write_table(table)
-        return rows, values
+    def tables(thread: int) -> Iterator[pa.Table]:
+        # Its own share of the files, then what is left of all: few are open, and no thread waits for a large one.
+        for file, unread, lock in (*sources[thread::threads], *sources):
+            while not stopped.is_set():
+                # Two threads never read a file at the same time, and parse its parts together.
+                with lock:
+                    part = next(unread, None)
+                if part is None:
+                    break
+                yield to_table(part, file)
+
+    def write(thread: int) -> tuple[int, set[str]]:
+        rows, names = 0, set[str]()
+        try:
+            with _writer(folder / f"{thread:04}.parquet", schema) as writer:
+                for table in _together(tables(thread)):
+                    rows += len(table)
+                    names |= {name for name in schema.names if table.column(name).null_count < len(table)}
+                    writer.write_table(table)
+        finally:
+            # Where one has failed the others end after their part; where one is done, all parts are taken.
+            stopped.set()
+        return rows, names
 
     try:
         folder = scratch.folder()
         with ThreadPoolExecutor(threads) as pool:
             try:
-                writing = [pool.submit(write, folder / f"{number:04}.parquet") for number in range(threads)]
-                wait(writing, return_when=FIRST_EXCEPTION)
+                written = list(pool.map(write, range(threads)))
             finally:
-                # Where one has failed, or the caller is interrupted, the others end after their part.
-                shared.stop()
-        written = [future.result() for future in writing]
+                stopped.set()
     except (OSError, RuntimeError) as error:
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
@@ -142,39 +145,7 @@ def write_copy(
     # An engine would take the time of a file for one without rows; the table needs one.
     for number in [number for number, (rows, _) in enumerate(written) if not rows and number]:
         (folder / f"{number:04}.parquet").unlink()
-    values = {name: sum(counts[name] for _, counts in written) for name in schema.names}
-    return ParquetCopy(folder, sum(rows for rows, _ in written), values)
-
-
-class _Parts:
-    """The parts of all files, for several threads.
-
-    A thread takes the file that was put back last, reads a part, and puts it back before it parses that. So few files
-    are open, two threads never read one at the same time, and the largest does not come last.
-    """
-
-    def __init__(self, files: Sequence[File], parts: Parts, threads: int) -> None:
-        self._threads, self._files, self._ended = threads, len(files), itertools.count(1)
-        self._is_over = threading.Event()
-        self._open: LifoQueue[tuple[File, Iterator[Any]] | None] = LifoQueue()
-        for file in sorted(files, key=lambda file: file.size):
-            self._open.put((file, parts(file)))
-
-    def stop(self) -> None:
-        """End every thread after its part, also those that wait for a file."""
-        self._is_over.set()
-        for _ in range(self._threads):
-            self._open.put(None)
-
-    def taken(self) -> Iterator[tuple[Any, File]]:
-        """The parts that one thread takes."""
-        while not self._is_over.is_set() and (source := self._open.get()):
-            file, parts = source
-            if (part := next(parts, None)) is not None:
-                self._open.put(source)
-                yield part, file
-            elif next(self._ended) == self._files:
-                self.stop()
+    return ParquetCopy(folder, sum(rows for rows, _ in written), set().union(*(names for _, names in written)))
 
 
 def _writer(target: Path, schema: pa.Schema) -> Any:

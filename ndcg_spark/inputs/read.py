@@ -19,11 +19,11 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.dataframes import document_rows
-from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
+from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
-from ndcg_spark.inputs.storage import unreadable
+from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
@@ -55,11 +55,6 @@ class Source:
     def sources(self) -> tuple["Source", ...]:
         """The table itself, and the one whose documents leave its lists."""
         return (self,) if self.without is None else (self, self.without)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its values were text in the files."""
-        return self.format not in (*BINARY, *TABLES) and not self.format.startswith("table:")
 
     @property
     def origin(self) -> str:
@@ -103,12 +98,9 @@ def read_excluded(engine: Engine, config: TableConfig) -> Source:
 def refuse_changed(sources: Iterable[Source]) -> None:
     """InputError if a file has another size or time than when it was listed, or is gone."""
     for source in (source for table in sources for source in table.sources):
-        try:
+        with reading(source.origin, source.name):
             changes = map_files(source.files, lambda file: file.has_changed)
-        except (OSError, pa.ArrowException) as error:
-            raise unreadable(source.origin, source.name, error) from error
-        changed = [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]
-        if changed:
+        if changed := [file.path for file, has_changed in zip(source.files, changes, strict=True) if has_changed]:
             raise InputError(
                 f"{source.name}: {len(changed)} file(s) changed during the evaluation, e.g. {changed[0]}; nothing "
                 "was published, run again when they are complete"
@@ -124,45 +116,43 @@ def _read(
     optional: Sequence[str] = (),
 ) -> Source:
     files = lakehouse.find(engine, config, name)
+    first, snapshot = files[0], files[0].snapshot
     versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
     notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
     if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:
         notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
-    folders = [key for key, _ in files[0].partition]
-    context = TableContext(name, f"{name}: {files[0].path}", config, needed or config.names, folders, optional)
-    if files[0].snapshot and files[0].snapshot.table is not None:
-        table = files[0].snapshot.table
-        shape = context.shape("table", table.columns)
-        table = document_rows(table, shape.columns, schema, context.origin)
-        return Source(table, name, files[0].snapshot.format, [], notes=(*notes, *shape.notes(config)))
+    folders = [key for key, _ in first.partition]
+    context = TableContext(name, f"{name}: {first.path}", config, needed or config.names, folders, optional)
+    if snapshot and snapshot.table is not None:
+        shape = context.shape("table", snapshot.table.columns)
+        table = document_rows(snapshot.table, shape.columns, schema, context.origin)
+        return Source(table, name, snapshot.format, [], notes=(*notes, *shape.notes(config)))
     kind = file_format(files, config.format, name)
-    refuse_alike(folders, f"{name}: the folders of {files[0].path}")
+    refuse_alike(folders, f"{name}: the folders of {first.path}")
     footers = stored.read_footers(engine, files, kind, name)
     shape = context.shape(kind, list(footers[0].columns)) if footers else text_shape(files, kind, context)
+    notes += shape.notes(config)
     has = list(dict.fromkeys([*shape.fields, *folders]))
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.origin)
+    # Names within lists are seen when these are exploded.
+    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
+        column_names.names_in(has, shape.columns, schema, context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
     in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
-    notes += shape.notes(config)
+    if in_both and footers and not first.storage:
+        notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
+        in_both = {}
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
         notes += run_notes
-    # Names within lists are seen when these are exploded.
-    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
-        column_names.names_in(has, shape.columns, schema, context.origin)
-    if footers and in_both and files[0].storage:
-        stored.refuse_other_values(files, in_both, kind, name)
-    elif footers and in_both:
-        # The engine alone reads them, and takes the folder's value.
-        notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
-            return stored.read_typed(engine, some, shape, schema, footers, name)
+            return stored.read_typed(engine, some, shape, schema, footers, in_both, name)
         copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
         return engine_files.read_copy(engine, copy, name), copy.rows
 

@@ -1,23 +1,26 @@
 """The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme."""
 
+import contextlib
+import functools
 import importlib.util
 import os
 import re
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError, MissingInputError, NdcgSparkError, StorageError, first_line
-from ndcg_spark.text import masked
+from ndcg_spark.text import masked, printable
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
-_HDFS_USER = re.compile(r"^(hdfs|viewfs)://[^/@:?;&]+@[^?;&]*$")
 #: The types of file systems of HDFS: pyarrow's, which needs libhdfs, and that of hdfs-native.
 HDFS = ("hdfs", "py::hdfs")
-#: Seconds and tries until a storage that does not answer counts as failed. The defaults allow for long transfers.
-_CONNECT_SECONDS, _REQUEST_SECONDS, _TRIES = 10, 60, 3
+#: What storages and the readers of files raise.
+FAILURES = (OSError, EOFError, UnicodeError, pa.ArrowException)
 
 
 class NoStorageError(InputError):
@@ -36,21 +39,16 @@ def local(path: str) -> str:
     Engines and pyarrow would just drop the name before it.
     """
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
-    if ".." not in parts:
-        return str(Path(*parts))
-    last = len(parts) - parts[::-1].index("..")
-    return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:]))
+    last = len(parts) - parts[::-1].index("..") if ".." in parts else 0
+    return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:])) if last else str(Path(*parts))
 
 
 def refuse_credentials(path: str, where: str) -> None:
-    """InputError for a URI with keys or parameters in it: pyarrow would use them, and an engine would not.
-
-    The user of an hdfs:// URI is not a secret, and engines take it.
-    """
-    if not is_local(path) and masked(path) != path and not _HDFS_USER.match(path):
+    """InputError for a URI with a user, keys or parameters in it: pyarrow would use them, and an engine would not."""
+    if not is_local(path) and masked(path) != path:
         raise InputError(
-            f"{where}: {masked(path)} has keys or parameters in it, which engines do not take; leave them out and set "
-            "them in the environment, such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL"
+            f"{where}: {masked(path)} has a user, keys or parameters in it, which engines do not take; leave them out "
+            "and set them in the environment, such as AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL or HADOOP_USER_NAME"
         )
 
 
@@ -61,19 +59,18 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
     """
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
-    is_hdfs = path.startswith(("hdfs://", "viewfs://"))
-    has_client = importlib.util.find_spec("hdfs_native") is not None
     try:
-        if is_hdfs and has_client:
-            from ndcg_spark.inputs.hdfs import hdfs
-
-            return hdfs(path)
+        if path.startswith("hdfs://") and importlib.util.find_spec("hdfs_native"):
+            return _hdfs(path)
         system, fs_path = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
-    except (pa.ArrowException, OSError, ValueError) as reason:
-        hdfs_advice = "check HADOOP_CONF_DIR" if has_client else "pip install 'ndcg-spark[hdfs]'"
-        advice = hdfs_advice if is_hdfs else "check its scheme"
+    except (pa.ArrowException, OSError, ValueError, RuntimeError) as reason:
+        advice = (
+            "check HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
+            if path.startswith("hdfs:")
+            else "check its scheme"
+        )
         raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; {advice}") from reason
-    return (_impatient(system) if system.type_name == "s3" else system), fs_path
+    return system, fs_path
 
 
 def missing(path: str, where: str) -> MissingInputError:
@@ -83,10 +80,22 @@ def missing(path: str, where: str) -> MissingInputError:
     )
 
 
-def unreadable(path: str, where: str, error: Exception) -> NdcgSparkError:
-    """What to raise for a path that cannot be opened: a storage elsewhere may answer if it is tried again."""
-    kind, advice = (InputError, "check") if is_local(path) else (StorageError, "check that its storage answers, and")
-    return kind(f"{where}: {masked(path)} cannot be read, {first_line(error)}; {advice} its rights")
+@contextlib.contextmanager
+def reading(path: str, where: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
+    """Run the block; what a library raises in it becomes an error that names the path.
+
+    That is a StorageError where a storage elsewhere fails, which may answer if it is tried again.
+    """
+    try:
+        yield
+    except failures as error:
+        if isinstance(error, NdcgSparkError):
+            raise
+        kind = StorageError if isinstance(error, OSError) and not is_local(path) else InputError
+        raise kind(
+            f"{where}: {printable(masked(path))} cannot be read, {printable(first_line(error))}; check its rights and "
+            "its storage, or write it again"
+        ) from error
 
 
 def delta_address(path: str, where: str, error: type[NdcgSparkError] = InputError) -> str:
@@ -104,9 +113,64 @@ def delta_options() -> dict[str, str] | None:
     return {"allow_http": "true"} if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") else None
 
 
-def _impatient(system: fs.FileSystem) -> fs.FileSystem:
-    """The same S3 storage, but it gives up soon on a server that does not answer."""
-    rebuild, (options,) = system.__reduce__()
-    retries = fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES)
-    limits = {"connect_timeout": _CONNECT_SECONDS, "request_timeout": _REQUEST_SECONDS, "retry_strategy": retries}
-    return rebuild({**options, **limits})
+def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
+    """HDFS by hdfs-native, the client that the embedded engine has too.
+
+    pyarrow's own needs libhdfs.so, Java and every jar of Hadoop on CLASSPATH, which a container of YARN need not have.
+    The user is that of HADOOP_USER_NAME, of Kerberos or of this process, as it is for engines.
+    """
+    if user := os.environ.get("SPARK_USER"):
+        # In a container of YARN, which belongs to another user, Spark's own clients act as this one.
+        os.environ.setdefault("HADOOP_USER_NAME", user)
+    authority, _, fs_path = uri.removeprefix("hdfs://").partition("/")
+    return fs.PyFileSystem(_HdfsHandler(_hdfs_client(*authority.split(":")))), f"/{fs_path}"
+
+
+@functools.cache
+def _hdfs_client(host: str, port: str = "") -> "_Failing":
+    """A client that is kept here, and not by fsspec.
+
+    fsspec empties its cache in a process that is forked, as classic Spark's start does, and dropping a client there
+    waits forever for the client's threads, which only the first process has.
+    """
+    from hdfs_native.fsspec import HdfsFileSystem
+
+    return _Failing(HdfsFileSystem(host or None, int(port) if port else None, skip_instance_cache=True))
+
+
+class _Failing:
+    """A client, or one of its files, whose failures without a class (safe mode, a quota, no DataNode) are OSErrors."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            try:
+                made = value(*arguments, **options)
+            except RuntimeError as error:
+                raise OSError(first_line(error)) from error
+            return _Failing(made) if name == "open" else made
+
+        return call if callable(value) else value
+
+
+class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
+    def get_type_name(self) -> str:
+        return "hdfs"
+
+    def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+        # fsspec would pass over folders that cannot be read.
+        try:
+            statuses = [*_Failing(self.fs.client).list_status(selector.base_dir, selector.recursive)]
+        except FileNotFoundError:
+            if selector.allow_not_found:
+                return []
+            raise
+        return [self._create_file_info(status.path, self.fs._convert_file_status(status)) for status in statuses]
+
+    @staticmethod
+    def _create_file_info(path: str, info: dict[str, Any]) -> fs.FileInfo:
+        return fs.FSSpecHandler._create_file_info(path, {**info, "mtime": info["modification_time"] / 1000})

@@ -9,14 +9,15 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, NdcgSparkError, first_line
+from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.dataframes import document_rows
+from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, map_files
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.storage import is_local, unreadable
+from ndcg_spark.inputs.storage import is_local, reading
 from ndcg_spark.schemas import FAULT
 
 
@@ -24,20 +25,18 @@ class Footer(NamedTuple):
     """The columns of a file with their types, its rows, and which columns have one number by its statistics."""
 
     columns: dict[str, pa.DataType]
-    rows: int
+    rows: int = 0
     constant: frozenset[str] = frozenset()
 
 
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
     """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
-        snapshots = (file.snapshot for file in files if file.snapshot)
-        return [Footer({field.name: field.type for field in snapshot.schema}, 0) for snapshot in snapshots]
+        return [Footer(_types(file.snapshot.schema)) for file in files if file.snapshot]
     if kind not in BINARY:
         return []
     if not files[0].storage:
-        table = read_files(engine, files[:1], where)
-        return [Footer({name: pa.null() for name in table.columns}, 0)]
+        return [Footer(dict.fromkeys(read_files(engine, files[:1], where).columns, pa.null()))]
     is_near = engine.sees_local_files or is_local(files[0].path)
     return map_files(files if is_near else files[:1], lambda file: read_footer(file, kind, where))
 
@@ -46,25 +45,22 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
     """The footer of a file of Parquet or ORC; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
-    (system, fs_path), constant = file.location(where), frozenset[str]()
-    try:
-        with system.open_input_file(fs_path) as stream:
-            if kind == "orc":
-                stored = orc.ORCFile(stream)
-                schema, rows = stored.schema, stored.nrows
-            else:
-                metadata = parquet.read_metadata(stream)
-                schema, rows, constant = metadata.schema.to_arrow_schema(), metadata.num_rows, _constant(metadata)
-                if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
-                    # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
-                    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        name = "Parquet" if kind == "parquet" else "ORC"
-        raise InputError(
-            f"{where}: {file.path} is not a complete {name} file, {first_line(error)}; write it again"
-        ) from error
+    system, fs_path = file.location(where)
+    with reading(file.path, where, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
+        if kind == "orc":
+            schema, rows, constant = orc.ORCFile(stream).schema, 0, frozenset[str]()
+        else:
+            metadata = parquet.read_metadata(stream)
+            schema, rows, constant = metadata.schema.to_arrow_schema(), metadata.num_rows, _constant(metadata)
+            if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
+                # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
+                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
     refuse_alike(schema.names, f"{where}: {file.path}")
-    return Footer({field.name: field.type for field in schema}, rows, constant)
+    return Footer(_types(schema), rows, constant)
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _constant(metadata: Any) -> frozenset[str]:
@@ -83,8 +79,8 @@ def plain_types(
     types = {}
     for name in names:
         kinds: dict[pa.DataType | None, str] = {}
-        for file, columns in zip(files, (footer.columns for footer in known), strict=False):
-            kind = columns.get(name)
+        for file, footer in zip(files, known, strict=False):
+            kind = footer.columns.get(name)
             kinds.setdefault(kind and plain_type(kind), f"{kind or 'absent'} in {file.path}")
         # A column without any value agrees with every type.
         is_null = kinds.pop(pa.null(), None)
@@ -98,29 +94,19 @@ def plain_types(
     return types
 
 
-def refuse_other_values(files: Sequence[File], columns: Mapping[str, str], kind: str, where: str) -> None:
-    """InputError if a file with types has another value than its folder in one of these `columns`."""
-    from pyarrow import dataset
-
-    def look(file: File) -> None:
-        system, fs_path = file.location(where)
-        try:
-            table = dataset.dataset(fs_path, filesystem=system, format=kind)
-            for batch in table.to_batches(columns=[*columns.values()]):
-                for ours, theirs in columns.items():
-                    refuse_other_value(batch[theirs], ours, theirs, file, where)
-        except pa.ArrowNotImplementedError:
-            return  # A type that is refused for itself later.
-        except (OSError, pa.ArrowException) as error:
-            raise unreadable(file.path, where, error) from error
-
-    map_files(files, look)
-
-
 def read_typed(
-    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
+    engine: Engine,
+    files: list[File],
+    shape: Shape,
+    schema: pa.Schema,
+    known: Sequence[Footer],
+    in_both: Mapping[str, str],
+    where: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
+    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists.
+
+    InputError if a file has another value than its folder in one of the columns `in_both`.
+    """
     stored = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in stored if holds_structs(kind)]
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
@@ -129,7 +115,7 @@ def read_typed(
     # A column of two types has two entries, and not every engine reads both. None hashes unsigned numbers.
     if (
         shape.kind == "parquet"
-        and not is_out_of_reach
+        and not (is_out_of_reach or in_both)
         and len({*stored}) == len(dict(stored))
         and all(is_readable(kind) for _, kind in stored)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
@@ -139,7 +125,7 @@ def read_typed(
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
-        copy = _plain_copy(engine, shape.kind, files, types, names, where)
+        copy = _plain_copy(engine, shape.kind, files, types, names, in_both, where)
         table, rows = read_copy(engine, copy, where), copy.rows
     listed = document_rows(table, shape.columns, schema, f"{where}: {files[0].path}")
     return listed, None if FAULT in listed.columns else rows
@@ -151,6 +137,7 @@ def _plain_copy(
     files: Sequence[File],
     types: Mapping[str, pa.DataType],
     names: Collection[str],
+    in_both: Mapping[str, str],
     where: str,
 ) -> ParquetCopy:
     """The columns of these types, and those `names` that folders give. InputError for a column of times."""
@@ -161,30 +148,26 @@ def _plain_copy(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
             "or text"
         )
-    folders = [key for key, _ in files[0].partition if key in names]
-    schema = pa.schema([*types.items(), *((name, pa.dictionary(pa.int32(), pa.string())) for name in folders)])
+    folders = {key: FEW for key, _ in files[0].partition if key in names}
+    schema = pa.schema({**types, **folders})
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
+        for ours, theirs in in_both.items():
+            refuse_other_value(batch[theirs], ours, theirs, file, where)
         given = {name: value for name, value in file.partition if name in folders}
         return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset
 
-        version, advice = "", "write it again"
-        try:
+        # The library of each format raises kinds of its own.
+        with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
-                advice = "if its files were vacuumed or expired, name another version"
-                version = f", version {file.snapshot.version},"
                 yield from file.snapshot.scan([*types])
             else:
                 system, path = file.location(where)
                 stored = dataset.dataset(path, filesystem=system, format=kind)
                 yield from stored.to_batches(columns=[*types], batch_readahead=1)
-        except Exception as error:  # the library of each format raises kinds of its own
-            if isinstance(error, NdcgSparkError):
-                raise
-            raise InputError(f"{where}: {file.path}{version} cannot be read, {first_line(error)}; {advice}") from error
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
@@ -34,7 +35,7 @@ from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.slices import make_slices
 from ndcg_spark.steps import Clock
-from ndcg_spark.tables.sorting import DECIMALS, Order
+from ndcg_spark.tables.table import DECIMALS, Order
 from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
@@ -205,12 +206,9 @@ def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iter
     """
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if order is not None:
-        value = F.col(order.column) if order.is_text else F.round(order.column, DECIMALS)
+        is_real = scores.schema[order.column].dataType == DoubleType()
+        value = F.round(order.column, DECIMALS) if is_real else F.col(order.column)
         keys.insert(0, value.desc_nulls_last() if order.descending else value.asc_nulls_last())
-        if order.cutoff is not None:
-            # Rows at the named cutoff come first.
-            cutoff = F.coalesce(F.col("cutoff").cast("string"), F.lit("all"))
-            keys.insert(0, F.when(cutoff == order.cutoff, 0).otherwise(1))
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 

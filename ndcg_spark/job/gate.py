@@ -55,14 +55,10 @@ def judge_written(
     """The verdict on every night that is written and not published yet, by dataset; also writes their comparisons."""
     written = [publication.night(dataset, record) for dataset in sorted(datasets)]
     replaced = {(night.dataset, night.evaluated_on) for night in written}
-
-    def judged() -> dict[str, Judged]:
-        known, scores = log.committed(written[0].store), ScoreCache()
-        others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
-        nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
-        return {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
-
-    results = log.read_again_if_replaced(judged)
+    known, scores = log.committed(written[0].store), ScoreCache()
+    others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
+    nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
+    results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
     comparisons = [row for judged in results.values() for row in judged.rows]
     if comparisons:
         publication.write_rows("comparisons", comparisons)
@@ -78,20 +74,15 @@ def gate_published(
     The nights stay as they are, except that the log notes why they are `accepted` as baselines of later nights.
     """
     gate, date = usable_gate(config, accepted), config.date.isoformat()
-
-    def judged() -> tuple[list[log.Night], list[Verdict]]:
-        nights, scores = log.committed(output), ScoreCache()
-        chosen = select_nights(nights, output, date, dataset)
-        absent = missing_datasets(nights, date, dataset)
-        if absent:
-            report_step("note", absent)
-        options = _options(config, chosen)
-        results = [
-            judge(gate, night, nights, scores, options, accepted or night.row["accepted"]).verdict for night in chosen
-        ]
-        return chosen, results
-
-    chosen, verdicts = log.read_again_if_replaced(judged)
+    nights, scores = log.committed(output), ScoreCache()
+    chosen = select_nights(nights, output, date, dataset)
+    absent = missing_datasets(nights, date, dataset)
+    if absent:
+        report_step("note", absent)
+    options = _options(config, chosen)
+    verdicts = [
+        judge(gate, night, nights, scores, options, accepted or night.row["accepted"]).verdict for night in chosen
+    ]
     for night in chosen if accepted is not None else ():
         log.revise(night, accepted=accepted)
     report_verdicts(verdicts)
@@ -100,14 +91,9 @@ def gate_published(
 
 def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None) -> list[Verdict]:
     """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change."""
-    gate = usable_gate(config)
-
-    def judged() -> list[Verdict]:
-        nights = log.committed(output)
-        nights_of_dataset(nights, output, dataset)
-        return list(rehearse(gate, nights, _options(config, nights), dataset))
-
-    return log.read_again_if_replaced(judged)
+    gate, nights = usable_gate(config), log.committed(output)
+    nights_of_dataset(nights, output, dataset)
+    return list(rehearse(gate, nights, _options(config, nights), dataset))
 
 
 def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> ComparisonOptions:

@@ -18,6 +18,7 @@ from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
+from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, measure_first, query_key
@@ -27,7 +28,7 @@ from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.tables.sorting import without_slices
+from ndcg_spark.tables.table import without_slices
 
 #: The judgments and the results.
 Sources = tuple[Source, Source]
@@ -190,7 +191,7 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
                 f"output: the engine cannot write, {reason}; nothing was published, check space and rights where the "
                 "output is and where the engine spills"
             ) from error
-        typed = [source.origin for table in sources for source in table.sources if not source.is_text]
+        typed = [source.origin for table in sources for source in table.sources if source.format in BINARY]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
 

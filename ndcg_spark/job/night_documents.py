@@ -13,16 +13,16 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
-from ndcg_spark.nights.log import Night, Nights, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
-from ndcg_spark.tables.sorting import DECIMALS
+from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
 
 
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
-    return read_again_if_replaced(lambda: _explain_night(committed(output), output, date, request))
+    return _explain_night(committed(output), output, date, request)
 
 
 def _explain_night(known: Nights, output: str, date: str | None, request: ExplainRequest) -> Explained:
@@ -148,4 +148,4 @@ def night_documents_to_judge(
         ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
         return list(ordered.drop_columns(["order"]).slice(0, limit).to_pylist())
 
-    return read_again_if_replaced(read)
+    return read()

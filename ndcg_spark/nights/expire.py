@@ -57,16 +57,18 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
         for date, name in sorted(gone.keys() & there)
         if date not in known.damaged
     ]
-    needed = {} if baselines else _baselines(known)
-    for date in sorted({row["evaluated_on"] for row in known.rows} | {date for date, _ in left}):
-        if date < before and date not in needed and date not in known.damaged:
-            # In the order in which they were added, so that no older row ever counts.
-            rows = [row for row in known.rows if row["evaluated_on"] == date]
-            rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-            keys = sorted(key for key in there & (since.keys() | left) if key[0] == date)
-            paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
-            removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(paths)]))
-    return removals, [f"kept the nights of {date}: {why}" for date, why in sorted(needed.items()) if date < before]
+    needed = set() if baselines else _baselines(known)
+    dates = {row["evaluated_on"] for row in known.rows} | {date for date, _ in left}
+    old = {date for date in dates if date < before}
+    for date in sorted(old - needed - known.damaged.keys()):
+        # In the order in which they were added, so that no older row ever counts.
+        rows = [row for row in known.rows if row["evaluated_on"] == date]
+        rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
+        keys = sorted(key for key in there & (since.keys() | left) if key[0] == date)
+        paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
+        removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(paths)]))
+    why = "the gate compares with them; --baselines removes them, too"
+    return removals, [f"kept the nights of {date}: {why}" for date in sorted(old & needed)]
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -75,10 +77,8 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
     since: dict[_Evaluation, float] = {}
     for row in known.rows:
         if row["number"]:
-            key, night = (
-                (row["evaluated_on"], row["evaluation_id"]),
-                counting.get((row["dataset"], row["evaluated_on"])),
-            )
+            key = row["evaluated_on"], row["evaluation_id"]
+            night = counting.get((row["dataset"], row["evaluated_on"]))
             time = night.row["written"] if night and night.evaluation_id != key[1] else math.inf
             since[key] = max(time, since.get(key, 0.0))
     return since
@@ -95,20 +95,14 @@ def _folders(key: _Evaluation) -> list[str]:
     return [folder(table, *key) for table in reversed(KEPT)]
 
 
-def _baselines(nights: Sequence[Night]) -> dict[str, str]:
-    """Why the nights of a date are needed for comparisons of later ones."""
-    needed: dict[str, str] = {}
+def _baselines(nights: Sequence[Night]) -> set[str]:
+    """The dates whose nights are needed for comparisons of later ones."""
+    needed: set[str] = set()
     for dataset in {night.dataset for night in nights}:
         kept_nights = [night for night in nights if night.dataset == dataset]
         gate = kept_nights[-1].record["configuration"].get("gate") or {}
-        needed |= dict.fromkeys(gate.get("baseline", ()), f"{dataset} has a baseline of the gate there")
-        good = [night.evaluated_on for night in kept_nights if night.is_good]
         # Which runs are expected follows from the newest good night, whatever the baseline is.
-        needed |= dict.fromkeys(good[-1:], f"{dataset} has no newer good night; --baselines removes it, too")
-        if GOOD in gate.get("baseline", ()):
-            count = gate["nights"]
-            needed |= dict.fromkeys(
-                good[-count:], f"{dataset} is compared with the mean of its {count} last good nights"
-            )
-    there = {night.evaluated_on for night in nights}
-    return {date: why for date, why in needed.items() if date in there}
+        count = gate["nights"] if GOOD in gate.get("baseline", ()) else 1
+        needed |= {night.evaluated_on for night in [night for night in kept_nights if night.is_good][-count:]}
+        needed.update(gate.get("baseline", ()))
+    return needed

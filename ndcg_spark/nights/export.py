@@ -18,8 +18,6 @@ from ndcg_spark.text import masked
 
 #: The tables and their schemas. The log comes last: while it is old, so are its numbers of the date.
 TABLES = {**KEPT, LOG: EVALUATIONS}
-#: How often nights are exported again because they were evaluated again in the meantime.
-_TIMES = 10
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
@@ -34,47 +32,39 @@ def export(
     """
     known = committed(output)
     known.refuse_damaged(known.damaged if date is None else [date])
-    wanted = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
-    dates = sorted(day for day in wanted if day >= (since or ""))
+    dates = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
+    dates = {day for day in dates if day >= (since or "")}
     if not dates:
         raise ConfigurationError(f"output: no published night of these dates in {masked(output)}; check the path")
     try:
         with _target(to) as target:
-            _prepare(target, masked(to))
-            for _ in range(_TIMES):
-                for day in dates:
+            for name in TABLES:
+                _refuse_other_shape(name, target.schema(name))
+            # Nights that were evaluated again in the meantime are exported again.
+            while dates:
+                for day in sorted(dates):
                     nights = [night for night in known if night.evaluated_on == day]
                     for name in TABLES:
                         target.replace(name, day, nights)
                     report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
                 before, known = [night.row for night in known], committed(output, dates)
-                dates = sorted({night.evaluated_on for night in known if night.row not in before})
-                if not dates:
-                    return
+                dates = {night.evaluated_on for night in known if night.row not in before}
     except NdcgSparkError:
         raise
     except Exception as error:  # the libraries raise many kinds
         raise StorageError(f"export: {masked(to)} failed, {masked(first_line(error))}; run it again") from error
-    raise StorageError(f"export: nights of {dates[0]} change faster than they are exported; run it again")
 
 
-def _prepare(target: "_Tables", address: str) -> None:
-    """Create what is missing. ConfigurationError, before anything is written, if a table has another shape."""
-    lacking = {}
-    for name, schema in TABLES.items():
-        there = target.schema(name)
-        kinds, known = ({field.name: _SPELLING.sub("", str(field.type)) for field in s} for s in (schema, there or ()))
-        wrong = [f"{column} ({kind})" for column, kind in known.items() if kinds.get(column) != kind]
-        wrong += [f"{column} (missing)" for column in ("dataset", "evaluated_on") if known and column not in known]
-        if wrong:
-            raise ConfigurationError(
-                f"export: {address}: table {name} has another shape, {len(wrong)} column(s) differ, e.g. {wrong[0]}; "
-                "name another target, or drop the table"
-            )
-        lacking[name] = pa.schema([field for field in schema if field.name not in known])
-    for name, columns in lacking.items():
-        if len(columns):
-            target.add(name, columns)
+def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
+    """ConfigurationError if a table is there and has other columns."""
+    schemas = (TABLES[name], TABLES[name] if there is None else there)
+    own, known = ({(field.name, _SPELLING.sub("", str(field.type))) for field in schema} for schema in schemas)
+    if own != known:
+        example = " ".join(min(known ^ own))
+        raise ConfigurationError(
+            f"export: the table {name} has another shape, {len(known ^ own)} column(s) differ, e.g. {example}; name "
+            "another target, or drop the table"
+        )
 
 
 def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
@@ -107,7 +97,7 @@ def _target(to: str) -> Iterator["_Tables"]:
 
 
 class _Delta:
-    """Tables of Delta. Like those below, it raises whatever its library raises."""
+    """Tables of Delta. Like those below, they are created if they are missing, and raise what their library raises."""
 
     def __init__(self, path: str) -> None:
         import deltalake
@@ -122,13 +112,9 @@ class _Delta:
         is_there = table.is_deltatable(address, **self._options)
         return pa.schema(table(address, **self._options).schema().to_arrow()) if is_there else None
 
-    def add(self, name: str, columns: pa.Schema) -> None:
-        """Create a table, or give it these columns. Here `replace` does both."""
-
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
-        address, by = f"{self._root}/{name}", ["evaluated_on"]
-        self._library.write_deltalake(address, _rows(name, nights), partition_by=by, **how, **self._options)
+        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "partition_by": ["evaluated_on"]}
+        self._library.write_deltalake(f"{self._root}/{name}", _rows(name, nights), **how, **self._options)
 
 
 class _Iceberg:
@@ -144,14 +130,10 @@ class _Iceberg:
         named = f"{self._namespace}.{name}"
         return self._catalog.load_table(named).schema().as_arrow() if self._catalog.table_exists(named) else None
 
-    def add(self, name: str, columns: pa.Schema) -> None:
-        self._catalog.create_namespace_if_not_exists(self._namespace)
-        table = self._catalog.create_table_if_not_exists(f"{self._namespace}.{name}", columns)
-        with table.update_schema() as change:
-            change.union_by_name(columns)
-
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        table, rows = self._catalog.load_table(f"{self._namespace}.{name}"), _rows(name, nights)
+        self._catalog.create_namespace_if_not_exists(self._namespace)
+        named = f"{self._namespace}.{name}"
+        table, rows = self._catalog.create_table_if_not_exists(named, TABLES[name]), _rows(name, nights)
         with warnings.catch_warnings():
             # A date that is exported for the first time replaces nothing.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
@@ -175,13 +157,10 @@ class _Spark:
         is_there = self._session.catalog.tableExists(self._name(name))
         return self._types.to_arrow_schema(self._session.table(self._name(name)).schema) if is_there else None
 
-    def add(self, name: str, columns: pa.Schema) -> None:
-        named = [f"`{field.name}` {field.dataType.simpleString()}" for field in self._types.from_arrow_schema(columns)]
-        create = "CREATE TABLE {} ({}) PARTITIONED BY (evaluated_on)"
-        statement = create if columns == TABLES[name] else "ALTER TABLE {} ADD COLUMNS ({})"
-        self._session.sql(statement.format(self._name(name), ", ".join(named)))
-
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
+        fields = self._types.from_arrow_schema(TABLES[name])
+        columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
+        self._session.sql(f"CREATE TABLE IF NOT EXISTS {self._name(name)} ({columns}) PARTITIONED BY (evaluated_on)")
         if name == LOG:
             rows = self._session.createDataFrame(_rows(name, nights).read_all())
         else:

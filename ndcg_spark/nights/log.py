@@ -10,8 +10,8 @@ import logging
 import operator
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -30,7 +30,8 @@ JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=(\d{{4}}-\d\d-\d\d)/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
-_T = TypeVar("_T")
+#: The columns of a verdict.
+_VERDICT = ("verdict", "reason", "run")
 _logger = logging.getLogger(__name__)
 
 
@@ -55,9 +56,8 @@ class Night:
     @functools.cached_property
     def record(self) -> Row:
         """Its row with the columns of JSON decoded; `verdict` has the findings, `seconds` those of each step."""
-        row = {**self.row, **{name: json.loads(self.row[name]) if self.row[name] else {} for name in JSON}}
-        verdict = {name: row[name] for name in ("verdict", "reason", "run")} | row["findings"]
-        verdict = verdict if row["verdict"] else None
+        row = {**self.row, **{name: json.loads(self.row[name] or "{}") for name in JSON}}
+        verdict = {**{name: row[name] for name in _VERDICT}, **row["findings"]} if row["verdict"] else None
         return {**row, "verdict": verdict, "seconds": row["steps"], "notes": list(self.notes)}
 
     @property
@@ -105,9 +105,8 @@ class Nights(list[Night]):
     def refuse_damaged(self, dates: Iterable[str]) -> None:
         """StorageError if the log of one of these dates cannot be read."""
         for date in sorted({*dates} & {*self.damaged}):
-            raise StorageError(
-                f"output: {self.damaged[date]}; restore the file, or remove it and evaluate {date} again"
-            )
+            advice = f"restore the file, or remove it and evaluate {date} again"
+            raise StorageError(f"output: {self.damaged[date]}; {advice}")
 
 
 def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights:
@@ -118,7 +117,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
-        files = [file for path in folders for file in store.files(path).values()]
+        files = [file for path in folders for file in store.files(path).values() if _FILE.fullmatch(file.path)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
             contents = list(pool.map(functools.partial(_rows, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
@@ -129,24 +128,22 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired revises nothing.
     first = {evaluation(row) for row in published if not row["revision"]}
-    counting = itertools.groupby(
-        (row for row in published if evaluation(row) in first), lambda row: evaluation(row)[:2]
-    )
-    return Nights([_night(store, [*group]) for _, group in counting], rows, damaged)
+    counting = (row for row in published if evaluation(row) in first)
+    nights = itertools.groupby(counting, operator.itemgetter("dataset", "evaluated_on"))
+    return Nights([_night(store, [*group]) for _, group in nights], rows, damaged)
 
 
 def _rows(store: Store, file: fs.FileInfo) -> tuple[str, Any]:
     """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
-    if not (name := _FILE.fullmatch(file.path)):
-        return "", []
+    date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
         rows = store.read(file.path).read(use_threads=False).to_pylist()
     except FileNotFoundError:
         rows = []
     except FAILURES as error:
-        return name[1], f"{store.location}/{file.path} cannot be read, {first_line(error)}"
-    more = {"evaluated_on": name[1], "file": file.path, "written": file.mtime_ns / 1e9}
-    return name[1], [{**_EMPTY, **row, **more} for row in rows]
+        return date, f"{store.location}/{file.path} cannot be read, {first_line(error)}"
+    more = {"evaluated_on": date, "file": file.path, "written": file.mtime_ns / 1e9}
+    return date, [{**_EMPTY, **row, **more} for row in rows]
 
 
 def _order(row: Row) -> tuple[Any, ...]:
@@ -159,18 +156,17 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
     """The night of these rows, which are in order."""
     row = rows[-1]
     # Two that are added at once do not know of each other; of two acceptances the last counts.
-    accepted = [other["accepted"] for other in rows if other["evaluation_id"] == row["evaluation_id"]]
-    for reason in filter(None, accepted):
-        row = {**row, "accepted": reason, "is_baseline": True}
+    for other in rows:
+        if other["accepted"] and other["evaluation_id"] == row["evaluation_id"]:
+            row = {**row, "accepted": other["accepted"], "is_baseline": True}
     noted = sorted((other for other in rows if other["note"]), key=lambda other: str(other["revised_at"]))
     notes = [other["note"] for other in noted]
     return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
 
-def log_table(rows: Iterable[Row], date: str | None = None) -> pa.Table:
-    """The table EVALUATIONS of these rows, or of those of a date."""
-    dated = (row for row in rows if date in (None, row["evaluated_on"]))
-    days = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in dated]
+def log_table(rows: Iterable[Row]) -> pa.Table:
+    """The table EVALUATIONS of these rows."""
+    days = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows]
     return pa.Table.from_pylist(days, EVALUATIONS)
 
 
@@ -181,11 +177,11 @@ def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
     """The row of an evaluation with this record, and the verdict on one of its datasets."""
-    verdict, seconds, columns = verdict or {}, record.get("seconds", {}), ("verdict", "reason", "run")
-    findings = verdict.keys() - {*columns, "accepted", "dataset", "evaluated_on"}
+    seconds, verdict = record.get("seconds", {}), verdict or {}
     row = {**_EMPTY, **record, "revision": 0, "is_baseline": False, "seconds": seconds.get("total"), "steps": seconds}
-    row |= {name: verdict.get(name) for name in columns} | {"findings": {name: verdict[name] for name in findings}}
-    row |= more
+    row |= {name: verdict.get(name) for name in _VERDICT}
+    findings = verdict.keys() - {*_VERDICT, "accepted", "dataset", "evaluated_on"}
+    row |= {"findings": {name: verdict[name] for name in findings}, **more}
     for name, table in record.get("inputs", {}).items():
         own = table.get("fingerprints", {}).get(more.get("dataset"))
         row[f"{name}_fingerprint"] = own or table.get("fingerprint")
@@ -217,11 +213,3 @@ def refuse_replaced(night: Night) -> None:
     if night not in known:
         output = night.store.location
         raise ReplacedError(f"output: {night} in {output} was replaced while it was read or changed; run this again")
-
-
-def read_again_if_replaced(read: Callable[[], _T]) -> _T:
-    """What `read` returns; it is called once more if a night was replaced while it was read."""
-    try:
-        return read()
-    except ReplacedError:
-        return read()

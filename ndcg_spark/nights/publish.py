@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet as pq
 
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
@@ -55,8 +55,7 @@ class Publication:
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
-        row = log_row({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset)
-        return Night(dataset, self._date, 0, self._id, self._store, row)
+        return Night(dataset, self._date, 0, self._id, self._store, self._row(record, dataset))
 
     def verify(self, name: str, rows: int) -> None:
         """Read the footers of the files of a table. StorageError unless they add up to this many rows.
@@ -86,6 +85,7 @@ class Publication:
         `by_dataset` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
         night of which another evaluation counts, because it was published at the same time.
         """
+        own = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
         with self._store.failures("cannot be written, and nothing was published"):
             for name, files in self._files.items():
                 # The files of a slow evaluation may have been removed as leftovers.
@@ -97,10 +97,8 @@ class Publication:
             known = committed(self._store, [self._date])
             known.refuse_damaged([self._date])
             numbers = {night.dataset: night.number + 1 for night in known}
-            own: dict[str, Any] = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
-            record = {**record, "files": self._files}
             rows = [
-                log_row(record, **(by_dataset or {}).get(name, {}), **own, dataset=name, number=numbers.get(name, 1))
+                self._row(record, name, number=numbers.get(name, 1), **own, **(by_dataset or {}).get(name, {}))
                 for name in sorted(datasets)
             ]
             append(self._store, self._date, rows)
@@ -118,6 +116,9 @@ class Publication:
                 for name in KEPT:
                     self._store.delete(self._folder(name))
 
+    def _row(self, record: Mapping[str, Any], dataset: str, **more: Any) -> Mapping[str, Any]:
+        return log_row({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset, **more)
+
     def _sizes(self, name: str) -> dict[str, int]:
         """The files of a table, by their names in its folder."""
         root = self._folder(name)
@@ -131,7 +132,7 @@ def log_attempt(
     output: str, evaluated_on: str, evaluation_id: str, error: Exception, exit_code: int, **more: Any
 ) -> None:
     """Add a row for an evaluation that published nothing; failures of the storage are ignored."""
-    status = "refused" if exit_code == 3 else "failed"
+    status = "refused" if exit_code == InputError.exit_code else "failed"
     more |= {"evaluation_id": evaluation_id, "exit_code": exit_code, "reason": str(error), "committed_at": utc_now()}
     with contextlib.suppress(*FAILURES, StorageError):
         append(Store(output), evaluated_on, [log_row({}, status=status, **more)])

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
-from ndcg_spark.nights.log import Night, committed, log_table, read_again_if_replaced, refuse_replaced
+from ndcg_spark.nights.log import Night, committed, log_table, refuse_replaced
 from ndcg_spark.nights.select import select_nights
 from ndcg_spark.nights.store import FAILURES, LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
-from ndcg_spark.tables.sorting import without_slices
-from ndcg_spark.tables.views import to_pandas
+from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tables.writers import to_pandas
 from ndcg_spark.text import did_you_mean, masked
 
 if TYPE_CHECKING:
@@ -68,17 +68,16 @@ def read_scores(
     if table not in tables:
         near = did_you_mean(table, tables)
         raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(tables)}")
-    return read_again_if_replaced(lambda: _read(str(output), table, None if date is None else str(date), session))
-
-
-def _read(output: str, table: str, date: str | None, session: "SparkSession | None") -> "pd.DataFrame | DataFrame":
-    nights = committed(output)
+    nights = committed(str(output))
     if not nights:
-        raise StorageError(f"read_scores: there is no published night in {masked(output)}; check the path")
-    chosen = nights if date is None else select_nights(nights, output, date)
-    if table != LOG and session is not None:
+        raise StorageError(f"read_scores: there is no published night in {masked(str(output))}; check the path")
+    chosen = nights if date is None else select_nights(nights, str(output), str(date))
+    if table == LOG:
+        rows = log_table(row for row in nights.rows if date is None or row["evaluated_on"] == str(date))
+    elif session is not None:
         return read_nights(chosen, table, session)
-    rows = log_table(nights.rows, date) if table == LOG else read_rows(chosen, table)
+    else:
+        rows = read_rows(chosen, table)
     return to_pandas(rows) if session is None else session.createDataFrame(rows)
 
 
@@ -87,12 +86,16 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
     # Here, because nights are also read where there is no engine.
     from ndcg_spark.inputs.dataframes import union_all
 
-    _refuse_lost(nights, table)
     parts = []
-    for night, datasets in _evaluations(nights):
-        if paths := [*map(night.store.for_engine, night.files(table))]:
+    for night in nights:
+        if files := night.files(table):
+            with _lost_files_named(night, table):
+                infos = night.store.system.get_file_info([*files])
+                if lost := [info.path for info in infos if info.size != files[info.path]]:
+                    raise FileNotFoundError(f"{lost[0]} is missing or damaged")
+            paths = [*map(night.store.for_engine, files)]
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
-            parts.append(rows.where(rows["dataset"].isin(datasets)))
+            parts.append(rows.where(rows["dataset"] == night.dataset))
     return union_all(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
 
 
@@ -110,14 +113,6 @@ def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: 
 def stored(table: str) -> pa.Schema:
     """The schema of the files of a table: without the columns that are in their paths."""
     return pa.schema([field for field in KEPT[table] if field.name not in IN_PATHS])
-
-
-def _evaluations(nights: Sequence[Night]) -> list[tuple[Night, list[str]]]:
-    """A night of each evaluation of these nights, and all datasets, which share its files."""
-    together: dict[tuple[str, str], tuple[Night, list[str]]] = {}
-    for night in nights:
-        together.setdefault((night.evaluated_on, night.evaluation_id), (night, []))[1].append(night.dataset)
-    return [*together.values()]
 
 
 def read_rows(
@@ -145,7 +140,7 @@ def read_batches(
     from pyarrow import dataset as ds
 
     schema, parquet = KEPT[table], ds.ParquetFileFormat()
-    for night, datasets in _evaluations(nights):
+    for night in nights:
         day = pa.scalar(night.evaluated_on).cast(pa.date32())
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
         fragments = [
@@ -154,9 +149,9 @@ def read_batches(
         ]
         conditions = [
             pc.field(column).isin(pa.array(values, schema.field(column).type))
-            for column, values in {"dataset": datasets, **(where or {})}.items()
+            for column, values in {"dataset": [night.dataset], **(where or {})}.items()
         ]
-        with _lost_files_named([night], table):
+        with _lost_files_named(night, table):
             yield from ds.FileSystemDataset(fragments, schema, parquet, night.store.system).to_batches(
                 columns=list(columns),
                 filter=functools.reduce(operator.and_, conditions),
@@ -174,41 +169,25 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
 
     def scores_of_all_queries(night: Night) -> list[Row]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
-        # Not a dataset of all files, which takes twice as long where each has a few rows.
-        tables = [night.store.read(path).read(use_threads=False) for path in night.files("dataset_scores")]
+        with _lost_files_named(night, "dataset_scores"):
+            # Not a dataset of all files, which takes twice as long where each has a few rows.
+            tables = [night.store.read(path).read(use_threads=False) for path in night.files("dataset_scores")]
         # Slices go before rows become dictionaries, which takes longest.
         rows = (row for table in tables for row in table.filter(pc.is_null(table["attribute"])).to_pylist())
         return without_slices({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)[0]
 
-    threads = nights[0].store.at_once if nights else 1
-    with _lost_files_named(nights, "dataset_scores"), concurrent.futures.ThreadPoolExecutor(threads) as pool:
+    with concurrent.futures.ThreadPoolExecutor(nights[0].store.at_once if nights else 1) as pool:
         return list(pool.map(scores_of_all_queries, nights))
 
 
 @contextlib.contextmanager
-def _lost_files_named(nights: Sequence[Night], table: str) -> Iterator[None]:
-    """Run the block; if the storage fails in it, the error names the missing or damaged file."""
+def _lost_files_named(night: Night, table: str) -> Iterator[None]:
+    """Run the block, which reads a table of a night; if its files fail, say so, or that the night was replaced."""
     try:
         yield
     except FAILURES as error:
-        _refuse_lost(nights, table)
-        output, why = nights[0].store.location, first_line(error)
-        raise StorageError(f"output: {table} in {output} cannot be read, {why}; evaluate the night again") from error
-
-
-def _refuse_lost(nights: Sequence[Night], table: str) -> None:
-    """StorageError or ReplacedError unless the files of these nights are there as they were published."""
-    wanted = {path: (night, size) for night in nights for path, size in night.files(table).items()}
-    if not wanted:
-        return
-    store = nights[0].store
-    with store.failures("cannot be read"):
-        infos = store.system.get_file_info([*wanted])
-    wrong = [info for info in infos if info.size != wanted[info.path][1]]
-    for info in wrong[:1]:
-        night = wanted[info.path][0]
         refuse_replaced(night)
         raise StorageError(
-            f"output: {len(wrong)} file(s) in {store.location} are not as they were published, e.g. {info.path} of "
-            f"{night} is {'missing' if info.size is None else 'damaged'}; restore it, or evaluate that night again"
-        )
+            f"output: {table} of {night} in {night.store.location} cannot be read, {first_line(error)}; restore its "
+            "files, or evaluate that night again"
+        ) from error

@@ -47,7 +47,7 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """A sentence for each date without a night whose evaluation published nothing, and for each gap of a dataset.
+    """A sentence for each date without a night whose evaluation failed, and each gap of a dataset.
 
     A gap is where the days between two nights are more than they usually are.
     """
@@ -57,12 +57,13 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
         f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
     ]
     for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
-        days = [datetime.date.fromisoformat(night.evaluated_on) for night in group]
+        days = [datetime.date.fromisoformat(night.evaluated_on) for night in group if dataset in (None, name)]
         steps = [(after - before).days for before, after in itertools.pairwise(days)]
-        if steps and dataset in (None, name):
-            usual = statistics.mode(steps)
-            gaps = (at for at, step in enumerate(steps) if step > usual)
-            sentences += [f"{name} has no night between {days[at]} and {days[at + 1]}" for at in gaps]
+        sentences += [
+            f"{name} has no night between {before} and {after}"
+            for before, after in itertools.pairwise(days)
+            if (after - before).days > statistics.mode(steps)
+        ]
     before, shown = sentences[:-10], sentences[-10:]
     return [f"and {len(before)} more before", *shown] if before else shown
 

@@ -45,9 +45,6 @@ class Store:
         self._kind, self._root = base.type_name, root.rstrip("/")
         self._uri = output.rstrip("/") if is_remote else self._root
         self.system = fs.SubTreeFileSystem(self._root or "/", base)
-        with self.failures("cannot be read"):
-            if base.get_file_info(self._root or "/").type == fs.FileType.File:
-                raise StorageError(f"output: {self.location} is a file, not a folder; check its path")
 
     @contextlib.contextmanager
     def failures(self, failed: str) -> Iterator[None]:
@@ -55,9 +52,8 @@ class Store:
         try:
             yield
         except FAILURES as error:
-            raise StorageError(
-                f"output: {self.location} {failed}, {first_line(error)}; check space and rights"
-            ) from error
+            advice = "check space and rights"
+            raise StorageError(f"output: {self.location} {failed}, {first_line(error)}; {advice}") from error
 
     def for_engine(self, path: str) -> str:
         """The whole path or URI, as engines expect it."""
@@ -84,30 +80,31 @@ class Store:
         """Add a small file, which no reader sees before it is whole. Its name must be new."""
         if self._kind not in ("local", *HDFS):
             # On object stores, a file is there once it is whole.
-            self._write(path, content)
+            with self.system.open_output_stream(path) as stream:
+                stream.write(content)
             return
         above, _, name = path.rpartition("/")
         self.system.create_dir(above)
         # No glob for tables matches this name.
         part = f"{above}/.{name}.part"
         try:
-            self._write(part, content)
+            if self._kind == "local":
+                # Rows of the log contain the configuration, so only the owner and the group may read them. They decide
+                # what counts, so they must be on disk before they are visible.
+                with os.fdopen(
+                    os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640), "wb"
+                ) as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            else:
+                with self.system.open_output_stream(part) as stream:
+                    stream.write(content)
             self.system.move(part, path)
         except BaseException:
             with contextlib.suppress(*FAILURES):
                 self.system.delete_file(part)
             raise
-
-    def _write(self, path: str, content: bytes) -> None:
-        if self._kind == "local":
-            # Rows of the log contain the configuration, so only the owner and the group may read them.
-            os.close(os.open(f"{self._root}/{path}", os.O_CREAT | os.O_EXCL, 0o640))
-        with self.system.open_output_stream(path) as stream:
-            stream.write(content)
-        if self._kind == "local":
-            # They decide what counts, so they must be on disk before they are visible.
-            with open(f"{self._root}/{path}", "rb") as file:  # noqa: PTH123
-                os.fsync(file.fileno())
 
     def now(self) -> float:
         """The time by the storage's own clock, which stamps its files, in seconds."""

@@ -22,7 +22,7 @@ from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.scores import Scores, SparkScores
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
     import pandas as pd

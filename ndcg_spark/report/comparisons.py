@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.report.console import print_result
+from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.sorting import Order
-from ndcg_spark.tables.table import Table, make_table, signed
+from ndcg_spark.tables.table import Order, Table, make_table, signed
+from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,47 +40,32 @@ FLAGS = {
     "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
 }
-#: By what the rows of a comparison can be sorted.
-SORT_COLUMNS = (
-    *("difference", "run", "mean", "baseline_mean", "relative_difference", "p_value", "p_adjusted", "effect_size"),
-    *("wins", "losses", "minimum_detectable"),
-)
 _MOVED = "moved: the share of the discount that moved, the largest change of DCG that judgments could cause"
 _LISTS = (
     *("dataset", "run", "baseline", "cutoff", "queries", "changed_share", "top_changed_share", "lost_all_share"),
     *("gained_all_share", "rbo", "rbo_q05", "moved_discount", "moved_discount_q50"),
 )
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
-_WORST_FIRST = Order("difference", None, descending=False)
+_WORST_FIRST = Order("difference", descending=False)
 
 
-def print_compared(
-    compared: "Comparison", style: str, options: "ComparisonOptions", order: Order | None = None, top: int | None = None
-) -> None:
-    """Print a comparison, a table with the `top` rows in this order, by default the worst first.
-
-    CSV has the rows of COMPARISONS alone, JSON is one object with everything.
-    """
-    print_result(
-        style,
-        lambda: comparison_tables(compared, options.correction, options.alpha, order, top),
-        lambda: comparison_value(compared),
-        COMPARISONS.names,
-        flat(compared.rows),
-    )
+def print_compared(compared: "Comparison", style: str, options: "ComparisonOptions") -> None:
+    """Print a comparison. CSV has the rows of COMPARISONS alone, JSON is one object with everything."""
+    tables = comparison_tables(compared, options.correction, options.alpha)
+    print_view(View(tables, comparison_value(compared), COMPARISONS.names, flat(compared.rows)), style)
 
 
 def print_judgments(compared: "pd.DataFrame", style: str) -> None:
     """Print a comparison of judgments, one row per dataset."""
     rows = pa.Table.from_pandas(compared, preserve_index=False).to_pylist()
-    print_result(style, lambda: [make_table(rows, AGREEMENTS.names)], lambda: rows, AGREEMENTS.names, rows)
+    print_view(View([make_table(rows, AGREEMENTS.names)], rows, AGREEMENTS.names, rows), style)
 
 
 def print_lists(compared: "ListComparison", style: str) -> None:
     """Print how much the lists changed. CSV has the rows of the summary alone, JSON is one object with everything."""
     tables = [make_table(compared.rows, _LISTS, [_MOVED])]
     tables += [make_table(compared.queries, _QUERIES)] if compared.queries else []
-    print_result(style, lambda: tables, lambda: dataclasses.asdict(compared), list(compared.rows[0]), compared.rows)
+    print_view(View(tables, dataclasses.asdict(compared), list(compared.rows[0]), compared.rows), style)
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
@@ -93,19 +78,10 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
     return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
 
 
-def comparison_tables(
-    compared: "Comparison",
-    correction: str = "holm",
-    alpha: float = 0.05,
-    order: Order | None = None,
-    top: int | None = None,
-) -> list[Table]:
+def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: float = 0.05) -> list[Table]:
     """One row per comparison below a count of conclusions and the warnings; and the queries that changed most."""
-    rows = compared.rows
-    shown = _in_order(rows, order or _WORST_FIRST)[:top]
-    notes = comparison_notes(shown, correction, alpha)
-    if top is not None and len(rows) > top:
-        notes.insert(0, f"and {len(rows) - top:,} more without --top")
+    rows = _worst_first(compared.rows)
+    notes = comparison_notes(rows, correction, alpha)
     measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
     slices = any(row["attribute"] is not None for row in rows)
     several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
@@ -120,12 +96,12 @@ def comparison_tables(
             "slice": f"{row['attribute']}={row['value']}" if row["attribute"] is not None else "" if slices else None,
             **compared_cells(row),
         }
-        for row in shown
+        for row in rows
     ]
     # With names of up to a dozen letters, a line has a hundred at most.
     left_out = ["baseline"] * (measures or slices) + ["won/tied/lost"] * (measures and slices)
     names = [name for name in (lines[0] if lines else ()) if name not in left_out]
-    table = make_table(lines, names, notes, title=counts(rows), sentences=compared.warnings)
+    table = make_table(lines, names, notes, title=counts(compared.rows), sentences=compared.warnings)
     names = ["dataset", "run", "against", "measure", "query", "before", "now", "change"]
     more = (
         {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
@@ -157,8 +133,8 @@ def _measure(row: Row) -> str:
     return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
 
 
-def _in_order(rows: Rows, order: Order) -> list[Row]:
-    """Rows by dataset, measure and cutoff, attribute and the order; a row with weights follows that without."""
+def _worst_first(rows: Rows) -> list[Row]:
+    """Rows by dataset, measure and cutoff, attribute and difference; a row with weights follows that without."""
     kinds = list(dict.fromkeys((row["measure"], row["cutoff"]) for row in rows))
     together: list[list[Row]] = []
     for row in rows:
@@ -169,7 +145,7 @@ def _in_order(rows: Rows, order: Order) -> list[Row]:
     def key(pair: list[Row]) -> tuple[Any, ...]:
         row = pair[0]
         what = row["dataset"], kinds.index((row["measure"], row["cutoff"])), row["attribute"] or ""
-        return *what, *order.key(row[order.column]), row["run"], row["baseline"], row["value"] or ""
+        return *what, *_WORST_FIRST.key(row["difference"]), row["run"], row["baseline"], row["value"] or ""
 
     return [row for pair in sorted(together, key=key) for row in pair]
 

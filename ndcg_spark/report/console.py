@@ -7,20 +7,15 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.steps import LOGGER
-from ndcg_spark.tables.table import Table
-from ndcg_spark.tables.writers import as_json, latex, markdown, print_csv, text
+from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
-
-if TYPE_CHECKING:
-    from ndcg_spark.tables.views import View
 
 #: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
 BROKEN_PIPE = 141
@@ -65,28 +60,17 @@ def printing() -> Iterator[None]:
         ) from error
 
 
-def print_result(
-    style: str,
-    tables: Callable[[], Sequence[Table]],
-    value: Callable[[], Any],
-    columns: Sequence[str] = (),
-    rows: Iterable[Mapping[str, Any]] = (),
-) -> None:
-    """Print a result: its `value` as JSON, `rows` of these columns as CSV, its `tables` in every other format."""
+def print_view(view: View, style: str) -> None:
+    """Print what a command shows: its value as JSON, its rows as CSV, its tables in every other format."""
     with printing():
         if style == "json":
-            print(as_json(value()))
+            print(as_json(view.value))
         elif style == "csv":
-            print_csv(columns, rows)
+            print_csv(view.columns, view.rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
             limit = _MAX_ROWS if write is text else sys.maxsize
-            print("\n\n".join("\n".join(write(table.first(limit, "in --format json"))) for table in tables()))
-
-
-def print_view(view: "View", style: str) -> None:
-    """Print what a command shows."""
-    print_result(style, view.tables, view.json, view.columns, view.rows())
+            print("\n\n".join("\n".join(write(table.first(limit, "in --format json"))) for table in view.tables))
 
 
 def echo(lines: Iterable[str]) -> None:
@@ -104,20 +88,21 @@ class Messages(logging.Handler):
 
     def __init__(self, arguments: Sequence[str]) -> None:
         super().__init__()
-        pairs = itertools.pairwise([*arguments, ""])
-        # They are looked at as text, because they may be wrong in other places.
-        given = [after if word == "--format" else word[9:] for word, after in pairs if word.startswith("--format")]
-        is_merged = "PYSPARK_GATEWAY_PORT" in os.environ
-        self.wants_json = "json" in given
-        self._shows_steps = not is_merged or not {*given} - {"table"}
-        self._shows_failures = not (is_merged and self.wants_json)
+
+        def given(name: str) -> list[str]:
+            # They are looked at as text, because they may be wrong in other places.
+            pairs = itertools.pairwise([*arguments, ""])
+            words = [f"{word}={after}" if word == name else word for word, after in pairs]
+            return [word.removeprefix(f"{name}=") for word in words if word.startswith(f"{name}=")]
+
+        self.wants_json = "json" in given("--format")
+        self.log_format = next(iter(given("--log-format")), None)
+        self._is_quiet = "--quiet" in arguments
+        self._is_merged = "PYSPARK_GATEWAY_PORT" in os.environ and bool({*given("--format")} - {"table"})
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._erased = _ERASED if is_terminal and self._shows_steps else ""
+        self._erased = _ERASED if is_terminal and not self._is_merged else ""
         self._warned: set[str] = set()
-        #: The options of these names.
-        self.log_format: str | None = None
-        self.quiet = False
 
     @contextlib.contextmanager
     def printed(self) -> Iterator["Messages"]:
@@ -135,16 +120,16 @@ class Messages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a step, a warning or a failure, or show what is being done."""
         line, step = message(record.getMessage()), getattr(record, "step", None)
-        is_failure = record.levelno >= logging.ERROR
-        if step is None and record.levelno < logging.WARNING:
-            if self._erased and not self.log_format and not self.quiet:
+        is_warning, is_failure = record.levelno >= logging.WARNING, record.levelno >= logging.ERROR
+        if self._is_merged and not (is_failure and not self.wants_json):
+            return
+        if step is None and not is_warning:
+            if self._erased and not self.log_format and not self._is_quiet:
                 self._write(line[: shutil.get_terminal_size().columns - 1])
             return
-        if self.quiet and record.levelno < logging.WARNING and step != "gate":
-            return
-        if not (self._shows_failures if is_failure else self._shows_steps) or (step is None and line in self._warned):
-            return
         # A log that is read several times is warned of once.
+        if (self._is_quiet and not is_warning and step != "gate") or (step is None and line in self._warned):
+            return
         self._warned.add(line)
         time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="seconds")
         if self.log_format == "json":
@@ -171,19 +156,15 @@ def refuse_unwritable(option: str, file: Path, *, remove: bool = False) -> None:
     """ConfigurationError if the file cannot be written, before anything is computed; `remove` one that is there."""
     path = file.expanduser()
     try:
-        if not path.exists():
-            # The target of a link, because a link to nothing must stay.
-            target = path.resolve()
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb"):
-                pass
-            target.unlink()
-        elif path.is_file() or path.is_dir():
-            # A pipe or a device is written once, and not tried before.
-            with path.open("ab"):
-                pass
-        if remove and path.is_file():
-            path.unlink()
+        is_new = not path.exists()
+        # The target of a link, because a link to nothing must stay.
+        path = path.resolve() if is_new else path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A pipe or a device is written once, and not tried before.
+        if is_new or path.is_file() or path.is_dir():
+            path.open("ab").close()
+            if is_new or remove:
+                path.unlink()
     except OSError as error:
         raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
 

@@ -8,7 +8,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, make_table, rounded
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.writers import View
 
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
@@ -19,12 +19,8 @@ def explanation_view(explained: Explained) -> View:
     pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
     names = [field.name for field in dataclasses.fields(RankLine)]
     rows = [{"run": explanation.facts.run, **vars(line)} for explanation, *_ in pairs for line in explanation.lines]
-    return View(
-        lambda: [table for pair in pairs for table in _tables(*pair)],
-        lambda: [_value(*pair) for pair in pairs],
-        ("run", *names),
-        lambda: rows,
-    )
+    tables = [table for pair in pairs for table in _tables(*pair)]
+    return View(tables, [_value(*pair) for pair in pairs], ("run", *names), rows)
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:

@@ -25,7 +25,7 @@ from ndcg_spark.job.night_documents import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import PageBaseline, choose, day
-from ndcg_spark.tables.sorting import Order, sorted_runs
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
@@ -98,8 +98,10 @@ class NightData:
         self.metric = _headline(night, rows, request.measure)
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
-        best_first = sorted_runs(rows, Order(self.metric[0], format_cutoff(self.metric[1]), descending=True))
-        self.runs: list[str] = [rows[0]["run"] for rows in best_first]
+        column, cutoff = self.metric
+        values = {row["run"]: row.get(column) for row in rows if row["cutoff"] == cutoff}
+        names = {row["run"] for row in rows}
+        self.runs: list[str] = sorted(names, key=lambda run: best_first(values.get(run), run))
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
         #: What every number is compared with, and why that cannot be done.

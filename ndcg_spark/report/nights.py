@@ -7,11 +7,10 @@ from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import unpublished
-from ndcg_spark.report.console import print_result
+from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.tables.sorting import sorted_runs
-from ndcg_spark.tables.table import make_table, signed, verdict_in_words
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.table import make_table, signed, sorted_runs, verdict_in_words
+from ndcg_spark.tables.writers import View
 
 Row = Mapping[str, Any]
 #: The signs of a line, from its lowest value to its highest; where it is not joined; and a night without a score.
@@ -45,7 +44,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
     table = make_table(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
     all_rows = [row for rows in scores for row in rows]
-    print_result(style, lambda: [table], lambda: value, measure_first(DATASET_SCORES, COLUMNS), all_rows)
+    print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
@@ -76,10 +75,10 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     trends = make_table(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
-        lambda: [trends, unusual] if unusual.rows else [trends],
-        lambda: [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
+        [trends, unusual] if unusual.rows else [trends],
+        [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
         _COLUMNS,
-        lambda: (row for line in lines for row in _rows(line)),
+        [row for line in lines for row in _rows(line)],
     )
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, format_cutoff
-from ndcg_spark.nights.log import Night, committed, read_again_if_replaced
+from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
 from ndcg_spark.report.baseline import day
@@ -77,7 +77,7 @@ def read_page(
         absent = missing_datasets(known, nights[0].evaluated_on, request.dataset)
         return Page(_rendered(parts, location if is_kept else None, labels, absent), parts), absent
 
-    page, absent = read_again_if_replaced(read)
+    page, absent = read()
     if absent:
         report_step("note", absent)
     return page
@@ -100,7 +100,7 @@ def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO
 
     A page whose evaluations are still those that count is left as it is.
     """
-    nights = read_again_if_replaced(lambda: committed(output))
+    nights = committed(output)
     newest = select_nights(nights, output, None, request.dataset)
     written = 0
     by_date = sorted(nights, key=lambda night: night.evaluated_on)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
-from ndcg_spark.report.console import print_result, printing
+from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
-from ndcg_spark.tables.sorting import Order, sorted_runs
-from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded
-from ndcg_spark.tables.writers import aligned, as_json, print_csv
+from ndcg_spark.tables.table import Marked, Order, Table, cell, make_table, rounded, sorted_runs
+from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None 
         by_key = {_key(row): row for row in reversed(flat(compared.rows))}
         rows = [{**dict.fromkeys(_BESIDE), **by_key.get(_key(row), {}), **row} for row in rows]
         columns = [*columns, *_BESIDE]
-    print_result(style, lambda: tables, lambda: value, columns, rows)
+    print_view(View(tables, value, columns, rows), style)
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -146,11 +145,11 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
         own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
         lines = [{" / ".join(key): preset, **_scores(run, all_rows, asked)} for preset, run in own]
         tables.append(make_table(lines, (), refusals if key == keys[-1] else ()))
-    rows = (
+    rows = [
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
-    )
+    ]
     columns = ["preset", *measure_first(DATASET_SCORES, asked.columns), "refused"]
-    print_result(style, lambda: tables, lambda: list(map(dataclasses.asdict, compared)), columns, rows)
+    print_view(View(tables, list(map(dataclasses.asdict, compared)), columns, rows), style)
 
 
 def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:
@@ -176,10 +175,10 @@ def print_check(checked: Mapping[str, Any], style: str) -> None:
     """Print the counts of a check and the judged rate of each run."""
     counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
     rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
-    print_result(style, lambda: [make_table(counts), rates], lambda: checked)
+    print_view(View([make_table(counts), rates], checked), style)
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
     table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
-    print_result(style, lambda: [table], lambda: list(rows), TO_JUDGE.names, rows)
+    print_view(View([table], rows, TO_JUDGE.names, rows), style)

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
-from ndcg_spark.report.console import print_result, write_file
+from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.tables.table import Table, make_table, verdict_in_words
-from ndcg_spark.tables.views import View
+from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
@@ -32,7 +32,7 @@ def verdict_view(verdicts: Sequence[Verdict]) -> View:
     values = [verdict.as_json() for verdict in verdicts]
     results = [{**value, **result} for value in values for result in value["results"]]
     tables = [verdict_table(value, len(values) > 1) for value in values]
-    return View(lambda: tables, lambda: values, _COLUMNS, lambda: results)
+    return View(tables, values, _COLUMNS, results)
 
 
 def verdict_table(verdict: Row, several: bool = False) -> Table:
@@ -79,7 +79,7 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
         {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
         for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
     ]
-    print_result(style, lambda: [make_table(counts, list(counts[0]), is_whole=True)], lambda: rows, names, rows)
+    print_view(View([make_table(counts, list(counts[0]), is_whole=True)], rows, names, rows), style)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:

@@ -1,23 +1,28 @@
-"""Tables for people: rows by heading. How a value is shown follows from its heading and its type."""
+"""Tables for people: rows by heading, in an order. A value is shown as its heading and its type say."""
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.text import printable
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.text import did_you_mean, printable
+
+#: Scores are compared to this many decimals, because sums in different orders differ after them.
+DECIMALS = 12
 
 
 def rounded(value: float | None) -> str:
     """A score to four decimals, a dash if there is none."""
-    # Sums of another order differ in their last digits, and 0.77075 must not be 0.7707 once and 0.7708 the next time.
-    return "-" if value is None else f"{round(value, 12):.4f}"
+    # 0.77075 must not be 0.7707 once and 0.7708 the next time.
+    return "-" if value is None else f"{round(value, DECIMALS):.4f}"
 
 
 def signed(value: float | None) -> str:
     """A difference to four decimals with its sign, a dash if there is none."""
-    return "-" if value is None else f"{round(value, 12):+z.4f}"
+    return "-" if value is None else f"{round(value, DECIMALS):+z.4f}"
 
 
 def p_value(value: float) -> str:
@@ -40,8 +45,6 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "share of the change": "{:.0%}".format,
     "moved": "{:+d}".format,
 }
-
-
 #: Columns that are aligned as numbers are, though they are text.
 _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost")
 
@@ -117,3 +120,66 @@ def make_table(
     headings = {name: printable(name.replace("_", " ")) for name in shown}
     values = [{heading: row[name] for name, heading in headings.items()} for row in rows]
     return Table(values, list(headings.values()), list(map(printable, notes)), **more)
+
+
+class Order(NamedTuple):
+    """The column by which rows are sorted, and whether the largest value comes first."""
+
+    column: str
+    descending: bool
+
+    def key(self, value: Any) -> tuple[Any, ...]:
+        """A sort key for a value of the column: those without one come last."""
+        if isinstance(value, str):
+            # Backwards, the letters of a name are those of its complement, and a longer name comes first.
+            return False, [-ord(letter) for letter in value] + [1] if self.descending else value
+        rounded = round(value or 0, DECIMALS)
+        return value is None, -rounded if self.descending else rounded
+
+
+def parse_order(text: str, columns: Collection[str]) -> Order:
+    """The order of `--sort COLUMN[:asc|desc]`; by default text is ascending and numbers are descending."""
+    column, _, direction = text.partition(":")
+    if column not in columns or direction not in ("", "asc", "desc"):
+        near = "" if column in columns else did_you_mean(column, columns)
+        raise ConfigurationError(f"sort: {text!r} is not COLUMN[:asc|desc]{near}; columns are {', '.join(columns)}")
+    is_text = column in ("dataset", "run", "query_id", "status")
+    return Order(column, direction == "desc" if direction else not is_text)
+
+
+def best_first(score: float | None, name: str) -> tuple[Any, ...]:
+    """A sort key: the highest score first, equal ones by name, those without a score last."""
+    return *Order("", descending=True).key(score), name
+
+
+def without_slices(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of dataset scores of all queries, by dataset, run and cutoff; and those of slices, first by slice."""
+    ordered = list(map(dict, sorted(rows, key=by_run)))
+    sliced = [row for row in ordered if row.get("attribute") is not None]
+    sliced.sort(key=lambda row: (row["attribute"], row["value"]))
+    return [row for row in ordered if row.get("attribute") is None], sliced
+
+
+def sorted_runs(
+    rows: Iterable[Mapping[str, Any]], order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY
+) -> list[list[Mapping[str, Any]]]:
+    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
+
+    Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
+    """
+    ordered = sorted(rows, key=by_run)
+    headline, cutoff = measure_set.headline(row["cutoff"] for row in ordered)
+    if order is None:
+        order = Order(MEASURES[headline].column, descending=True)
+    else:
+        valued = [row["cutoff"] for row in ordered if row.get(order.column) is not None]
+        cutoff = measure_set.main_cutoff(order.column, valued)
+
+    def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:
+        return run[0]["dataset"], *order.key(next((r.get(order.column) for r in run if r["cutoff"] == cutoff), None))
+
+    # Sorting keeps the order of equals, that by name.
+    grouped = itertools.groupby(ordered, lambda row: (row["dataset"], row["run"]))
+    return sorted((list(run) for _, run in grouped), key=key)

@@ -1,16 +1,22 @@
-"""Writers of tables and rows: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
+"""What a command shows, and how: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
 
 import csv
+import dataclasses
 import itertools
 import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.tables.table import Marked, Table, cell
 from ndcg_spark.text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 #: Possible markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
@@ -124,10 +130,60 @@ class _Lines:
 
 
 def as_json(value: Any) -> str:
-    r"""One line of JSON. A character that is not printable, or that stdout cannot encode, is written as ``\uXXXX``."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    line = json.dumps(value, default=str, ensure_ascii=not encoding.lower().startswith("utf"))
-    return re.sub(r"[^ -~]", lambda sign: sign[0] if printable(sign[0]) == sign[0] else json.dumps(sign[0])[1:-1], line)
+    """One line of JSON in ASCII, so that no name controls a terminal and every stdout takes it."""
+    return json.dumps(value, default=str)
+
+
+def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
+    """All rows of a table, in no order; one of Spark is computed.
+
+    Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
+    Dates are datetime64.
+    """
+    # Imported here, because help and commands that read nights without an engine do not need them.
+    import pandas as pd
+    import pyarrow as pa
+
+    whole = dict.fromkeys((pa.int16(), pa.int32(), pa.int64()), pd.Int64Dtype())
+    arrow = table if isinstance(table, pa.Table) else table.toArrow()
+    frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, date_as_object=False)
+    return frame
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class View:
+    """What a command shows: tables for people, a value for JSON, and rows for CSV, pandas and Arrow."""
+
+    tables: Sequence[Table]
+    value: Any
+    columns: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
+
+    def json(self) -> Any:
+        """What the command prints with --format json."""
+        return self.value
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame."""
+        return to_pandas(self.to_arrow())
+
+    def to_arrow(self) -> "pa.Table":
+        """The rows as a pyarrow Table."""
+        import pyarrow as pa
+
+        columns = {name: pa.array([row.get(name) for row in self.rows]) for name in self.columns}
+        if "cutoff" in columns and columns["cutoff"].type == pa.null():
+            # A number, even where every cutoff is the whole ranking.
+            columns["cutoff"] = columns["cutoff"].cast(pa.int32())
+        return pa.table(columns)
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        return "".join(map(html, self.tables))
+
+    def __repr__(self) -> str:
+        """As it is printed."""
+        return "\n\n".join("\n".join(text(table)) for table in self.tables)
 
 
 def _csv_cell(column: str, value: Any) -> str:

@@ -46,14 +46,14 @@ def _on_classic(cases: Cases, scratch: Path, settings: Mapping[str, str]) -> dic
     logged = {**_SETTINGS, "spark.eventLog.dir": logs.as_uri(), **settings}
     arguments = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in logged.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{arguments} pyspark-shell"
-    spans, found = {}, {}
+    spans, costs = {}, {}
     with open_engine("spark") as engine:
         for name, case in cases.items():
             start = time.time()
-            found[name] = _evaluated(engine, name, case, scratch)
+            costs[name] = _evaluated(engine, name, case, scratch)
             spans[name] = (start, time.time())
     (log,) = logs.iterdir()
-    return {name: found[name] | read_event_log(log, _sizes(case), *spans[name]) for name, case in cases.items()}
+    return {name: costs[name] | read_event_log(log, _sizes(case), *spans[name]) for name, case in cases.items()}
 
 
 class _Requests(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
@@ -67,7 +67,7 @@ class _Requests(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 
 
 def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
-    found: dict[str, Cost] = {}
+    costs: dict[str, Cost] = {}
     opened, process = grpc.insecure_channel, psutil.Process()
     grpc.insecure_channel = lambda *given, **named: grpc.intercept_channel(opened(*given, **named), _Requests())
     with open_engine("embedded") as engine:
@@ -75,11 +75,11 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
             _Requests.names.clear()
             # By calls for files; sockets have calls of their own.
             read = process.io_counters().read_chars
-            found[name] = _evaluated(engine, name, case, scratch)
-            found[name]["bytes_read"] = process.io_counters().read_chars - read
-            found[name]["plans"] = _Requests.names.count("ExecutePlan")
-            found[name]["analyses"] = _Requests.names.count("AnalyzePlan")
-    return found
+            costs[name] = _evaluated(engine, name, case, scratch)
+            costs[name]["bytes_read"] = process.io_counters().read_chars - read
+            costs[name]["plans"] = _Requests.names.count("ExecutePlan")
+            costs[name]["analyses"] = _Requests.names.count("AnalyzePlan")
+    return costs
 
 
 def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path) -> Cost:
@@ -102,8 +102,8 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
     """What was done of that which began between two times in seconds since 1970.
 
     A table is told from the others by the size of all its files. For each of `tables`, scans_of_ says how often it was
-    scanned, and exchanges_of_ how many shuffles moved its rows, and not only what an aggregate made of them. Of tasks
-    there are the longest_task_seconds, and in task_memory the most execution memory that one held.
+    scanned, and exchanges_of_ how many shuffles moved its rows, and not only what an aggregate made of them.
+    task_memory is the most execution memory that a task held.
     """
     events: dict[str, list[Event]] = collections.defaultdict(list)
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -114,11 +114,12 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
         return start <= milliseconds / 1000 <= end
 
     ended = [event for event in events["TaskEnd"] if is_within(event["Task Info"]["Launch Time"])]
-    plans = {of["executionId"]: of["sparkPlanInfo"] for of in events["SQLExecutionStart"] if is_within(of["time"])}
-    updates = events["SQLAdaptiveExecutionUpdate"]
-    # The last of them is the plan that was run to its end.
-    plans |= {of["executionId"]: of["sparkPlanInfo"] for of in updates if of["executionId"] in plans}
-    values = _values([of for of in events["DriverAccumUpdates"] if of["executionId"] in plans], ended)
+    # Of the updates of a plan the last one is what was run to its end.
+    started = [event for event in events["SQLExecutionStart"] if is_within(event["time"])]
+    known = {event["executionId"] for event in started}
+    shown = [*started, *(event for event in events["SQLAdaptiveExecutionUpdate"] if event["executionId"] in known)]
+    plans = {event["executionId"]: event["sparkPlanInfo"] for event in shown}
+    values = _values([event for event in events["DriverAccumUpdates"] if event["executionId"] in plans], ended)
     # Every operator that did work, once, even if several plans name it: its metrics tell it from the others.
     nodes = {frozenset(_metrics(node).values()): node for plan in plans.values() for node in _walk(plan)}
     operators = [node for ids, node in nodes.items() if ids & values.keys()]
@@ -127,15 +128,13 @@ def read_event_log(path: Path, tables: Mapping[str, int], start: float, end: flo
     return {
         "jobs": sum(is_within(event["Submission Time"]) for event in events["JobStart"]),
         "exchanges": len(exchanges),
-        **{f"scans_of_{name}": sum(_scans(of, size, values) for of in operators) for name, size in tables.items()},
-        **{f"exchanges_of_{name}": sum(_moves(of, size, values) for of in exchanges) for name, size in tables.items()},
-        "bytes_read": sum(of["Input Metrics"]["Bytes Read"] for of in tasks),
-        "bytes_shuffled": sum(of["Shuffle Write Metrics"]["Shuffle Bytes Written"] for of in tasks),
-        "bytes_spilled": sum(of["Disk Bytes Spilled"] for of in tasks),
-        "executor_cpu_seconds": sum(of["Executor CPU Time"] + of["Executor Deserialize CPU Time"] for of in tasks)
-        / 1e9,
-        "longest_task_seconds": max(of["Executor Run Time"] for of in tasks) / 1000,
-        "task_memory": max(of["Peak Execution Memory"] for of in tasks),
+        **{f"scans_of_{name}": sum(_scans(node, size, values) for node in operators) for name, size in tables.items()},
+        **{f"exchanges_of_{name}": sum(_moves(at, size, values) for at in exchanges) for name, size in tables.items()},
+        "bytes_read": sum(task["Input Metrics"]["Bytes Read"] for task in tasks),
+        "bytes_shuffled": sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks),
+        "bytes_spilled": sum(task["Disk Bytes Spilled"] for task in tasks),
+        "executor_cpu_seconds": sum(task["Executor CPU Time"] for task in tasks) / 1e9,
+        "task_memory": max(task["Peak Execution Memory"] for task in tasks),
     }
 
 

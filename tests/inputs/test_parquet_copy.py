@@ -38,15 +38,15 @@ def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monke
     def parts(file):
         yield from ([at, None] for at in range(file.size))
 
-    found = write_copy(NUMBERS, parts, to_table, SCHEMA, scratch, "results")
-    assert (found.rows, found.values) == (20, {"at": 10})
-    written = pq.read_table(found.folder)["at"].drop_null().to_pylist()
+    copy = write_copy(NUMBERS, parts, to_table, SCHEMA, scratch, "results")
+    assert (copy.rows, copy.filled) == (20, {"at"})
+    written = pq.read_table(copy.folder)["at"].drop_null().to_pylist()
     assert sorted(written) == [0, *range(9)]
 
 
 def test_files_without_a_row_are_one_table_without_a_row(scratch):
-    found = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch, "results")
-    assert (found.rows, pq.read_table(found.folder).schema) == (0, SCHEMA)
+    copy = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch, "results")
+    assert (copy.rows, pq.read_table(copy.folder).schema) == (0, SCHEMA)
 
 
 def test_the_parts_of_one_large_file_are_taken_by_all_threads(scratch):
@@ -57,8 +57,8 @@ def test_the_parts_of_one_large_file_are_taken_by_all_threads(scratch):
         met.wait()
         return pa.table([part], SCHEMA)
 
-    found = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
-    assert len(list(found.folder.iterdir())) == 2
+    copy = write_copy([File("a", 9)], lambda _: iter([[1], [2]]), table_of_two, SCHEMA, scratch, "results")
+    assert len(list(copy.folder.iterdir())) == 2
 
 
 def test_a_failure_of_one_thread_ends_the_others_and_is_the_one_that_is_told(scratch):

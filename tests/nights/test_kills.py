@@ -17,7 +17,7 @@ from pages import RECIPES
 from programs import PROCESSES
 
 from ndcg_spark.nights import expire
-from ndcg_spark.nights.log import ReplacedError, committed, read_again_if_replaced, revise
+from ndcg_spark.nights.log import ReplacedError, committed, revise
 from ndcg_spark.nights.store import LOG, Store
 
 #: The views of the guide in DuckDB, which come first there.
@@ -88,7 +88,7 @@ def read_for(output, seconds):
     until = time.monotonic() + seconds
     while True:
         with contextlib.suppress(ReplacedError):
-            assert is_whole(read_again_if_replaced(lambda: seen(output)))
+            assert is_whole(seen(output))
         if "://" not in output:
             # A file that is removed after it was listed is another answer.
             with contextlib.suppress(duckdb.IOException):

@@ -1,6 +1,5 @@
 """How text leaves the program: escaped, masked, and told where stdout cannot take it."""
 
-import io
 import json
 import unicodedata
 from xml.etree import ElementTree as ET
@@ -28,15 +27,11 @@ def test_what_could_steer_a_terminal_is_spelled_out_and_all_else_stays():
     )
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same(monkeypatch, encoding):
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+def test_json_has_no_sign_that_steers_a_terminal_and_reads_back_the_same():
     value = {"run": "système\x1b[31m\x9b\x7f\u202e\ufe0f\n", "score": 0.5, "none": None}
     text = as_json(value)
     assert json.loads(text) == value
     assert printable(text) == text
-    text.encode(encoding)
-    assert ("système" in text) == (encoding == "utf-8")
 
 
 #: A name of a dataset, a run, a query, a document, an attribute or its value.
