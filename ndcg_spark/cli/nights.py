@@ -139,7 +139,6 @@ def nights(output: str, style: str) -> None:
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
-    option("--floor", "DIFFERENCE", "Smallest jump that is reported.", type=click.FloatRange(0), default=0.005),
     output_format("table", "json", "csv"),
 )
 def trend(output: str, style: str, **request: Any) -> None:

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import itertools
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ import pyarrow as pa
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_matrix
 from ndcg_spark.comparison.slices import read_attributes
-from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
@@ -70,15 +68,10 @@ def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[
 
 
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """The options that differ, in words; an option missing in a night has its default.
-
-    The name of a convention does not count: two presets may have the same options.
-    """
-    if ours == theirs:
-        return []
-    here, there, default = (json.loads(json.dumps(options)) for options in (ours, theirs, Convention().options()))
-    values = {name: [options.get(name, default.get(name)) for options in (here, there)] for name in {**here, **there}}
-    return [f"{name}={two} there and {one} here" for name, (one, two) in sorted(values.items()) if one != two]
+    """The options that differ, in words; the name of a convention is none, as two presets may have the same options."""
+    names = sorted({**ours, **theirs}) if ours != theirs else []
+    values = {name: (theirs.get(name), ours.get(name)) for name in names}
+    return [f"{name}={there} there and {here} here" for name, (there, here) in values.items() if there != here]
 
 
 @dataclasses.dataclass(frozen=True)

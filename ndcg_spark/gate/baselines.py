@@ -74,6 +74,11 @@ class Baseline:
         """The date of its newest night."""
         return self.nights[-1].evaluated_on if self.nights else None
 
+    def as_json(self) -> dict[str, Any]:
+        """What a verdict says about it."""
+        newest = self.nights[-1].evaluation_id if self.nights else None
+        return {"name": self.name, "nights": [night.evaluated_on for night in self.nights], "evaluation_id": newest}
+
     @property
     def in_words(self) -> str:
         """The baseline with the nights that it stands for."""
@@ -89,7 +94,7 @@ def row_key(row: Row) -> Key:
     return *(row[name] for name in names), row["weight_effective_n"] is not None
 
 
-def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
+def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
     """What a baseline stands for on a night.
 
     Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where
@@ -177,10 +182,8 @@ def find_missing(
     together = sorted((row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in own)
     without = tonight.record.get("datasets_without_results", ())
     datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
-    # A night that is not published yet is the latest.
-    now = tonight.record.get("committed_at") or "9"
-    same_date = [night for night in nights if night.evaluated_on == date]
-    arrived = {night.dataset for night in same_date if night.dataset not in without or night.row["committed_at"] > now}
+    # A dataset that was judged tonight is not there because of an earlier evaluation of the date.
+    arrived = {night.dataset for night in nights if night.evaluated_on == date}.difference(without)
     for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
         yield "missing_dataset", f"the dataset {name} has no results in this night{last}", None

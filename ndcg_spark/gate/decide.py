@@ -13,16 +13,8 @@ from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import (
-    Baseline,
-    Refusal,
-    Row,
-    ScoreCache,
-    add_rows,
-    find_missing,
-    resolve_baseline,
-    row_key,
-)
+from ndcg_spark.gate import baselines
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, ScoreCache
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -74,16 +66,16 @@ def judge(
     options = options if kept is None else dataclasses.replace(options, attributes=kept)
     # Two baselines that stand for the same nights share their rows.
     compared: dict[Any, Baseline] = {}
-    baselines = []
+    against: list[Baseline] = []
     for name in gate.baseline:
-        resolved = resolve_baseline(gate, name, tonight, nights)
+        resolved = baselines.resolve(gate, name, tonight, nights)
         key = resolved.run, resolved.refused, *resolved.nights
         if key not in compared:
-            add_rows(gate, tonight, resolved, scores, options)
-        baselines.append(dataclasses.replace(compared.setdefault(key, resolved), name=name))
-    add_rows(gate, tonight, itself := Baseline(None), scores, options)
-    cases = list(_cases(gate, tonight, baselines, itself, scores))
-    absent, same = list(find_missing(gate, tonight, nights, baselines, scores)), same_results(tonight, nights)
+            baselines.add_rows(gate, tonight, resolved, scores, options)
+        against.append(dataclasses.replace(compared.setdefault(key, resolved), name=name))
+    baselines.add_rows(gate, tonight, itself := Baseline(None), scores, options)
+    cases = list(_cases(gate, tonight, against, itself, scores))
+    absent, same = list(baselines.find_missing(gate, tonight, nights, against, scores)), same_results(tonight, nights)
     if not (cases or absent):
         absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
@@ -104,7 +96,7 @@ def judge(
     said = {result.sentence for result in deciding}
     warnings = [sentence for sentence in dict.fromkeys(warnings) if sentence not in said]
     warnings += [f"the results are identical to those of {same}"] if same and gate.same_results == "warn" else []
-    warnings += [baseline.note for baseline in baselines if baseline.note]
+    warnings += [baseline.note for baseline in against if baseline.note]
     verdict = Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
@@ -115,23 +107,13 @@ def judge(
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
         warnings=tuple(warnings),
-        baselines=tuple(
-            {
-                "name": baseline.name,
-                "nights": [night.evaluated_on for night in baseline.nights],
-                "evaluation_id": baseline.nights[-1].evaluation_id if baseline.nights else None,
-            }
-            for baseline in baselines
-        ),
+        baselines=tuple(baseline.as_json() for baseline in against),
         causes=tuple(losses),
         same_results=same,
         accepted=accepted,
     )
-    if word == PASS and not verdict.is_baseline:
-        more = "this night is not a baseline for later ones, because not every check measured something and passed"
-        verdict = dataclasses.replace(verdict, warnings=(*verdict.warnings, more))
     rows = [row for baseline in compared.values() for row in baseline.rows.values()]
-    return Judged(verdict, rows, next((baseline.changed for baseline in baselines if baseline.rows), []))
+    return Judged(verdict, rows, next((baseline.changed for baseline in against if baseline.rows), []))
 
 
 def rehearse(
@@ -152,12 +134,12 @@ def rehearse(
 
 
 def _cases(
-    gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], itself: Baseline, scores: ScoreCache
+    gate: GateConfig, tonight: Night, against: Sequence[Baseline], itself: Baseline, scores: ScoreCache
 ) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
     runs = scores.source(tonight).runs
     for name, check in gate.checks(tonight.dataset):
-        sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
+        sides = [*(against if check.limits_drop else []), *([] if check.min_value is None else [itself])]
         part = check.slice.split("=", 1) if check.slice else (None, None)
         for run, baseline in itertools.product(runs, sides):
             if run in (check.runs or runs) and run != baseline.run:
@@ -281,6 +263,6 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     if case.baseline.name is None or (case.row["difference"] or 0.0) >= 0:
         return []
-    metric = row_key(case.row)[:3]
+    metric = baselines.row_key(case.row)[:3]
     parts = [row for key, row in case.baseline.rows.items() if key[:3] == metric and key[3] is not None and not key[5]]
     return causes(case.row, parts)[:_MAX_CAUSES]

@@ -1,11 +1,10 @@
 """How an explained query is printed: rank by rank, then what was lost, and what is unjudged."""
 
-import dataclasses
 import math
 from typing import Any
 
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
+from ndcg_spark.explanation.explain import LINE, Explained, Explanation, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, make_table, rounded
 from ndcg_spark.tables.writers import View
@@ -17,10 +16,9 @@ _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_c
 def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
     pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
-    names = [field.name for field in dataclasses.fields(RankLine)]
-    rows = [{"run": explanation.facts.run, **vars(line)} for explanation, *_ in pairs for line in explanation.lines]
+    rows = [{"run": explanation.facts.run, **line} for explanation, *_ in pairs for line in explanation.lines]
     tables = [table for pair in pairs for table in _tables(*pair)]
-    return View(tables, [_value(*pair) for pair in pairs], ("run", *names), rows)
+    return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
@@ -40,12 +38,12 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     said.append(f"{convention.label}: {convention.formula}")
     # Below the end of the list there is nothing to show.
     lines = [
-        {k: "" if v is None and line.doc_id is None else v for k, v in vars(line).items()} for line in explanation.lines
+        {k: "" if v is None and line["doc_id"] is None else v for k, v in line.items()} for line in explanation.lines
     ]
     ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in lines]
-    lost = math.fsum(loss.loss for loss in explanation.losses)
+    losses, absent = explanation.losses, explanation.absent
+    lost = math.fsum(loss["loss"] for loss in losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
-    losses, absent = ([vars(row) for row in rows] for rows in (explanation.losses, explanation.absent))
     unjudged = [vars(row) for row in explanation.unjudged]
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
     tables = [make_table(ranks, title=title, sentences=said)]
@@ -59,7 +57,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         )
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
         changes = [
-            {**vars(row), "moved": row.what.replace("_", " ") if row.moved_up is None else row.moved_up}
+            {**row, "moved": row["what"].replace("_", " ") if row["moved_up"] is None else row["moved_up"]}
             for row in changed_documents(facts, [baseline])
         ]
         tables.append(make_table(changes, _CHANGES, title=f"Compared with {against}", sentences=[changed]))
@@ -70,10 +68,10 @@ def _value(explanation: Explanation, baseline: Facts | None, against: str) -> di
     facts = explanation.facts
     value: dict[str, Any] = {name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")}
     value |= vars(facts.score) | {"convention": facts.convention.label, "formula": facts.convention.formula}
-    value |= {name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")}
+    value |= {name: getattr(explanation, name) for name in ("lines", "losses", "absent")}
     value["ideal_known"] = explanation.ideal_known
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
         value["baseline"] = {"run": against, **vars(baseline.score)}
-        value["changes"] = list(map(vars, changed_documents(facts, [baseline])))
+        value["changes"] = changed_documents(facts, [baseline])
     return value

@@ -18,10 +18,10 @@ from ndcg_spark.comparison.trend import lines
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import Change, changed_documents
+from ndcg_spark.explanation.explain import changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.gate.decide import same_results
-from ndcg_spark.job.night_documents import read_facts
+from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baseline import PageBaseline, choose, day
@@ -70,7 +70,7 @@ class Lists(NamedTuple):
 
     facts: Facts
     newest: Facts | None
-    changes: Sequence[Change]
+    changes: Sequence[Row]
 
 
 class Parts(NamedTuple):
@@ -241,14 +241,14 @@ class NightData:
         for query in self.queries:
             lists = self.documents.get(query.query_id)
             # Parts sum to the difference only where all lists that the baseline is the mean of are kept.
-            if not lists or not lists.newest or abs(fsum(c.part for c in lists.changes) - query.change) > 1e-6:
+            if not lists or not lists.newest or abs(fsum(row["part"] for row in lists.changes) - query.change) > 1e-6:
                 continue
             covered.append(abs(query.change))
             unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
             for change in lists.changes:
-                sums[change.what] += change.part / len(self.queries)
-                lost += min(change.part, 0.0)
-                unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
+                sums[change["what"]] += change["part"] / len(self.queries)
+                lost += min(change["part"], 0.0)
+                unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0

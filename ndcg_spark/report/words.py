@@ -166,7 +166,7 @@ def is_lost(data: NightData) -> bool:
 def left_all(data: NightData, queries: Sequence[QueryScore]) -> int:
     """How many relevant documents have left the lists of all these queries."""
     lists = [data.documents[query.query_id].changes for query in queries if query.query_id in data.documents]
-    left = [{lost.doc_id for lost in changes if lost.what == "left" and lost.part < 0} for changes in lists]
+    left = [{lost["doc_id"] for lost in changes if lost["what"] == "left" and lost["part"] < 0} for changes in lists]
     return len(set.intersection(*left)) if len(left) == len(queries) > 1 else 0
 
 
