@@ -181,21 +181,21 @@ def report(
     """
     from ndcg_spark.comparison.slices import read_query_tables
     from ndcg_spark.config import NightConfig
-    from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.night import Request
+    from ndcg_spark.report.baseline import Request
     from ndcg_spark.report.page import write_report, write_site
+    from ndcg_spark.report.words import Labels, read_labels
 
     if (html is None) == (site is None) or (site is not None and date is not None):
         raise ConfigurationError(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, NightConfig))
-    request = Request(**arguments, attributes=attributes)
     names = read_labels(labels) if labels else Labels()
+    request = Request(**arguments, attributes=attributes, labels=names)
     if html is not None:
-        write_report(output, html, date, request, names)
+        write_report(output, html, date, request)
     elif site is not None:
-        write_site(output, site, request, names)
+        write_site(output, site, request)
     echo([str(html or site)])
 
 

@@ -165,11 +165,11 @@ def lines(
             convention = json.dumps(night.record["options"], sort_keys=True)
             for row in rows:
                 series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
-        metrics = _metrics(measures, own)
+        asked = metrics(measures, own)
         trends += [
             TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure)[-last:])
             for one in sorted({one for one, _ in series if run in (None, one)})
-            for measure, cutoff in metrics
+            for measure, cutoff in asked
             if (one, cutoff) in series
         ]
     return trends, unpublished(known, dataset)
@@ -184,21 +184,22 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
     return points
 
 
-def _metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
+def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text, or the headline of the newest night.
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
     asked, newest = nights[-1][0].measure_set, nights[-1][1]
-    metrics = []
+    chosen = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
         cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
-        metrics.append((measure, asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)))
-        if metrics[-1][1] not in cutoffs:
+        at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
+        if at not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
-            column = f"{measure}@{format_cutoff(metrics[-1][1])}"
+            column = f"{measure}@{format_cutoff(at)}"
             raise ConfigurationError(
                 f"measures: {column} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
-    return list(dict.fromkeys(metrics))
+        chosen.append((measure, at))
+    return list(dict.fromkeys(chosen))

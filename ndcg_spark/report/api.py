@@ -15,12 +15,12 @@ from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import explained
+from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.explanations import explanation_view
-from ndcg_spark.report.labels import read_labels
-from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view
+from ndcg_spark.report.words import Labels, read_labels
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.tables.writers import View
 
@@ -66,9 +66,9 @@ def report_night(
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
     newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
     """
-    request = Request(dataset, run, measure, baseline, _text(baseline_date))
-    names, html = read_labels(Path(labels) if labels else None), Path(file) if file else None
-    return write_report(str(output), html, _text(date), request, names)
+    names = read_labels(Path(labels)) if labels else Labels()
+    request = Request(dataset, run, measure, baseline, _text(baseline_date), labels=names)
+    return write_report(str(output), Path(file) if file else None, _text(date), request)
 
 
 def gate_night(

@@ -31,16 +31,14 @@ def forest(data: NightData) -> dict[str, Any]:
     rows = [row for row in data.compared.values() if row["difference"] is not None]
     rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in words.TONES, -abs(row["difference"])))
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
-    result = data.result(data.run)
-    limit = None if result is None or not result["allowed"] else -result["allowed"]
-    return difference_chart(shown, limit, len(rows) - len(shown))
+    result = data.result(data.run) or {}
+    return difference_chart(shown, -result["allowed"] if result.get("allowed") else None, len(rows) - len(shown))
 
 
 def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
     """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
     columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
-    known = [row[column] for row in rows for column in columns.values() if row[column] is not None]
-    known += [0.0] if limit is None else [0.0, limit]
+    known = [0.0, limit or 0.0, *(row[column] or 0.0 for row in rows for column in columns.values())]
     low, high = min([*known, -1e-3]), max([*known, 1e-3])
 
     def at(value: float | None) -> float | None:
@@ -53,26 +51,30 @@ def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = No
 def trend(line: TrendLine) -> dict[str, Any]:
     """The scores of nights as lines that are not joined where they cannot be compared, and the usual range."""
     points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
-    bands = [end for _, point in points for end in (point.low, point.high) if end is not None]
-    values = [point.value or 0.0 for _, point in points]
-    low, high = min([*values, *bands]), max([*values, *bands])
+    values = [value for _, point in points for value in (point.value, point.low, point.high) if value is not None] or [
+        0.0
+    ]
     # The same numbers added in another order make no slope.
-    margin = max(0.1 * (high - low), 0.001)
-    low, high = low - margin, high + margin
+    margin = max(0.1 * (max(values) - min(values)), 0.001)
+    low, high = min(values) - margin, max(values) + margin
 
-    def point_at(at: int, value: float) -> str:
-        return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - value) / (high - low):.1f}"
+    def point_at(at: int, value: float | None) -> str:
+        return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - (value or 0.0)) / (high - low):.1f}"
 
     parts, areas = [], []
     stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
     for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
         stretch = list(group)
-        parts.append([point_at(at, point.value or 0.0) for at, point in stretch])
-        ends = [(at, point.low, point.high) for at, point in stretch if point.low is not None]
-        areas.append(
-            [*(point_at(at, end or 0.0) for at, _, end in ends), *(point_at(at, end) for at, end, _ in reversed(ends))]
-        )
-    return {"lines": parts, "areas": [area for area in areas if area], "last": parts[-1][-1], "low": low, "high": high}
+        parts.append([point_at(at, point.value) for at, point in stretch])
+        ends = [(at, point) for at, point in stretch if point.low is not None]
+        areas.append([point_at(at, p.low) for at, p in ends] + [point_at(at, p.high) for at, p in reversed(ends)])
+    return {
+        "lines": parts,
+        "areas": [area for area in areas if area],
+        "last": parts[-1][-1] if parts else "98,50",
+        "low": low,
+        "high": high,
+    }
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:

@@ -79,38 +79,54 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
 
 
 def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: float = 0.05) -> list[Table]:
-    """One row per comparison below a count of conclusions and the warnings; and the queries that changed most."""
-    rows = _worst_first(compared.rows)
-    notes = comparison_notes(rows, correction, alpha)
-    measures = len({(row["measure"], row["cutoff"], row["weight_effective_n"] is None) for row in rows}) > 1
-    slices = any(row["attribute"] is not None for row in rows)
-    several = len({(row["run"], row["baseline"]) for row in rows}) > len({row["run"] for row in rows})
+    """One row per comparison below a count of conclusions and the warnings; and the queries that changed most.
+
+    Rows are by dataset, measure, cutoff and whether they have weights, attribute, and then the worst first.
+    """
+    measures = list(dict.fromkeys(map(_measure, compared.rows)))
+    is_sliced = any(row["attribute"] is not None for row in compared.rows)
+    several = len({(row["run"], row["baseline"]) for row in compared.rows}) > len({row["run"] for row in compared.rows})
+
+    def key(row: Row) -> tuple[Any, ...]:
+        what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
+        return *what, *_WORST_FIRST.key(row["difference"]), row["run"], row["baseline"], row["value"] or ""
 
     def who(row: Row) -> dict[str, Any]:
         return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
 
+    rows = sorted(compared.rows, key=key)
     lines = [
         {
             **who(row),
-            "measure": _measure(row) if measures else None,
-            "slice": f"{row['attribute']}={row['value']}" if row["attribute"] is not None else "" if slices else None,
+            "measure": _measure(row) if len(measures) > 1 else None,
+            "slice": f"{row['attribute']}={row['value']}"
+            if row["attribute"] is not None
+            else ""
+            if is_sliced
+            else None,
             **compared_cells(row),
         }
         for row in rows
     ]
     # With names of up to a dozen letters, a line has a hundred at most.
-    left_out = ["baseline"] * (measures or slices) + ["won/tied/lost"] * (measures and slices)
+    is_wide = len(measures) > 1, is_sliced
+    left_out = ["baseline"] * any(is_wide) + ["won/tied/lost"] * all(is_wide)
     names = [name for name in (lines[0] if lines else ()) if name not in left_out]
-    table = make_table(lines, names, notes, title=counts(compared.rows), sentences=compared.warnings)
-    names = ["dataset", "run", "against", "measure", "query", "before", "now", "change"]
-    more = (
-        {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
-        for row in compared.queries
-    )
-    queries = [
-        row | who(row) | {"measure": _measure(row)} | extra for row, extra in zip(compared.queries, more, strict=True)
+    tables = [
+        make_table(
+            lines,
+            names,
+            comparison_notes(rows, correction, alpha),
+            title=counts(compared.rows),
+            sentences=compared.warnings,
+        )
     ]
-    return [table, *([make_table(queries, names)] if queries else [])]
+    queries = [
+        {**who(row), "measure": _measure(row), "query": row["query_id"]}
+        | {"before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
+        for row in compared.queries
+    ]
+    return tables + ([make_table(queries)] if queries else [])
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -133,33 +149,12 @@ def _measure(row: Row) -> str:
     return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
 
 
-def _worst_first(rows: Rows) -> list[Row]:
-    """Rows by dataset, measure and cutoff, attribute and difference; a row with weights follows that without."""
-    kinds = list(dict.fromkeys((row["measure"], row["cutoff"]) for row in rows))
-    together: list[list[Row]] = []
-    for row in rows:
-        if row["weight_effective_n"] is None or not together:
-            together.append([])
-        together[-1].append(row)
-
-    def key(pair: list[Row]) -> tuple[Any, ...]:
-        row = pair[0]
-        what = row["dataset"], kinds.index((row["measure"], row["cutoff"])), row["attribute"] or ""
-        return *what, *_WORST_FIRST.key(row["difference"]), row["run"], row["baseline"], row["value"] or ""
-
-    return [row for pair in sorted(together, key=key) for row in pair]
-
-
 def counts(rows: Rows) -> str:
-    """How many comparisons of the first measure, on all queries if there are any, have which conclusion."""
-    rows = [row for row in rows if row["attribute"] is None] or rows
-    if not rows:
-        return ""
-    first = rows[0]["measure"], rows[0]["cutoff"]
-    own = [row for row in rows if (row["measure"], row["cutoff"]) == first and row["weight_effective_n"] is None]
-    conclusions = Counter(map(in_words, own))
-    listed = ", ".join(f"{conclusions[word]:,} {word}" for word in CONCLUSIONS if word in conclusions)
-    return f"{first[0]}@{format_cutoff(first[1])}: {listed}"
+    """How many comparisons like the first one, on all queries if there are any, have which conclusion."""
+    kind = ("measure", "cutoff", "attribute", "weight_effective_n")
+    own = Counter(in_words(row) for row in rows if all(row[name] == rows[0][name] for name in kind))
+    listed = ", ".join(f"{own[word]:,} {word}" for word in CONCLUSIONS if word in own)
+    return f"{_measure(rows[0])}: {listed}" if rows else ""
 
 
 def in_words(row: Row) -> str:
@@ -189,15 +184,12 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes, runs = notes_on_tests(rows, correction, starred=False), {row["run"] for row in rows}
     if any(row["interval_low"] is not None for row in rows):
         queries = _span({row["queries"] for row in rows})
-        notes.append(
-            f"interval: {100 * (1 - alpha):g} % of the mean difference over the {queries} queries that both have, "
-            "each by itself"
-        )
+        covered = f"interval: {100 * (1 - alpha):g} % of the mean difference over the {queries} queries that both have"
+        notes.append(f"{covered}, each by itself")
     for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
         # The runs with a flag, where others do not have it.
         named = list(dict.fromkeys(row["run"] for row in rows if flag in row["flags"]))
-        more = f" and {len(named) - 3:,} more" if len(named) > 3 else ""
-        whose = f"{', '.join(named[:3])}{more}: " if len(named) < len(runs) else ""
+        whose = f"{', '.join(named[:3])}{', ...' * (len(named) > 3)}: " if len(named) < len(runs) else ""
         notes += [f"{whose}{flag}: {FLAGS[flag]}"]
     return notes
 
@@ -208,17 +200,12 @@ def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list
     is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
     adjusted = f", adjusted for {_span(sizes)} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
     meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
-    names = sorted({f"{row['baseline']}{_night([row])}" for row in rows})
-    is_of_same_name = len(names) != 1 and all(row["baseline"] == row["run"] for row in rows)
-    notes = [f"baseline: {f'the run of the same name{_night(rows)}' if is_of_same_name else ', '.join(names)}"]
+    names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
+    dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}
+    notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]
     is_tested = any(row["p_value"] is not None for row in rows)
     return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
 
 
 def _span(numbers: Iterable[int]) -> str:
     return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
-
-
-def _night(rows: Rows) -> str:
-    nights = {row["baseline_night"] for row in rows}
-    return f" of {nights.pop()}" if len(nights) == 1 and None not in nights else ""

@@ -10,7 +10,12 @@ from ndcg_spark.tables.table import Table, make_table, rounded
 from ndcg_spark.tables.writers import View
 
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
+_ABSENT = ("doc_id", "relevance", "gain", "where")
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
+_STATUS = {
+    "missing": "the run has no results for this query",
+    "no_relevant": "no document of this query has a gain, so the convention decides its score",
+}
 
 
 def explanation_view(explained: Explained) -> View:
@@ -25,43 +30,34 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     """What there is to say about one run, without the parts that have nothing to say."""
     facts, score, convention = explanation.facts, explanation.facts.score, explanation.facts.convention
     cutoff, within = format_cutoff(facts.cutoff), "in all" if facts.cutoff is None else "within the cutoff"
-    said = [
-        f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {score.returned} document(s) {within}, {score.judged} "
-        "of them judged"
-    ]
-    if score.status == "missing":
-        said.append("the run has no results for this query")
-    if score.status == "no_relevant":
-        said.append("no document of this query has a gain, so the convention decides its score")
+    returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
+    said = [f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {returned}"]
+    if score.status in _STATUS:
+        said.append(_STATUS[score.status])
     if not explanation.ideal_known:
         said.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
     said.append(f"{convention.label}: {convention.formula}")
+    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
     # Below the end of the list there is nothing to show.
-    lines = [
-        {k: "" if v is None and line["doc_id"] is None else v for k, v in line.items()} for line in explanation.lines
-    ]
-    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in lines]
-    losses, absent = explanation.losses, explanation.absent
-    lost = math.fsum(loss["loss"] for loss in losses)
-    words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
-    unjudged = [vars(row) for row in explanation.unjudged]
+    ranks = [{k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()} for row in ranks]
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
-    tables = [make_table(ranks, title=title, sentences=said)]
-    tables += [make_table(losses, _LOSSES, title="Losses by document", sentences=[words])] if losses else []
-    names = ("doc_id", "relevance", "gain", "where")
-    tables += [make_table(absent, names, title="Relevant documents outside the cutoff")] if absent else []
-    tables += [make_table(unjudged, ("doc_id", "rank"), title="Unjudged documents")] if unjudged else []
+    lost = math.fsum(loss["loss"] for loss in explanation.losses)
+    words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
+    parts = [
+        ("Losses by document", explanation.losses, _LOSSES, [words]),
+        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, []),
+        ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
+    ]
     if baseline is not None:
         changed = (
             f"ndcg@{cutoff} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
         )
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
-        changes = [
-            {**row, "moved": row["what"].replace("_", " ") if row["moved_up"] is None else row["moved_up"]}
-            for row in changed_documents(facts, [baseline])
-        ]
-        tables.append(make_table(changes, _CHANGES, title=f"Compared with {against}", sentences=[changed]))
-    return tables
+        documents = changed_documents(facts, [baseline])
+        moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
+        parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))
+    ranked = make_table(ranks, title=title, sentences=said)
+    return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
 
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.select import unpublished
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.tables.table import make_table, signed, sorted_runs, verdict_in_words
+from ndcg_spark.tables.table import make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
 
 Row = Mapping[str, Any]
@@ -19,10 +19,7 @@ _BLOCKS, _BREAK, _NOTHING = "▁▂▃▄▅▆▇█", "|", "."
 _SAME = 1e-9
 #: At most so many runs of an event are named, and so many events shown.
 _NAMED, _EVENTS = 3, 30
-_NIGHT = (
-    *("dataset", "date", "verdict", "reason", "run", "best_run", "measure", "best", "runs", "queries"),
-    *("convention", "evaluation_id", "committed_at", "version"),
-)
+_KEY = ("dataset", "evaluated_on", "evaluation_id")
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
@@ -35,37 +32,34 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     A table has a row per night, with its best run by the headline of the night. CSV has a row per night, run and
     cutoff, and JSON the record and all the scores of each night, and the records of evaluations that published nothing.
     """
-    names = ("dataset", "evaluated_on", "evaluation_id")
-    value = [
-        {**{name: getattr(night, name) for name in (*names, "record")}, "dataset_scores": rows}
-        for night, rows in zip(nights, scores, strict=True)
-    ]
-    value += [{**{n: row[n] for n in names}, "record": row, "dataset_scores": []} for row in nights.attempts]
+    records = [(night.record, rows) for night, rows in zip(nights, scores, strict=True)]
+    records += [(row, ()) for row in nights.attempts]
+    value = [{**{name: row[name] for name in _KEY}, "record": row, "dataset_scores": rows} for row, rows in records]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    table = make_table(list(map(_night, nights, scores)), _NIGHT, notes, is_whole=True)
+    table = make_table(list(map(_night, nights, scores)), (), notes, is_whole=True)
     all_rows = [row for rows in scores for row in rows]
     print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
-    record = night.record
-    measures, verdict = night.measure_set, record.get("verdict")
+    measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
     score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
     return {
-        # Why the verdict is what it is, and the run that it is about.
-        **{name: record.get(name) for name in _NIGHT},
         "dataset": night.dataset,
         "date": night.evaluated_on,
-        "runs": len({row["run"] for row in rows}),
-        "verdict": verdict and verdict_in_words({**verdict, "accepted": record.get("accepted")}),
+        # Why the verdict is what it is, and the run that it is about.
+        "verdict": verdict_in_words(night.row) if night.row["verdict"] else None,
+        "reason": night.row["reason"],
+        "run": night.row["run"],
         "best_run": None if score is None else best[0]["run"],
         "measure": written(measure, cutoff),
         "best": score,
+        "runs": len({row["run"] for row in rows}),
         # Those that means are over, as `evaluate` prints them.
         "queries": max((row["queries"] for row in rows), default=None),
-        "version": record.get("versions", {}).get("ndcg_spark"),
+        "convention": night.row["convention"],
     }
 
 
@@ -83,10 +77,11 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
 
 
 def _row(line: TrendLine) -> dict[str, Any]:
-    comparable = last_stretch(line.points)
-    values, last = [point.value for point in comparable if point.value is not None], comparable[-1]
+    values = [point.value for point in last_stretch(line.points) if point.value is not None]
     return {
-        **_name(line, line.run),
+        "dataset": line.dataset,
+        "measure": _measure(line),
+        "run": line.run,
         "trend": drawn(line.points),
         "nights": len(line.points),
         "first": values[0] if values else None,
@@ -94,13 +89,12 @@ def _row(line: TrendLine) -> dict[str, Any]:
         "change": values[-1] - values[0] if values else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
-        "level": last.level_since and f"{signed(last.level_change)} since {last.level_since}",
-        "verdict": verdict_in_words(vars(last)) if last.verdict else None,
+        "verdict": verdict_in_words(vars(line.points[-1])) if line.points[-1].verdict else None,
     }
 
 
-def _name(line: TrendLine, run: str) -> dict[str, str]:
-    return {"dataset": line.dataset, "measure": f"{line.measure}@{format_cutoff(line.cutoff)}", "run": run}
+def _measure(line: TrendLine) -> str:
+    return f"{line.measure}@{format_cutoff(line.cutoff)}"
 
 
 def drawn(points: Sequence[Point]) -> str:
@@ -115,35 +109,27 @@ def drawn(points: Sequence[Point]) -> str:
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The nights on which something begins that is unusual, with one row for all runs that share it."""
-    runs: dict[tuple[str, ...], list[TrendLine]] = {}
+    """What is unusual on which night, with one row for all runs that share it."""
+    runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        before: set[str] = set()
-        for date, events in _events(line):
-            for what, why in events:
-                if what == "note" or what not in before:
-                    key = (date, line.dataset, line.measure, format_cutoff(line.cutoff), what, why)
-                    runs.setdefault(key, []).append(line)
-            before = {what for what, _ in events}
+        for point in line.points:
+            for what, why in _events(point):
+                runs.setdefault((point.date, line.dataset, _measure(line), what, why), []).append(line.run)
     rows = []
-    for (date, *_, what, why), named in sorted(runs.items(), key=lambda event: event[0])[-_EVENTS:]:
-        total = sum(_name(line, "") == _name(named[0], "") for line in lines)
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        shown = "all" if len(named) == total > 1 else ", ".join(line.run for line in named[:_NAMED]) + more
-        rows.append({**_name(named[0], shown), "since": date, "what": what, "why": why})
+    for (date, dataset, measure, what, why), named in sorted(runs.items(), key=lambda event: event[0][0])[-_EVENTS:]:
+        shown = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+        rows.append({"dataset": dataset, "measure": measure, "run": shown, "date": date, "what": what, "why": why})
     return rows
 
 
-def _events(line: TrendLine) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """By date, what is unusual and why."""
-    for point in line.points:
-        events = [("note", note) for note in point.notes]
-        if point.breaks:
-            events.append(("break", f"other {' and other '.join(point.breaks)} than the night before"))
-        events += [(code.replace("_", " "), words) for code, words in point.flags]
-        if point.verdict and verdict_in_words(vars(point)) != "pass":
-            events.append((verdict_in_words(vars(point)), "verdict of the gate"))
-        yield point.date, events
+def _events(point: Point) -> Iterator[tuple[str, str]]:
+    """What is unusual about a night, and why."""
+    yield from (("note", note) for note in point.notes)
+    if point.breaks:
+        yield "break", f"other {' and other '.join(point.breaks)} than the night before"
+    yield from ((code.replace("_", " "), words) for code, words in point.flags)
+    if point.verdict not in (None, "pass"):
+        yield verdict_in_words(vars(point)), "verdict of the gate"
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:

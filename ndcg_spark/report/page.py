@@ -4,8 +4,7 @@ import base64
 import contextlib
 import dataclasses
 import hashlib
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,11 @@ from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
-from ndcg_spark.report.baseline import day
+from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.labels import Labels
-from ndcg_spark.report.night import NightData, QueryScore, Request
+from ndcg_spark.report.night import NightData
 from ndcg_spark.report.verdicts import verdict_table
-from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import rendered
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 
 #: The table of queries has at most so many rows, that of runs so many measures.
 _QUERIES, _MEASURES = 500, 8
-_NO_LABELS = Labels()
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -59,149 +55,112 @@ class Page:
         )
 
 
-def read_page(
-    output: str,
-    date: str | None = None,
-    request: Request = Request(),  # noqa: B008  # it is frozen
-    labels: Labels = _NO_LABELS,
-    is_kept: bool = True,
-) -> Page:
+def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
-    location = masked(output) if "://" in output else str(Path(output).resolve())
-
-    def read() -> tuple[Page, str | None]:
-        known = committed(output)
-        nights = select_nights(known, output, date, request.dataset)
-        parts = [NightData(output, night, known, request) for night in nights]
-        parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
-        absent = missing_datasets(known, nights[0].evaluated_on, request.dataset)
-        return Page(_rendered(parts, location if is_kept else None, labels, absent), parts), absent
-
-    page, absent = read()
+    asked, location = request or Request(), masked(output) if "://" in output else str(Path(output).resolve())
+    known = committed(output)
+    nights = select_nights(known, output, date, asked.dataset)
+    parts = [NightData(output, night, known, asked) for night in nights]
+    parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
+    absent = missing_datasets(known, nights[0].evaluated_on, asked.dataset)
     if absent:
         report_step("note", absent)
-    return page
+    title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
+    shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
+    evaluations = _evaluations(nights)
+    return Page(_rendered("page", title=title, evaluations=evaluations, details=_details, **shown), parts)
 
 
-def write_report(
-    output: str, html: Path | None, date: str | None, request: Request, labels: Labels = _NO_LABELS
-) -> Page:
-    """The page of a night, written to a file. StorageError if it cannot be written."""
+def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
+    """The page of a night, written to a file if there is one. StorageError if it cannot be written."""
     if html is not None:
         refuse_unwritable("html", html)
-    page = read_page(output, date, request, labels)
+    page = read_page(output, date, request)
     if html is not None:
         write_file("report", html, page.html)
     return page
 
 
-def write_site(output: str, folder: Path, request: Request, labels: Labels = _NO_LABELS) -> int:
-    """Write a page for every date, `latest.html` and an index; returns how many were written.
+def write_site(output: str, folder: Path, request: Request) -> None:
+    """Write a page for every date, `latest.html` and an index.
 
     A page whose evaluations are still those that count is left as it is.
     """
-    nights = committed(output)
-    newest = select_nights(nights, output, None, request.dataset)
-    written = 0
-    by_date = sorted(nights, key=lambda night: night.evaluated_on)
-    for date, group in itertools.groupby(by_date, lambda night: night.evaluated_on):
+    known = committed(output)
+    newest = select_nights(known, output, None, request.dataset)
+    nights = [night for night in known if request.dataset in (None, night.dataset)]
+    for date in sorted({night.evaluated_on for night in nights}):
         file = folder / f"{date}.html"
-        known = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
-        if f'content="{_evaluations(group)}"' not in known:
-            write_file("site", file, read_page(output, date, request, labels).html)
-            written += 1
+        written = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
+        if f'content="{_evaluations(night for night in nights if night.evaluated_on == date)}"' not in written:
+            write_file("site", file, read_page(output, date, request).html)
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
-    named = sorted(night for night in nights if request.dataset in (None, night.dataset))
-    shown = sorted(named, key=lambda night: night.evaluated_on, reverse=True)
-    parts = [NightData(output, night, nights, request) for night in newest]
-    index = rendered("report/site.html.j2", title="Nights", nights=shown, pages=parts, **_shared())
-    write_file("site", folder / "index.html", index)
-    return written
+    shown = sorted(nights, key=lambda night: night.evaluated_on, reverse=True)
+    parts = [NightData(output, night, known, request) for night in newest]
+    write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts))
 
 
-def _evaluations(nights: Iterator[Night] | Sequence[Night]) -> str:
+def _evaluations(nights: Iterable[Night]) -> str:
     """What decides whether a page is still right: the evaluations that count, with their revisions."""
     return " ".join(f"{night.evaluation_id}:{night.row['revision'] or 0}" for night in nights)
 
 
-def _shared() -> dict[str, Any]:
-    """What every page has."""
+def _rendered(template: str, **values: Any) -> str:
+    """A template with what every page has."""
     read = resources.files("ndcg_spark.report").joinpath
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     # Our own, and named by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "draw": charts}  # noqa: S704
+    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "draw": charts}  # noqa: S704
+    return rendered(f"report/{template}.html.j2", **shared, **values)
 
 
-def _rendered(parts: Sequence[NightData], output: str | None, labels: Labels, note: str | None) -> str:
-    title = f"{', '.join(data.night.dataset for data in parts)[:200]}, {day(parts[0].night.evaluated_on, True)}"
-    values = {"pages": parts, "output": output, "labels": labels, "note": note, "title": title}
-    evaluations = _evaluations([data.night for data in parts])
-    return rendered("report/page.html.j2", **values, evaluations=evaluations, details=_details, **_shared())
-
-
-def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]]:
+def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, Table]]:
     """The folded parts: a key, a title and a table."""
     yield "queries", "Queries", _queries(data, labels)
     yield "runs", "Runs and measures", _runs(data)
-    if data.slices:
-        shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
-        lines = [
-            {
-                "slice": f"{row['attribute']} = {row['value']}",
-                "queries": row["queries"],
-                **compared_cells(row, p="p_decides"),
-                "share of the change": shares.get((row["attribute"], row["value"])),
-            }
-            for row in data.slices
-        ]
+    shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
+    slices = [
+        {"slice": f"{row['attribute']} = {row['value']}", "queries": row["queries"]}
+        | compared_cells(row, p="p_decides")
+        | {"share of the change": shares.get((row["attribute"], row["value"]))}
+        for row in data.slices
+    ]
+    if slices:
         notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
-        yield "slices", "Slices", make_table(lines, (), notes)
+        yield "slices", "Slices", make_table(slices, (), notes)
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
 
 
-def _queries(data: NightData, labels: Labels) -> Table:
-    """All queries, of very many those at both ends; the largest loss, or the lowest score, first."""
-
-    def line(query: QueryScore) -> dict[str, Any]:
+def _queries(data: NightData, labels: words.Labels) -> Table:
+    lines, half, total = [], _QUERIES // 2, len(data.queries)
+    for query in data.queries if total <= _QUERIES else [*data.queries[:half], *data.queries[-half:]]:
         label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
         linked = Markup('<a href="#{}">{}</a>').format(anchor, label) if anchor else label
-        if not data.compares:
-            return {"query": linked, data.measure: query.score}
-        return {"query": linked, "before": query.before, "now": query.score, "change": query.change}
-
-    half, queries = _QUERIES // 2, data.queries
-    shown = [*queries[:half], *queries[-half:]] if len(queries) > _QUERIES else queries
-    notes = [f"{len(shown):,} of {len(queries):,} queries: those at both ends"] if len(queries) > _QUERIES else []
-    against = f", before: {data.baseline.phrase('its')}" if data.compares and data.baseline else ""
-    return make_table(list(map(line, shown)), (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
+        scores = {"before": query.before, "now": query.score, "change": query.change if data.compares else None}
+        lines.append({"query": linked, **scores})
+    notes = [f"{_QUERIES} of {total:,} queries: those at both ends"] if total > _QUERIES else []
+    against = f", before: {data.baseline.label}" if data.compares else ""
+    return make_table(lines, (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
 
 
 def _runs(data: NightData) -> Table:
-    """A row per run: how it compares, its other measures, and what its scores are a mean of."""
     column, cutoff = data.metric
-    own = [row for (run, _), row in data.scores.items() if run == data.run]
     names = {known.column: key for key, known in MEASURES.items()}
-    metrics = [(measure, row["cutoff"]) for measure in names for row in own if row.get(measure) is not None]
-    untested: dict[str, Any] = {
-        **dict.fromkeys(COMPARISONS.names),
-        "flags": [],
-        **dict.fromkeys(("wins", "ties", "losses"), 0),
-    }
-
-    def line(run: str) -> dict[str, Any]:
+    own = [row for (run, _), row in data.scores.items() if run == data.run]
+    metrics = [(name, row["cutoff"]) for name in names for row in own if row.get(name) is not None]
+    others = [metric for metric in metrics if metric != data.metric][:_MEASURES]
+    lines = []
+    for run in data.runs:
         scores = data.scores[run, cutoff]
-        row = data.compared.get(run, {**untested, "mean": scores[column]})
-        cells = compared_cells(row, data.measure, "p_decides") if data.compared else {data.measure: row["mean"]}
-        others = {
-            f"{names[measure]}@{format_cutoff(at)}": data.scores.get((run, at), {}).get(measure)
-            for measure, at in [metric for metric in metrics if metric != data.metric][:_MEASURES]
-        }
-        counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
-        return {"run": run, **cells, **others, **counts}
-
-    return make_table(list(map(line, data.runs)))
+        cells = {data.measure: scores[column]}
+        cells |= compared_cells(data.compared[run], data.measure, "p_decides") if run in data.compared else {}
+        cells |= {f"{names[name]}@{format_cutoff(at)}": data.scores.get((run, at), {}).get(name) for name, at in others}
+        lines.append({"run": run, **cells, "queries": scores["queries"], "judged rate": scores["judged_rate"]})
+    # The run that the others are compared with has fewer.
+    names_shown = max(lines, key=len)
+    return make_table([{**dict.fromkeys(names_shown), **line} for line in lines])
 
 
 @contextlib.contextmanager
@@ -228,11 +187,11 @@ def evaluated_with_report(
         # Writing to a folder that is removed is not reported.
         with contextlib.nullcontext() if config.output else hidden("wrote"):
             outcome = evaluate(kept)
-        folder, date, request = str(outcome.output), config.date.isoformat(), Request(baseline=baseline)
+        date, request = config.date.isoformat(), Request(baseline=baseline)
 
         def write() -> None:
             with hidden():
-                page = read_page(folder, date, request, is_kept=config.output is not None)
+                page = read_page(str(outcome.output), date, request, config.output is not None)
                 write_file("report", html, page.html)
             report_step("report", str(html))
 

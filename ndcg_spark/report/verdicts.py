@@ -16,15 +16,14 @@ from ndcg_spark.tables.writers import View
 from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
-#: The columns of a result in CSV.
+#: The columns of a result in CSV, and those that are shown.
 _COLUMNS = ("dataset", "evaluated_on", "verdict", *(field.name for field in dataclasses.fields(Result)))
 _SHOWN = (
     *("check", "run", "against", "mean", "difference", "allowed", "interval_low", "interval_high", "p", "queries"),
     "result",
 )
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
-#: More results are shown only if they are no pass.
-_MAX_RESULTS = 50
+_REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
 def verdict_view(verdicts: Sequence[Verdict]) -> View:
@@ -36,35 +35,28 @@ def verdict_view(verdicts: Sequence[Verdict]) -> View:
 
 
 def verdict_table(verdict: Row, several: bool = False) -> Table:
-    """The table of a verdict, as JSON has it; with the name of its night if it stands among several.
-
-    What is no pass comes first, and is never left out.
-    """
+    """The table of a verdict, as JSON has it, what is no pass first; with its night if it stands among several."""
     # Checks that only warn come after the others, and the largest drop first.
     results: list[Row] = sorted(
         verdict["results"],
         key=lambda row: (_ORDER.index(row["result"]), row["severity"] != "fail", row["difference"] or 0.0),
     )
-    shown = max(_MAX_RESULTS, sum(result["result"] != "pass" for result in results))
-    more = len(results) - shown
     night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
-    notes = [f"{more:,} more results pass; --format json has all"] if more > 0 else []
-    notes += [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
+    notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
-    return make_table(list(map(_cells, results[:shown])), _SHOWN, notes, is_whole=True)
+    return make_table(list(map(_cells, results)), _SHOWN, notes)
 
 
 def _cells(result: Row) -> dict[str, Any]:
     measure = result["measure"] and f"{result['measure']}@{result['cutoff']}"
     check = ("weighted" if result["weighted"] else None, measure, result["slice"])
-    baseline, night = result["baseline"], result["baseline_night"]
-    against = [baseline, night if night != baseline else None]
+    against = dict.fromkeys(filter(None, (result["baseline"], result["baseline_night"])))
     word = result["result"].replace("_", " ")
     warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
     return {
         **result,
         "check": " ".join(filter(None, check)) if measure else "arrival",
-        "against": "the minimum" if measure and baseline is None else " ".join(filter(None, against)) or None,
+        "against": "the minimum" if measure and not against else " ".join(against) or None,
         "allowed": None if result["allowed"] is None else -result["allowed"],
         "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
     }
@@ -72,14 +64,13 @@ def _cells(result: Row) -> dict[str, Any]:
 
 def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
-    names = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
-    rows = [{column: value[column] for column in names} for value in (verdict.as_json() for verdict in verdicts)]
+    rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
     counted = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
     counts = [
         {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
         for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
     ]
-    print_view(View([make_table(counts, list(counts[0]), is_whole=True)], rows, names, rows), style)
+    print_view(View([make_table(counts)], rows, _REHEARSED, rows), style)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
@@ -88,7 +79,7 @@ def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     for verdict in verdicts:
         suite = ET.SubElement(suites, "testsuite", name=message(f"{verdict.dataset} of {verdict.evaluated_on}"))
         for result in verdict.results:
-            _case(suite, result, verdict)
+            _add_case(suite, result, verdict)
         if verdict.exit_code != DONE and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
             # All checks only warn, and none has measured anything.
             case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
@@ -101,12 +92,11 @@ def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
     write_file("junit", file, content.getvalue())
 
 
-def _case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
+def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
+    cells = _cells(vars(result))
     against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
-    measure = f"{result.measure}@{result.cutoff}" if result.measure else result.reason
-    parts = ("weighted" if result.weighted else None, measure, result.run, result.slice, against)
-    name = message(" ".join(filter(None, parts)))
-    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=name)
+    name = " ".join(filter(None, (cells["check"] if result.measure else result.reason, result.run, against)))
+    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=message(name))
     is_accepted = result.result != FAIL and verdict.accepted is not None
     if result.result != PASS and result.severity == FAIL and not is_accepted:
         tag = "failure" if result.result == FAIL else "error"

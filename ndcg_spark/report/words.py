@@ -1,17 +1,24 @@
-"""The sentences of a page: the verdict, how sure it is, since when, what the others do, and what to do next."""
+"""The words of a page: names, dates and scores; the verdict, how sure it is, since when, and what the others do."""
 
+import dataclasses
+import datetime
+import functools
+import itertools
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.report.baseline import day
+from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
-from ndcg_spark.report.labels import name
-from ndcg_spark.report.night import NightData, QueryScore
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import message
+from ndcg_spark.text import message, printable
+
+if TYPE_CHECKING:
+    from ndcg_spark.report.night import NightData
 
 Row = Mapping[str, Any]
 #: What happened to relevant documents, by the keys of `Parts.sums`.
@@ -22,21 +29,74 @@ WHAT = {
     "came_in": "relevant came in",
     "same_rank": "same rank, other gain",
 }
-#: A share of a difference that is worth a sentence.
-_MAIN_CAUSE = 0.5
-#: How many runs are named one by one.
-_NAMED = 3
+_CHANCE = {
+    **dict.fromkeys(("better", "worse"), "it is not chance"),
+    "same": "the difference is certainly too small to matter",
+}
+#: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
+_MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
 
-class Banner(NamedTuple):
-    """The first thing on a page."""
+def name(text: str) -> Markup:
+    """A name, which may be written from right to left, so that it does not turn the sentence around it."""
+    shown = printable(text)
+    if len(shown) <= _LONGEST:
+        return Markup("<bdi>{}</bdi>").format(shown)
+    return Markup('<bdi title="{}">{}…</bdi>').format(shown[:1000], shown[:_LONGEST])
 
-    word: str
-    tone: str
-    headline: Markup
-    sentence: Markup
+
+@dataclasses.dataclass(frozen=True)
+class Labels:
+    """The text of queries, and the title and the link of documents, by id."""
+
+    queries: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    documents: Mapping[str, tuple[str | None, str | None]] = dataclasses.field(default_factory=dict)
+
+    def query(self, query_id: str) -> Markup:
+        """The text of a query, else its id."""
+        return _titled(query_id, self.queries.get(query_id))
+
+    def document(self, doc_id: str) -> Markup:
+        """The title of a document with its link, else its id."""
+        title, link = self.documents.get(doc_id, (None, None))
+        # Nothing but an address: a page runs no script of others.
+        if not str(link).startswith(("https://", "http://")):
+            return _titled(doc_id, title)
+        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, _titled(doc_id, title))
+
+
+def _titled(identifier: str, label: str | None) -> Markup:
+    if label is None:
+        return name(identifier)
+    return Markup('<span title="{}">{}</span>').format(printable(identifier)[:200], name(label))
+
+
+def read_labels(file: Path) -> Labels:
+    """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link."""
+    import pandas as pd
+
+    separator, readers = "\t" if file.suffix == ".tsv" else ",", dict[str, Callable[[Path], Any]]()
+    readers[".parquet"], readers[".jsonl"] = pd.read_parquet, functools.partial(pd.read_json, lines=True, dtype=False)
+    read = readers.get(file.suffix, functools.partial(pd.read_csv, sep=separator, dtype=str, keep_default_na=False))
+    try:
+        frame = read(file.expanduser())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
+    if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
+        raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
+    records = frame.astype(object).fillna("").to_dict("records")
+    rows = [{key: str(value) for key, value in row.items() if value != ""} for row in records]
+    queries = {row["query_id"]: row["text"] for row in rows if "query_id" in row and "text" in row}
+    documents = {row["doc_id"]: (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
+    return Labels(queries, documents)
+
+
+def day(date: str, year: bool = False) -> str:
+    """A date as people write it: 20 November, perhaps with its year."""
+    parsed = datetime.date.fromisoformat(date)
+    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
 def score(value: float | None) -> str:
@@ -49,93 +109,92 @@ def change(value: float | None) -> str:
     return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def verdict_label(record: Row) -> tuple[str, str]:
-    """The verdict of a night in words, and its tone."""
-    verdict = record["verdict"]
-    if not verdict:
+def command(words: Iterable[str]) -> Markup:
+    """A command line that a shell takes as it is."""
+    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *words])))
+
+
+def verdict_label(row: Row) -> tuple[str, str]:
+    """The verdict of a night, or of its row of the log, in words, and its tone."""
+    if not row["verdict"]:
         return "no gate", "mid"
-    return verdict_in_words({**verdict, "accepted": record["accepted"]}), TONES.get(verdict["verdict"], "mid")
+    return verdict_in_words(row), TONES.get(row["verdict"], "mid")
 
 
-def banner(data: NightData) -> Banner:
+class Banner(NamedTuple):
+    """The first thing on a page."""
+
+    word: str
+    tone: str
+    headline: Markup
+    sentence: Markup
+
+
+def banner(data: "NightData") -> Banner:
     """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
-    row, verdict, record = data.row, data.verdict, data.night.record
+    row, verdict, accepted = data.row, data.verdict, data.night.row["accepted"]
     headline, said = _headline(data), _evidence(data)
-    word, tone = verdict_label({**record, "accepted": None})
+    word, tone = verdict_label({"verdict": verdict.get("verdict")})
     if not verdict:
-        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline and data.baseline.dates else "mid"
+        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
         said = [headline] if row is not None else []
         headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
-    if verdict and record["accepted"]:
-        reason = message(record["accepted"])
-        said.append(Markup("Accepted as a baseline of later nights: {}.").format(reason))
+    if verdict and accepted:
+        said.append(Markup("Accepted as a baseline of later nights: {}.").format(message(accepted)))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
 
-def _headline(data: NightData) -> Markup:
-    """Who is better or worse, by how much, and since when."""
+def _headline(data: "NightData") -> Markup:
     row, run, baseline = data.row, name(data.run), data.baseline
-    if row is None or baseline is None or row["difference"] is None:
-        missing = "there is no earlier night to compare it with yet" if baseline is None else "it cannot be compared"
+    if row is None or row["difference"] is None:
+        missing = "it cannot be compared" if baseline.label else "there is no earlier night to compare it with yet"
         return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
-    if baseline.is_leader:
-        ahead = (score(row["baseline_mean"]), run, score(-row["difference"]))
-        return Markup("{} is best: {}, ahead of {} by {}.").format(name(data.runs[0]), *ahead)
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
-    word, is_down = row["conclusion"], row["difference"] < 0
-    side = "worse" if is_down else "better"
-    what = "the same" if word == "same" else word if word in TONES else f"not shown to be {side}"
+    word, (down, side) = row["conclusion"], ("down", "worse") if row["difference"] < 0 else ("up", "better")
+    what = "the same" if word == "same" else side if word in TONES else f"not shown to be {side}"
     if baseline.run:
         what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
-    since = _since(data, row) if word in TONES else ""
-    by = (score(row["mean"]), "down" if is_down else "up", score(abs(row["difference"])), score(row["baseline_mean"]))
-    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *by, since)
+    since = _since(data, row) if word in TONES and baseline.nights else ""
+    numbers = (score(row["mean"]), down, score(abs(row["difference"])), score(row["baseline_mean"]))
+    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, since)
 
 
-def _since(data: NightData, row: Row) -> str:
-    """Since when the score is nearer to tonight's than to the baseline's, as the end of a sentence."""
-    if data.trend is None or not (data.baseline and data.baseline.dates):
+def _since(data: "NightData", row: Row) -> str:
+    def is_near(point: Point) -> bool:
+        """Whether the score of a night is nearer to tonight's than to the baseline's."""
+        return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
+
+    points = data.trend.points
+    near = list(itertools.takewhile(is_near, reversed(last_stretch(points))))
+    if not near or near[-1] is points[0]:
         return ""
-    since, points = None, data.trend.points
-    for point in reversed(points):
-        if point.value is None or abs(point.value - row["mean"]) > abs(point.value - row["baseline_mean"]):
-            break
-        since = point.date
-        if point.breaks:
-            break
-    if since is None or since == points[0].date:
-        return ""
-    return ", since tonight" if since == data.night.evaluated_on else f", since {day(since)}"
+    return f", since {'tonight' if len(near) == 1 else day(near[-1].date)}"
 
 
-def _evidence(data: NightData) -> list[Markup]:
+def _evidence(data: "NightData") -> list[Markup]:
     """The cause by slice, what is allowed, and whether it may be chance."""
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
-    p, result, detectable = row["p_decides"], data.result(data.run), row["minimum_detectable"]
+    p, result, chance = (
+        row["p_decides"],
+        data.result(data.run) or {},
+        _CHANCE.get(row["conclusion"], "it may be chance"),
+    )
     sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
-        sure.insert(0, f"95 % interval {change(row['interval_low'])} to {change(row['interval_high'])}")
+        sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     if "doubt" in row["flags"]:
         chance = "the two tests disagree about whether it is chance"
-    elif row["conclusion"] == "same":
-        chance = "the difference is certainly too small to matter"
-    else:
-        chance = "it is not chance" if row["conclusion"] in TONES else "it may be chance"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
-    if result is not None and result["allowed"] is not None and row["difference"] < 0:
+    if result.get("allowed") is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
-    said.append(Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}."))
-    if row["conclusion"] == "cannot_tell" and detectable and detectable > 0.02:
-        power = (row["queries"], detectable)
-        said.append(Markup("With {:,} queries a difference below {:.2f} is hardly detected.").format(*power))
-    return said
+    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
+    return [*said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
 
 
 def cause(share: Row, row: Row) -> Markup:
@@ -145,36 +204,19 @@ def cause(share: Row, row: Row) -> Markup:
     return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*numbers, 100 * share["share"], what)
 
 
-def _others(data: NightData) -> list[Markup]:
-    """What the other runs do."""
-    others = [row for run, row in data.compared.items() if run != data.run]
-    runs: dict[str, list[str]] = {}
-    for row in sorted(others, key=lambda row: row["difference"] or 0.0):
-        runs.setdefault(in_words(row), []).append(row["run"])
-    order = [word for word in CONCLUSIONS if word in runs]
-    if len(others) > _NAMED:
-        listed = ", ".join(f"{len(runs[word]):,} {word}" for word in order)
-        return [Markup("Of {:,} other runs: {}.").format(len(others), listed)]
-    return [Markup("{}: {}.").format(_and(map(name, runs[word])), word) for word in order]
+def _others(data: "NightData") -> list[Markup]:
+    runs: dict[str, list[Markup]] = {}
+    for run, row in sorted(data.compared.items(), key=lambda pair: pair[1]["difference"] or 0.0):
+        if run != data.run:
+            runs.setdefault(in_words(row), []).append(name(run))
+    ordered = {word: runs[word] for word in CONCLUSIONS if word in runs}
+    total = sum(map(len, runs.values()))
+    if total > _NAMED:
+        listed = ", ".join(f"{len(named):,} {word}" for word, named in ordered.items())
+        return [Markup("Of {:,} other runs: {}.").format(total, listed)]
+    return [Markup("{}: {}.").format(Markup(", ").join(named), word) for word, named in ordered.items()]
 
 
-def is_lost(data: NightData) -> bool:
+def is_lost(data: "NightData") -> bool:
     """Whether the score dropped."""
     return data.row is not None and (data.row["difference"] or 0.0) < 0 and "unchanged" not in data.row["flags"]
-
-
-def left_all(data: NightData, queries: Sequence[QueryScore]) -> int:
-    """How many relevant documents have left the lists of all these queries."""
-    lists = [data.documents[query.query_id].changes for query in queries if query.query_id in data.documents]
-    left = [{lost["doc_id"] for lost in changes if lost["what"] == "left" and lost["part"] < 0} for changes in lists]
-    return len(set.intersection(*left)) if len(left) == len(queries) > 1 else 0
-
-
-def command(words: Iterable[str]) -> Markup:
-    """A command line that a shell takes as it is."""
-    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *words])))
-
-
-def _and(parts: Iterable[Markup]) -> Markup:
-    *first, last = parts
-    return Markup(", ").join(first) + Markup(" and ") + last if first else last

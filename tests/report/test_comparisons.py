@@ -73,10 +73,10 @@ def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     assert [cells["run"] for cells in table.rows] == runs
 
 
-def test_a_row_with_weights_stays_below_the_one_without_and_baselines_are_named_where_there_are_several():
+def test_rows_with_weights_come_after_those_without_and_baselines_are_named_where_there_are_several():
     rows = [row("a", 0.2), row("a", -0.5, weight_effective_n=3.0), row("b", 0.1), row("b", 9.0, weight_effective_n=3.0)]
     lines = [(line["run"], line["measure"]) for line in shown(rows).rows]
-    assert lines == [("b", "ndcg@10"), ("b", "ndcg@10 weighted"), ("a", "ndcg@10"), ("a", "ndcg@10 weighted")]
+    assert lines == [("b", "ndcg@10"), ("a", "ndcg@10"), ("a", "ndcg@10 weighted"), ("b", "ndcg@10 weighted")]
     table = shown([row("a", baseline="old"), row("a", baseline="older")])
     assert (table.headings[:2], table.notes[0]) == (["run", "against"], "baseline: old, older")
     alone = shown([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}])
@@ -170,15 +170,13 @@ def test_a_result_is_a_row():
     assert table.notes == ["fail: a sentence"]
 
 
-def test_what_is_no_pass_comes_first_and_is_never_left_out():
+def test_what_is_no_pass_comes_first():
     gone = result("not_comparable", "missing_run", check="gate", measure=None, baseline=None)
     unsure, warned = result("undecided", "may_be_chance"), result("fail", "dropped", severity="warn")
     table = verdict_table(verdict(gone, *[result()] * 60, unsure, warned).as_json())
     assert [row["result"] for row in table.rows[:4]] == [
         *("warning: fail, dropped", "undecided, may_be_chance", "not comparable, missing_run", "pass")
     ]
-    assert (len(table.rows), table.notes[0]) == (50, "13 more results pass; --format json has all")
-    assert len(verdict_table(verdict(*[result("fail", "dropped")] * 70).as_json()).rows) == 70
 
 
 def suite(tmp_path, *results, **more):
