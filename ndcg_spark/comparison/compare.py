@@ -36,7 +36,8 @@ class ScoreSource:
     metrics: Collection[Metric]
     #: All rows, or the night that has them.
     rows: Night | pa.Table
-    where: str = "query_scores"
+    #: What messages call them.
+    where: str
 
     def read(self, queries: Queries, metric: Metric, runs: Collection[str] | None = None) -> ScoreMatrix:
         """The matrix of some runs, by default of all. Raises InputError, as `read_matrix`, and StorageError."""
@@ -55,7 +56,7 @@ class ScoreSource:
         return {**own, "baseline_night": baseline_night, "baseline_nights": baseline_nights}
 
 
-def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[ScoreSource]:
+def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
     """The scores of published nights."""
     sources = []
     for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
@@ -63,7 +64,7 @@ def night_sources(nights: Sequence[Night], where: str = "query_scores") -> list[
         # These are in every night, whether they have values or not.
         metrics |= {(name, row["cutoff"]) for row in rows for name in ("ndcg", "dcg", "ideal_dcg", "cg")}
         date, runs = datetime.date.fromisoformat(night.evaluated_on), sorted({row["run"] for row in rows})
-        sources.append(ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, night, where))
+        sources.append(ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, night, str(night)))
     return sources
 
 
@@ -193,7 +194,7 @@ def compare_nights(
     tonight = select_nights(nights, output, date, dataset)
     pairs = [(night, baseline_night(nights, night, baseline_date)) for night in tonight if baseline_date]
     own = night_sources(tonight)
-    others = {source.dataset: source for source in night_sources([other for _, other in pairs], "baseline")} or None
+    others = {source.dataset: source for source in night_sources([other for _, other in pairs])} or None
     if not options.measures:
         measure, cutoff = tonight[0].measure_set.headline({cutoff for _, cutoff in own[0].metrics})
         options = dataclasses.replace(options, measures={MEASURES[measure].column: [cutoff]})
@@ -207,10 +208,8 @@ def compare_nights(
         for night, other in pairs
         if different_options(night.record["options"], other.record["options"])
     ]
-    runs = f"run {' and run '.join(options.baselines)}" if options.baselines else "the runs of the same names"
-    before = {night.dataset: f" of {other.evaluated_on}" for night, other in pairs}
     for night in tonight:
-        report_step("compared", f"{night} with {runs}{before.get(night.dataset, '')}")
+        report_step("compared", str(night))
     warnings = [*([absent] if absent else []), *doubted, *comparison.warnings]
     for sentence in warnings:
         report_step("note", sentence)

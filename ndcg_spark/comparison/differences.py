@@ -1,7 +1,6 @@
 """Runs compared with a baseline: the rows of COMPARISONS of one night, measure and cutoff."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,8 +28,8 @@ _SAME = 1e-9
 _FEWEST_CHANGED = 10
 #: A slice explains a change if it has at least so many times its share of the queries.
 _MIN_EXCESS = 1.5
-#: Where the shares of slices, without their signs, add up to more than this, no slice is the cause.
-_CANCELLED = 10.0
+#: Where a slice changed by so many times the whole change, others cancel it, and no slice is the cause.
+_CANCELLED = 5.0
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 
@@ -233,14 +232,13 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     low, high = row["interval_low"], row["interval_high"]
     if low is None or high is None or low <= 0 <= high:
         return []
-    total, shares, sizes = row["difference"] * row["queries"], [], Counter[str]()
+    total, shares = row["difference"] * row["queries"], []
     for part in slices:
         if part["difference"] is not None and part["queries"] < row["queries"]:
             share = part["difference"] * part["queries"] / total
-            sizes[part["attribute"]] += abs(share)
             counts = {"queries": part["queries"], "of_queries": row["queries"], "share": share}
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
-    if max(sizes.values(), default=0.0) > _CANCELLED:
+    if any(abs(cause["share"]) > _CANCELLED for cause in shares):
         return []
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 

@@ -50,9 +50,6 @@ class Point:
     high: float | None = None
     #: Why it stands out: `low`, `high`, `level_fell` or `level_rose`, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
-    #: The first night of the last change of the level up to this night, among comparable nights, and by how much.
-    level_since: str | None = None
-    level_change: float | None = None
     queries: int = 0
     verdict: str | None = None
     accepted: str | None = None
@@ -110,14 +107,11 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
 
 
 def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
-    """Tell comparable nights since when the level is another, and flag those that show it: there a new one begins."""
+    """Flag the comparable nights that show that the level is another, with since when: there a new one begins."""
     start = 0
     while change := _level_change(values, start):
         at, since, before = change
-        for number, point in enumerate(points[at:], at):
-            point.level_since = points[since].date
-            point.level_change = statistics.fmean(values[since : number + 1]) - before
-        moved = points[at].level_change or 0.0
+        moved = statistics.fmean(values[since : at + 1]) - before
         words = f"level since {points[since].date}: {moved:+.4f}, from {before:.4f} in the nights before"
         points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
         start = at + 1

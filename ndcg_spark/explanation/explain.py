@@ -38,7 +38,7 @@ class Explanation:
     losses: Sequence[Row] = ()
     #: The relevant documents that are not within the cutoff.
     absent: Sequence[Row] = ()
-    #: The unjudged documents within the cutoff, by rank; with unjudged=drop those that would be there if judged.
+    #: The unjudged documents within the cutoff, by rank.
     unjudged: Sequence[ReturnedDocument] = ()
 
 
@@ -64,8 +64,8 @@ def explain(facts: Facts) -> Explanation:
     is_exact = facts.convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME
     if not (facts.whole or is_exact):
         return Explanation(facts, _lines(facts, []))
-    losses, absent = _losses(facts)
-    return Explanation(facts, _lines(facts, facts.ideal), True, losses, absent, _unjudged(facts))
+    unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
+    return Explanation(facts, _lines(facts, facts.ideal), True, *_losses(facts), unjudged)
 
 
 def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]:
@@ -138,16 +138,6 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     if row.relevance is not None and row.relevance < 0 and convention.negative != "keep":
         return "taken off the list: its grade is negative"
     return "taken off the list: it is returned twice"
-
-
-def _unjudged(facts: Facts) -> list[ReturnedDocument]:
-    within = facts.listed[: facts.cutoff]
-    if facts.convention.unjudged != "drop":
-        return [row for row in within if row.relevance is None]
-    last = within[-1].returned_rank if facts.cutoff is not None and len(within) == facts.cutoff else math.inf
-    excluded = facts.query_id if facts.convention.exclude_query_as_document else None
-    dropped = (row for row in facts.returned if row.relevance is None and row.rank is None and row.returned_rank < last)
-    return sorted((row for row in dropped if row.doc_id != excluded), key=lambda row: row.returned_rank)
 
 
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:

@@ -161,7 +161,7 @@ class NightData:
         is_other = any(other.record["options"] != self.night.record["options"] for other in nights)
         if is_other or not (nights or self.baseline.run):
             return None
-        (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
+        (source,), others = night_sources([self.night]), night_sources(nights)
         own = source.read(queries, metric)
         # Read one after the other.
         read = (other.read(queries, metric) for other in others)

@@ -72,28 +72,15 @@ def test_where_an_absent_document_is():
     ]
 
 
-@pytest.mark.parametrize(
-    ("cutoff", "dropped", "expected"),
-    [
-        (1, False, [("x", 1)]),
-        (3, False, [("x", 1), ("y", 3)]),
-        (1, True, [("x", None)]),
-        (2, True, [("x", None), ("y", None)]),
-    ],
-)
-def test_unjudged(cutoff, dropped, expected):
-    ranks = (None, 1, None) if dropped else (1, 2, 3)
-    documents = [
-        returned(doc, rank, gain, place=place, relevance=gain or None)
-        for place, (doc, rank, gain) in enumerate(zip("xay", ranks, (0.0, 1.0, 0.0), strict=True), 1)
-    ]
-    unjudged = explain(facts_of_one(documents, {"a": 1.0}, cutoff, unjudged="drop" if dropped else "zero")).unjudged
-    assert [(row.doc_id, row.rank) for row in unjudged] == expected
+@pytest.mark.parametrize(("cutoff", "expected"), [(1, ["x"]), (3, ["x", "y"])])
+def test_unjudged(cutoff, expected):
+    gains = enumerate(zip("xay", (0.0, 1.0, 0.0), strict=True), 1)
+    documents = [returned(doc, rank, gain, relevance=gain or None) for rank, (doc, gain) in gains]
+    assert [row.doc_id for row in explain(facts_of_one(documents, {"a": 1.0}, cutoff)).unjudged] == expected
 
 
-def returned(doc_id, rank, gain, *, place=None, relevance=1.0):
-    place = place or rank or 9
-    return ReturnedDocument(doc_id, rank, place, place, 1.0, relevance, gain, gain, tied=False)
+def returned(doc_id, rank, gain, *, relevance=1.0):
+    return ReturnedDocument(doc_id, rank, rank or 9, rank or 9, 1.0, relevance, gain, gain, tied=False)
 
 
 def facts_of_one(documents, gains, cutoff=None, **options):
