@@ -1,37 +1,87 @@
-"""The entry point of `ndcg-spark`, `python -m ndcg_spark` and spark-submit."""
+"""The program `ndcg-spark`, also as `python -m ndcg_spark` and under spark-submit: its commands, and how it ends.
+
+Slow modules are imported inside the commands, so that help is instant.
+"""
 
 import contextlib
+import logging
 import os
 import signal
 import sys
+import warnings
 from typing import NoReturn
 
+import click
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code. A signal ends the process at once, as a night needs no undoing."""
+from ndcg_spark import __version__
+from ndcg_spark.cli import evaluate, nights
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
+from ndcg_spark.report.console import Messages, prepare_streams
+
+
+class Commands(click.Group):
+    """The program, whose commands are listed in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(self.commands)
+
+
+app = Commands(
+    "ndcg-spark",
+    commands=[
+        *(evaluate.evaluate, evaluate.check, evaluate.judge_next, evaluate.judgments, evaluate.convert),
+        *(evaluate.conventions, nights.compare, evaluate.compare_lists, nights.gate, evaluate.explain),
+        *(nights.trend, nights.report, nights.nights, nights.note, nights.export, nights.expire),
+    ],
+    help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+click.version_option(__version__, message="%(prog)s %(version)s")(app)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code; a failure with a known cause prints one message.
+
+    A signal ends the process at once, as a night needs no undoing.
+    """
     # Python would act on it in its main thread, which may wait for an engine for minutes.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from ndcg_spark.cli.app import main as command_line
+    prepare_streams()
+    # Libraries log failures that our own message already reports.
+    logging.getLogger().addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    words = sys.argv[1:] if arguments is None else arguments
+    with Messages(words).printed() as messages:
+        try:
+            with engine_imports():
+                for word in words:
+                    # Where the command line is not UTF-8, Python keeps its bytes as surrogates.
+                    if any("\ud800" <= character <= "\udfff" for character in word):
+                        raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
+                raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)
+        except click.UsageError as error:
+            if messages.wants_json or messages.log_format:
+                messages.fail(ConfigurationError(error.format_message()))
+            error.show()
+            raise SystemExit(ConfigurationError.exit_code) from error
+        except NdcgSparkError as error:
+            messages.fail(error)
 
-    command_line(arguments)
 
-
-def program(arguments: list[str] | None = None) -> NoReturn:
+def program() -> NoReturn:
     """Do what `main` does, in UTF-8 whatever the locale, and end the process as soon as its output is written.
 
     By then, everything that was opened has been closed. Python's own shutdown takes as long as a small evaluation.
     """
-    if arguments is None and sys.getfilesystemencoding() != "utf-8":
+    if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves
-    code = 0
     try:
-        main(arguments)
+        main()
     except SystemExit as end:
-        if not isinstance(end.code, int | None):
-            raise
-        code = end.code or 0
+        code = int(end.code or 0)
     for stream in (sys.stdout, sys.stderr):
         # A failure to write has already been reported, or nobody is reading the output.
         with contextlib.suppress(OSError, ValueError, AttributeError):

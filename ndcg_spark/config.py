@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,8 +21,8 @@ from pydantic import (
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
-from ndcg_spark.convention.parsing import parse_cutoffs, parse_measures
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
+from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
 from ndcg_spark.text import expanded
 
@@ -41,10 +40,6 @@ def moment(text: str) -> datetime.datetime:
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
 
-def _listed(given: object) -> object:
-    return given if isinstance(given, list | tuple) else [given]
-
-
 def _version(given: object) -> object:
     """A version as a number; a time as text, in which ``{date}`` is not yet replaced."""
     if isinstance(given, datetime.date):
@@ -57,22 +52,15 @@ def _version(given: object) -> object:
 
 def _output(given: str) -> str:
     path = expanded(given)
-    wild = [character for character in "*?[]{}" if character in _DATE.sub("", path)]
-    if wild:
-        raise ValueError(f"{path} has {' '.join(wild)}, which engines read as wildcards; only {{date}} is replaced")
+    if {*"*?[]{}"}.intersection(_DATE.sub("", path)):
+        raise ValueError(f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; only {{date}} is replaced")
     return path
 
 
-def _metrics_file(given: str) -> str:
-    if not given.endswith(".prom"):
-        raise ValueError(f"{given} does not end in .prom, and the collector of Prometheus reads nothing else")
-    return given
-
-
 def _measures(given: object) -> list[str]:
-    listed = [str(measure) for measure in given] if isinstance(given, list | tuple) else [str(given)]
-    parse_measures(listed, None, DEFAULT_CUTOFFS)
-    return listed
+    texts = list(map(str, listed(given)))
+    parse_measures(texts, None, DEFAULT_CUTOFFS)
+    return texts
 
 
 def _convention(given: object) -> Convention:
@@ -81,12 +69,6 @@ def _convention(given: object) -> Convention:
         return given
     options = dict(given) if isinstance(given, Mapping) else {"preset": given}
     return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
-
-
-def _command(given: str) -> str:
-    if not shlex.split(given):
-        raise ValueError("it does not name a program")
-    return given
 
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
@@ -98,7 +80,7 @@ _Fraction = Annotated[float, Field(ge=0, le=1)]
 class TableConfig(Strict):
     """Where a table is, in which format, and the names of its columns."""
 
-    path: Annotated[list[_Path], BeforeValidator(_listed), Field(min_length=1)]
+    path: Annotated[list[_Path], BeforeValidator(listed), Field(min_length=1)]
     format: Format | None = None
     #: What its files call our columns.
     columns: dict[str, _Text] = Field(default_factory=dict)
@@ -120,12 +102,9 @@ class TableConfig(Strict):
 
     @field_validator("columns")
     @classmethod
-    def _known(cls, columns: dict[str, str]) -> dict[str, str]:
-        unknown = [name for name in columns if name not in cls.names]
-        if unknown:
-            raise ValueError(f"{', '.join(unknown)} cannot be mapped, only {', '.join(cls.names)}")
-        if len({*columns.values()}) < len(columns):
-            raise ValueError("two columns are mapped to one name")
+    def _one_by_one(cls, columns: dict[str, str]) -> dict[str, str]:
+        if not columns.keys() <= {*cls.names} or len({*columns.values()}) < len(columns):
+            raise ValueError(f"it maps {', '.join(cls.names)}, each to another column of the files")
         return columns
 
 
@@ -191,27 +170,21 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: _Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: _Fraction = 0.0
-    #: What other programs get after an evaluation: a file in Prometheus' format, and a command that reads on its stdin
-    #: how it ended.
-    metrics_file: Annotated[_Text, AfterValidator(_metrics_file)] | None = None
-    on_end: Annotated[str, AfterValidator(_command)] | None = None
+    #: What other programs get after an evaluation: a file for the collector of Prometheus, which reads no others, and
+    #: a command that reads on its stdin how it ended.
+    metrics_file: Annotated[str, Field(pattern=r"\.prom$")] | None = None
+    on_end: _Text | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
 
     _measure_set: MeasureSet = PrivateAttr(default=MeasureSet())
     _chosen_options: frozenset[str] = PrivateAttr(default=frozenset())
-    _file: str | None = PrivateAttr(default=None)
-    _overridden: bool = PrivateAttr(default=False)
+    _source: dict[str, Any] = PrivateAttr(default={"file": None, "overridden": False})
 
     @property
-    def overridden(self) -> bool:
-        """Whether arguments other than the date and the output were given beside the file."""
-        return self._overridden
-
-    @property
-    def file(self) -> str | None:
-        """The file that it was read from, which commands of a report name."""
-        return self._file
+    def source(self) -> dict[str, Any]:
+        """The file that it was read from, and whether other arguments than the date and the output were given too."""
+        return self._source
 
     @property
     def chosen_options(self) -> frozenset[str]:
@@ -242,7 +215,7 @@ class EvaluationConfig(Strict):
         return config
 
     def dated(self, path: str) -> str:
-        """The path with ``{date}`` and ``{date:%Y%m%d}`` replaced by the evaluation's date."""
+        """The path with the evaluation's date in it."""
         return dated(path, self.date)
 
 
@@ -262,16 +235,12 @@ def load(
 
     `overrides` is nested like the file; None is an argument that is not set. A preset in it replaces the convention of
     the file with all its options; options without a preset change single options of the file.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read or is not TOML, or keys or values are wrong; the message lists all problems.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
     config = validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
-    config._overridden = bool(_merged({}, {**overrides, "date": None, "output": None}))
-    config._file = str(file.expanduser().resolve()) if isinstance(file, Path) else None
+    others = _merged({}, {**overrides, "date": None, "output": None})
+    path = str(file.expanduser().resolve()) if isinstance(file, Path) else None
+    config._source = {"file": path, "overridden": bool(others)}
     return config
 
 
@@ -319,10 +288,8 @@ def _contradictions(config: EvaluationConfig) -> Iterator[str]:
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be read, {error.strerror}; check --config") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: not valid TOML, {error}; correct the file") from error
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{file}: it cannot be read as TOML, {first_line(error)}; check --config") from error
 
 
 def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ INSTALL_ADVICE = (
 _ENGINE_PACKAGES = ("grpc", "py4j", "pysail", "pyspark")
 #: The distributions that share one folder, `pyspark`: if two are installed, they have overwritten each other's files.
 _SPARKS = ("pyspark", "pyspark-client", "databricks-connect")
-_LONGEST_LINE = 300
 
 
 class NdcgSparkError(Exception):
@@ -103,10 +102,11 @@ def engine_imports() -> Iterator[None]:
         yield
     except ImportError as error:
         # pyspark raises its own error for packages that are missing or too old, and that error has no module name.
-        if (error.name or type(error).__module__).partition(".")[0] not in _ENGINE_PACKAGES:
+        package = (error.name or type(error).__module__).partition(".")[0]
+        if package not in _ENGINE_PACKAGES:
             raise
         # An error without a name means that pyspark itself lacks another package.
-        refuse_mixed_sparks(is_broken=(error.name or "").partition(".")[0] == "pyspark")
+        refuse_mixed_sparks(is_broken=bool(error.name) and package == "pyspark")
         raise InstallationError(f"engine: {first_line(error)}; {INSTALL_ADVICE}") from error
 
 
@@ -127,4 +127,4 @@ def first_line(error: BaseException) -> str:
     """The first line of an exception's text, short enough for a message; the name of its class if it has no text."""
     # py4j says first which call failed, and then what Java says.
     text = re.sub(r"\AAn error occurred while calling .*\n: ", "", str(error).strip())
-    return (text.splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]
+    return (text.splitlines() or [type(error).__name__])[0][:300]

@@ -40,8 +40,8 @@ _NAMED = re.compile(
 
 def masked(text: str) -> str:
     """The text with `***` for the user and for every parameter's value in its URLs, as any of them can be secret."""
-    without_users = _USER.sub(r"\g<scheme>***@", text)
-    return _NAMED.sub(r"\1***", _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), without_users))
+    masked_users = _USER.sub(r"\g<scheme>***@", text)
+    return _NAMED.sub(r"\1***", _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), masked_users))
 
 
 def masked_within(value: Any) -> Any:
@@ -54,15 +54,12 @@ def masked_within(value: Any) -> Any:
 
 
 def expanded(path: str) -> str:
-    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written.
-
-    ValueError for a variable that is not set.
-    """
+    """The path with ~ and $VARIABLE expanded as in a shell, unless it exists as it is written."""
     if path.startswith(("table:", "iceberg:")) or os.path.lexists(path):
         return path
     unset = [name for pair in _VARIABLE.findall(path) for name in pair if name and name not in os.environ]
     if unset:
-        raise ValueError(f"the environment variable {unset[0]} is not set")
+        raise ConfigurationError(f"{path}: the environment variable {unset[0]} is not set")
     return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111  # a path may be a URI
 
 
@@ -74,8 +71,10 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    shown = "".join(character if character.isprintable() else _escaped(character) for character in text)
-    return _INVISIBLE.sub(lambda match: _escaped(match[0]), shown)
+    return "".join(
+        letter if letter.isprintable() and not _INVISIBLE.match(letter) else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def message(text: str) -> str:
@@ -107,7 +106,3 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
     return ConfigurationError(
         f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; choose from {listed}"
     )
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

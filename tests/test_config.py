@@ -98,7 +98,7 @@ def test_measures_set_cutoffs_and_options():
         ({"convention": {"gain": "a", "ties": "b"}}, ["convention"]),
         ({"convention": {"gain": {}}}, ["convention"]),
         ({"query_weights": "w.csv"}, ["query_weights"]),
-        ({"on_end": "a 'b"}, ["on_end"]),
+        ({"metrics_file": "a.txt"}, ["metrics_file"]),
         (results(columns="docno"), ["results.columns"]),
         (results(columns={"docno": "x"}), ["results.columns"]),
         (results(columns={"doc_id": "x", "query_id": "x"}), ["results.columns"]),

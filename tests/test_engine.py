@@ -281,17 +281,16 @@ def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
 def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_folder(tmp_path):
     program = """if True:
         import signal, time
-        import ndcg_spark.cli.app
-        from ndcg_spark.__main__ import main
+        import ndcg_spark.__main__ as program
         from ndcg_spark.engine import open_engine
-        def run(arguments):
+        def run(**_):
             with open_engine("embedded") as engine:
                 print(engine.scratch.folder().parent, flush=True)
                 time.sleep(60)
-        ndcg_spark.cli.app.main = run
+        program.app = run
         # A shell's background jobs begin with this signal ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        main()
+        program.main()
         """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", program]

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, loa
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
+from ndcg_spark.text import expanded
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -22,7 +24,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     options.evaluation(),
     output_format(*FORMATS),
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
-    option("--sort", "COLUMN[:asc|desc]", "Order of the printed rows."),
+    option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
     option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
     options.accept_baseline,
     options.junit,
@@ -52,41 +54,40 @@ def evaluate(
     from ndcg_spark.monitoring import finish, notifying
     from ndcg_spark.report.scores import print_outcome, print_query_scores
     from ndcg_spark.report.verdicts import write_junit
-    from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-    from ndcg_spark.tables.table import parse_order
+    from ndcg_spark.schemas import QUERY_SCORES
 
     config = load_arguments(arguments)
     if after is not None:
         finish(config, after)
         return
-    with notifying(config) as outcomes, contextlib.ExitStack() as outputs:
-        measures, schema = config.measure_set.columns, QUERY_SCORES if per_query else DATASET_SCORES
-        order = None if sort is None else parse_order(sort, measure_first(schema, measures))
+    with notifying(config) as outcomes, contextlib.ExitStack() as pages:
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
-        if junit is not None:
-            if config.gate is None:
-                raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
-            refuse_unwritable("junit", junit, remove=True)
+        if sort and (not per_query or re.sub(":(asc|desc)$", "", sort) not in QUERY_SCORES.names):
+            columns = ", ".join(QUERY_SCORES.names)
+            raise ConfigurationError(f"arguments: --sort orders --per-query, by one column of {columns}")
+        if junit and config.gate is None:
+            raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
+        refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
         if per_query:
             evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
-                job.query_scores_in_order(scores, order), style, measures
+                job.query_scores_in_order(scores, sort), style, config.measure_set.columns
             )
         if report is None:
             outcome = evaluated(config)
         else:
+            # Imported here, because a page needs statistics.
             from ndcg_spark.report.page import evaluated_with_report
 
-            outcome, write_report = outputs.enter_context(evaluated_with_report(config, report, evaluated, baseline))
+            outcome, write_report = pages.enter_context(evaluated_with_report(config, report, evaluated, baseline))
         outcomes.append(outcome)
-        # The last one is written first, and each one is written even if another fails.
-        if not per_query:
-            outputs.callback(print_outcome, outcome, style, order)
-        if report is not None:
-            outputs.callback(write_report)
         if junit is not None:
-            outputs.callback(write_junit, junit, outcome.verdicts)
+            write_junit(junit, outcome.verdicts)
+        if report is not None:
+            write_report()
+        if not per_query:
+            print_outcome(outcome, style)
     raise SystemExit(outcome.exit_code)
 
 
@@ -113,11 +114,10 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 
     An engine that does not see this machine's files reads it there.
     """
-    from ndcg_spark.config import NightConfig
     from ndcg_spark.job.check import convert as job
 
-    config = load_arguments({**arguments, table: paths}, NightConfig)
-    echo([f"{job(config, options.output_path(folder)):,} rows"])
+    config = load_arguments({**arguments, table: paths}, needs_inputs=False)
+    echo([f"{job(config, expanded(folder)):,} rows"])
 
 
 @command(
@@ -158,11 +158,10 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
     same order, by their NDCG at the deepest cutoff.
     """
-    from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_judgments
     from ndcg_spark.report.comparisons import print_judgments
 
-    config = load_arguments({**arguments, "judgments": (a,)}, NightConfig)
+    config = load_arguments({**arguments, "judgments": (a,)}, needs_inputs=False)
     print_judgments(compare_judgments(config, b), style)
 
 
@@ -185,14 +184,13 @@ def compare_lists(
 
     Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
     """
-    from ndcg_spark.config import NightConfig
     from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.report.comparisons import print_lists
 
     if new is None and baseline is None:
         raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
-    sides = [load_arguments({**arguments, "results": (path,)}, NightConfig) for path in (old, new) if path is not None]
-    print_lists(job(sides[0], sides[1] if new else None, baseline, persistence, queries), style)
+    configs = [load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new) if path]
+    print_lists(job(configs[0], configs[1] if new else None, baseline, persistence, queries), style)
 
 
 @command(
@@ -238,11 +236,11 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None
-    path, others = arguments["paths"][0], sorted(given - {"paths", "date", "engine", "remote"})
-    if others:
-        option = others[0].replace("_", "-")
+    path = arguments["paths"][0]
+    if others := given - {"paths", "date", "engine", "remote"}:
+        option = min(others).replace("_", "-")
         raise ConfigurationError(f"arguments: only {path} is given, and --{option} is for judgments and results")
-    return options.output_path(path)
+    return expanded(path)
 
 
 @command(
@@ -256,17 +254,12 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
     """List the presets, explain one, or compare all on your data."""
-    settings = {option: value for option, value in arguments.items() if value is not None}
     if compare is None:
-        if style != "table" or settings:
-            raise ConfigurationError("arguments: options are for comparisons; add --compare JUDGMENTS RESULTS")
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
-    if name is not None:
-        raise ConfigurationError(f"arguments: --compare scores under every preset, not only {name}; give one of them")
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.scores import print_presets
 
-    default = {} if "measures" in settings else {"cutoffs": "10"}
-    config = load_arguments({**default, **settings, "paths": compare})
+    cutoffs = arguments.pop("cutoffs") or (None if arguments["measures"] else "10")
+    config = load_arguments({**arguments, "cutoffs": cutoffs, "paths": compare})
     print_presets(compare_presets(config), style, config.measure_set)

@@ -1,6 +1,5 @@
 """The commands about published nights: compare, gate, nights, trend, report, note, export and expire."""
 
-import contextlib
 import datetime
 from pathlib import Path
 from typing import Any
@@ -52,11 +51,10 @@ def compare(
     from ndcg_spark.comparison.compare import compare_nights, parse_metrics
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.slices import read_query_tables
-    from ndcg_spark.config import NightConfig
     from ndcg_spark.report.comparisons import print_compared
 
     tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
-    attributes, weights = read_query_tables(load_arguments(tables, NightConfig))
+    attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
     print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options)
@@ -75,17 +73,7 @@ def compare(
     options.messages,
     codes=options.GATE_CODES,
 )
-def gate(
-    output: str,
-    config: Path,
-    date: str | None,
-    dataset: str | None,
-    accept_baseline: str | None,
-    rehearse: bool,
-    junit: Path | None,
-    style: str,
-    **engine: Any,
-) -> None:
+def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | None, **arguments: Any) -> None:
     """Check a published night again with another [gate].
 
     The scores and the verdict of the night stay as they are.
@@ -95,23 +83,19 @@ def gate(
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
     from ndcg_spark.report.verdicts import print_rehearsal, verdict_view, write_junit
 
-    asked = {"output": output, **engine}
+    date, dataset, accepted = (arguments.pop(name) for name in ("date", "dataset", "accept_baseline"))
+    asked = {"output": output, **arguments}
     if rehearse:
-        if date or accept_baseline is not None or junit:
-            raise ConfigurationError(
-                "arguments: --rehearse is for all nights; leave out --date and options that change a night"
-            )
+        if date or accepted is not None or junit:
+            raise ConfigurationError("arguments: --rehearse is for all nights, and changes none; give only --dataset")
         print_rehearsal(rehearse_published(load(config, asked, NightConfig), output, dataset), style)
         return
     settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
+    refuse_unwritable("junit", junit, remove=True)
+    verdicts = gate_published(settings, output, dataset, accepted)
     if junit is not None:
-        refuse_unwritable("junit", junit, remove=True)
-    verdicts = gate_published(settings, output, dataset, accept_baseline)
-    with contextlib.ExitStack() as outputs:
-        # The last one is written first, and each one is written even if the other fails.
-        outputs.callback(print_view, verdict_view(verdicts), style)
-        if junit is not None:
-            outputs.callback(write_junit, junit, verdicts)
+        write_junit(junit, verdicts)
+    print_view(verdict_view(verdicts), style)
     raise SystemExit(worst_exit_code(verdicts))
 
 
@@ -165,31 +149,23 @@ def trend(output: str, style: str, **request: Any) -> None:
     option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
     option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=options.FILE),
 )
-def report(
-    output: str,
-    html: Path | None,
-    site: Path | None,
-    date: str | None,
-    slices: str | None,
-    labels: Path | None,
-    **arguments: Any,
-) -> None:
+def report(output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any) -> None:
     """Write a night as one HTML page, or all nights as a site.
 
     A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.comparison.slices import read_query_tables
-    from ndcg_spark.config import NightConfig
     from ndcg_spark.report.baseline import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.words import Labels, read_labels
 
+    date, slices = arguments.pop("date"), arguments.pop("slices")
     if (html is None) == (site is None) or (site is not None and date is not None):
         raise ConfigurationError(
             "arguments: a report is one page or a site; give --html FILE, or --site without --date"
         )
-    attributes, _ = read_query_tables(load_arguments({"slices": slices}, NightConfig))
+    attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
     request = Request(**arguments, attributes=attributes, labels=names)
     if html is not None:

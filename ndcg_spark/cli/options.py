@@ -1,9 +1,7 @@
 """The options that several commands share, and the configuration that they describe."""
 
-import contextlib
 import functools
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +9,6 @@ import click
 
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import printing
 from ndcg_spark.text import expanded
 
 if TYPE_CHECKING:
@@ -26,21 +23,12 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-class Command(click.Command):
-    """A command. Its help is printed while its arguments are parsed; if stdout is closed, help has nowhere to go."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The remaining arguments. If stdout cannot be written to, the program ends as described in `printing`."""
-        with contextlib.nullcontext() if sys.stdout is None else printing():
-            return super().parse_args(ctx, args)
-
-
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
-) -> Callable[[Callable[..., Any]], Command]:
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A decorator that makes a function a command with these parameters, in the order of its help."""
     params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
-    return click.command(cls=Command, params=params, epilog=codes)
+    return click.command(params=params, epilog=codes)
 
 
 def argument(name: str, words: str, **more: Any) -> click.Argument:
@@ -54,11 +42,6 @@ def option(names: str, metavar: str | None, words: str, **more: Any) -> click.Op
 
 
 many = functools.partial(option, multiple=True)
-
-
-def fraction(name: str, words: str) -> click.Option:
-    """An option that takes a number from 0 to 1, which the configuration verifies."""
-    return option(name, "FRACTION", words, type=float)
 
 
 def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
@@ -80,17 +63,7 @@ def output_format(*formats: str) -> click.Option:
     return choice("--format style", "Output format.", *formats, default=formats[0])
 
 
-def output_path(path: str) -> str:
-    """The path of an output with ~ and $VARIABLE expanded, as in a configuration."""
-    try:
-        return expanded(path)
-    except ValueError as error:
-        raise ConfigurationError(f"output: {path}, {error}") from error
-
-
-output = argument(
-    "output", "Folder with the published scores.", callback=lambda _context, _argument, path: output_path(path)
-)
+output = argument("output", "Folder with the published scores.", callback=lambda _context, _name, path: expanded(path))
 night = date("--date", "Date of the night. [default: the newest]")
 dataset = option("--dataset", "NAME", "Only this dataset.")
 engine = [
@@ -143,25 +116,13 @@ _EVALUATION = [
     many("--as-of", "TABLE=VERSION|TIME", "Version of a Delta or Iceberg table: results=12. [default: the latest]"),
     option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
     choice("--input-format", "Input format. [default: recognised]", *INPUT_FORMATS),
-    fraction("--max-rejected-fraction", "Fraction of a table's rows that may be rejected. [default: 0]"),
-    fraction("--max-missing-fraction", "Fraction of the judged queries that a run may lack. [default: 1]"),
-    fraction("--max-unjudged-fraction", "Fraction of a run's queries that may be unjudged. [default: 1]"),
-    fraction("--min-judged-rate", "Fraction of the returned documents that must be judged. [default: 0]"),
+    option("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
+    option("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
+    option("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),
+    option("--min-judged-rate", "FRACTION", "Fraction of the returned documents that must be judged. [default: 0]"),
     option("--config", "FILE", "TOML file with the configuration; options override it.", type=FILE),
     *engine,
 ]
-#: Where in a configuration a value stands; the others stand at the top, under their own names.
-_PLACES = {
-    "convention": ("convention", "preset"),
-    "exclude": ("exclude", "path"),
-    "judgments": ("judgments", "path"),
-    "relevance": ("judgments", "relevance"),
-    "results": ("results", "path"),
-    "run": ("results", "run"),
-    "run_from": ("results", "run_from"),
-    "slices": ("query_attributes", "path"),
-    "weights": ("query_weights", "path"),
-}
 
 
 def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
@@ -171,51 +132,44 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     return [*shown, *messages]
 
 
-def load_arguments(arguments: Mapping[str, Any], model: "type[EvaluationConfig] | None" = None) -> "EvaluationConfig":
+def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -> "EvaluationConfig":
     """The configuration that the options of `evaluation` describe, over that of --config."""
-    from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, ResultsConfig, load
+    from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, NightConfig, ResultsConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
-    if paths := given.pop("paths", ()):
-        given |= _input_paths(paths, given)
-    kind = given.pop("input_format", None)
-    tables = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
-    asked: dict[str, Any] = {"judgments": {"format": kind}, "results": {"format": kind}, "exclude": {}}
-    asked["convention"] = dict(parse_option(text) for text in given.pop("set", ()))
-    for text in given.pop("as_of", ()):
-        table, version = _pair("as-of", text, "results=12", tables)
+
+    def take(name: str) -> Any:
+        return given.pop(name, None)
+
+    if paths := take("paths"):
+        if len(paths) < 2 or given.keys() & {"judgments", "results"}:
+            raise ConfigurationError(
+                f"arguments: {paths[0]}: give the judgments, then all results; or each of them with --judgments "
+                "and --results, which may be repeated"
+            )
+        given |= {"judgments": paths[:1], "results": paths[1:]}
+    kind, file, columns = take("input_format"), take("config"), take("column") or ()
+    # The tables whose columns a name without a table can be in.
+    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
+    asked: dict[str, Any] = {
+        "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
+        "results": {"format": kind, "path": take("results"), "run": take("run"), "run_from": take("run_from")},
+        "exclude": {"path": take("exclude")},
+        "query_attributes": {"path": take("slices")},
+        "query_weights": {"path": take("weights")},
+        "convention": {"preset": take("convention"), **dict(map(parse_option, take("set") or ()))},
+    }
+    for text in take("as_of") or ():
+        table, _, version = text.partition("=")
+        if table not in names or not version:
+            raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
         asked[table]["as_of"] = version
-    for text in given.pop("column", ()):
-        ours, yours = _pair("column", text, "results.doc_id=docno")
+    for text in columns:
+        ours, _, yours = text.partition("=")
         table, _, name = ours.rpartition(".")
-        owners = [table] if table in tables else [owner for owner in tables if not table and name in tables[owner]]
-        if not owners:
-            raise ConfigurationError(f"arguments: --column {text}: no table has {ours}; write results.doc_id=docno")
+        owners = [table] if table in names else [owner for owner in names if not table and name in names[owner]]
+        if not owners or not yours:
+            raise ConfigurationError(f"arguments: --column {text}: write it as in results.doc_id=docno")
         for owner in owners:
             asked[owner].setdefault("columns", {})[name] = yours
-    file = given.pop("config", None)
-    for name, value in given.items():
-        where, key = _PLACES.get(name, ("", name))
-        (asked.setdefault(where, {}) if where else asked)[key] = value
-    return load(file, asked, model or EvaluationConfig)
-
-
-def _input_paths(paths: Sequence[str], given: Collection[str]) -> dict[str, Sequence[str]]:
-    """The paths of the judgments and of the results in positional arguments."""
-    name = next((name for name in ("judgments", "results") if name in given), None)
-    if name:
-        raise ConfigurationError(
-            f"arguments: {paths[0]} and --{name} are both given; repeat the option before every path (--results A "
-            "--results B), or give the judgments, then all results, without options"
-        )
-    if len(paths) < 2:
-        raise ConfigurationError(f"arguments: only {paths[0]} is given; give the judgments, then the results")
-    return {"judgments": paths[:1], "results": paths[1:]}
-
-
-def _pair(name: str, text: str, example: str, tables: Collection[str] | None = None) -> tuple[str, str]:
-    """The two sides of an equals sign; the first is one of the tables, if there are some."""
-    left, _, right = text.partition("=")
-    if not right or (tables is not None and left not in tables):
-        raise ConfigurationError(f"arguments: --{name} {text}: write it as in {example}")
-    return left, right
+    return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)

@@ -191,9 +191,8 @@ def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutof
         at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
-            column = f"{measure}@{format_cutoff(at)}"
             raise ConfigurationError(
-                f"measures: {column} was not evaluated in these nights; evaluated cutoffs: {known}"
+                f"measures: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))

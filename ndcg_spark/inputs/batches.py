@@ -5,7 +5,6 @@ batch, whatever the number of runs.
 """
 
 import dataclasses
-import itertools
 import re
 import urllib.parse
 from collections import Counter
@@ -82,21 +81,21 @@ def named_by_file(files: list[File], column: str) -> list[File]:
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """The runs from one name up to another, which is not included. None is no bound: `Batch()` has every run."""
+    """The runs from one name up to another, which is not included, or of all that follow: `Batch()` has every run."""
 
-    first: str | None = None
+    first: str = ""
     end: str | None = None
 
     def has(self, run: str) -> bool:
         """Whether a run is in this batch."""
-        return (self.first is None or self.first <= run) and (self.end is None or run < self.end)
+        return self.first <= run and (self.end is None or run < self.end)
 
     def select(self, table: DataFrame) -> DataFrame:
         """The rows of these runs, filtered before engines group them. Rows without a run are in the first batch."""
         run = F.col("run")
         if self.end is not None:
-            table = table.where(run < self.end if self.first is not None else (run < self.end) | run.isNull())
-        return table if self.first is None else table.where(run >= self.first)
+            table = table.where(run < self.end if self.first else (run < self.end) | run.isNull())
+        return table.where(run >= self.first) if self.first else table
 
 
 #: Every run at once.
@@ -108,9 +107,10 @@ def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
     sizes = Counter[str]()
     for (_, name), size in runs.items():
         sizes[name] += size
-    whole, before = max(sum(sizes.values()), 1), 0
-    firsts: dict[int, str] = {}
+    whole, before = max(sizes.total(), 1), 0
+    firsts: dict[int, str] = {0: ""}
     for name in sorted(sizes):
         firsts.setdefault(before * rows // (whole * MAX_ROWS), name)
         before += sizes[name]
-    return tuple(itertools.starmap(Batch, itertools.pairwise([None, *list(firsts.values())[1:], None])))
+    names = [*firsts.values()]
+    return tuple(map(Batch, names, [*names[1:], None]))

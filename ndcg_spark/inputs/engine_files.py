@@ -58,16 +58,15 @@ def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> 
 
 def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
-    near, far = ([file for file in files if file.is_local is there] for there in (True, False))
-    tables = [_by_links(engine, near, where)] if near else []
-    tables += _by_paths(engine, far, where) if far else []
+    by_place = itertools.groupby(sorted(files, key=lambda file: file.is_local), key=lambda file: file.is_local)
+    tables = [(_by_links if is_near else _by_paths)(engine, list(some), where) for is_near, some in by_place]
     return union_all(tables)
 
 
 def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     """What this process has written, without those of our own columns that have no value.
 
-    An engine that does not see this machine's files gets it as Arrow. InputError if that is more than 64 MB.
+    An engine that does not see this machine's files gets it with the plan. InputError if that is more than 64 MB.
     """
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)], where)
@@ -75,29 +74,23 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
         from pyarrow import parquet
 
         is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
-        table = _sent(engine, parquet.read_table(copy.folder) if is_small else None, where)
+        rows = parquet.read_table(copy.folder) if is_small else None
+        if rows is None or rows.nbytes > _MAX_SENT:
+            raise InputError(
+                f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
+                "read; write them as Parquet where it does, ndcg-spark convert IN OUT"
+            )
+        table = engine.session.createDataFrame(rows)
     return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))
 
 
 def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
     """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
-    if not engine.sees_local_files:
-        return _sent(engine, table, where)
     from pyarrow import parquet
 
     folder = engine.scratch.folder()
     parquet.write_table(table, folder / "rows.parquet", store_schema=False, write_statistics=False)
-    return read_paths(engine, [str(folder)], where)
-
-
-def _sent(engine: Engine, table: pa.Table | None, where: str) -> DataFrame:
-    """The table, sent with a plan."""
-    if table is not None and table.nbytes <= _MAX_SENT:
-        return engine.session.createDataFrame(table)
-    raise InputError(
-        f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read; "
-        "write them as Parquet where it does, ndcg-spark convert IN OUT"
-    )
+    return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)), where)
 
 
 def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
@@ -138,7 +131,7 @@ def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     return table.drop(*(name for name in table.columns if name.startswith(OWN)))
 
 
-def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFrame]:
+def _by_paths(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
     """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
     tables = []
     for root, group in itertools.groupby(files, key=_root):
@@ -151,7 +144,7 @@ def _by_paths(engine: Engine, files: Sequence[File], where: str) -> list[DataFra
         for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
             table = read_paths(engine, [file.path for file in alike], where)
             tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
-    return tables
+    return union_all(tables)
 
 
 def _root(file: File) -> str:

@@ -43,8 +43,6 @@ _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: The gzip of an empty file is smaller: 20 bytes, and the name of what was compressed.
-_LARGEST_EMPTY_GZIP = 300
 #: Names that are left out, as Spark does.
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
@@ -134,7 +132,7 @@ def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_S
 
 
 def list_files(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path; gzip of nothing has the size 0."""
+    """The files that a file name, a folder or a glob stands for, sorted by path."""
     refuse_credentials(path, where)
     address = bucket = ""
     if is_local(path):
@@ -164,13 +162,11 @@ def list_files(path: str, where: str) -> list[File]:
     if not infos:
         raise missing(path, where)
 
-    def file(at: str) -> File:
-        partition, stamp = _partition(root, at), _stamp(infos[at])
-        listed = File(address + at.removeprefix(bucket), stamp[0], partition, (system, at), stamp)
-        is_empty = at.endswith(".gz") and stamp[0] < _LARGEST_EMPTY_GZIP and not listed.head(where)
-        return dataclasses.replace(listed, size=0) if is_empty else listed
-
-    return map_files(sorted(infos), file)
+    stamps = {at: _stamp(infos[at]) for at in sorted(infos)}
+    return [
+        File(address + at.removeprefix(bucket), stamp[0], _partition(root, at), (system, at), stamp)
+        for at, stamp in stamps.items()
+    ]
 
 
 def _stamp(info: fs.FileInfo) -> tuple[int, int]:
@@ -246,8 +242,6 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
             f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
             "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
         )
-    if not unknown and not any(file.size or file.snapshot for file in files):
-        raise InputError(f"{where}: {len(files)} empty file(s), e.g. {files[0].path}; an empty table is refused")
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()

@@ -19,8 +19,8 @@ from ndcg_spark.text import masked, printable
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
 #: The types of file systems of HDFS: pyarrow's, which needs libhdfs, and that of hdfs-native.
 HDFS = ("hdfs", "py::hdfs")
-#: What storages and the readers of files raise.
-FAILURES = (OSError, EOFError, UnicodeError, pa.ArrowException)
+#: What storages and readers of files raise; hdfs-native a RuntimeError in safe mode, over a quota, or without rights.
+FAILURES = (OSError, EOFError, UnicodeError, RuntimeError, pa.ArrowException)
 
 
 class NoStorageError(InputError):
@@ -63,7 +63,7 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
         if path.startswith("hdfs://") and importlib.util.find_spec("hdfs_native"):
             return _hdfs(path)
         system, fs_path = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
-    except (pa.ArrowException, OSError, ValueError, RuntimeError) as reason:
+    except (*FAILURES, ValueError) as reason:
         advice = (
             "check HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
             if path.startswith("hdfs:")
@@ -91,7 +91,8 @@ def reading(path: str, where: str, failures: tuple[type[Exception], ...] = FAILU
     except failures as error:
         if isinstance(error, NdcgSparkError):
             raise
-        kind = StorageError if isinstance(error, OSError) and not is_local(path) else InputError
+        is_far = isinstance(error, OSError | RuntimeError) and not is_local(path)
+        kind = StorageError if is_far else InputError
         raise kind(
             f"{where}: {printable(masked(path))} cannot be read, {printable(first_line(error))}; check its rights and "
             "its storage, or write it again"
@@ -127,7 +128,7 @@ def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 @functools.cache
-def _hdfs_client(host: str, port: str = "") -> "_Failing":
+def _hdfs_client(host: str, port: str = "") -> Any:
     """A client that is kept here, and not by fsspec.
 
     fsspec empties its cache in a process that is forked, as classic Spark's start does, and dropping a client there
@@ -135,26 +136,7 @@ def _hdfs_client(host: str, port: str = "") -> "_Failing":
     """
     from hdfs_native.fsspec import HdfsFileSystem
 
-    return _Failing(HdfsFileSystem(host or None, int(port) if port else None, skip_instance_cache=True))
-
-
-class _Failing:
-    """A client, or one of its files, whose failures without a class (safe mode, a quota, no DataNode) are OSErrors."""
-
-    def __init__(self, wrapped: Any) -> None:
-        self._wrapped = wrapped
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._wrapped, name)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            try:
-                made = value(*arguments, **options)
-            except RuntimeError as error:
-                raise OSError(first_line(error)) from error
-            return _Failing(made) if name == "open" else made
-
-        return call if callable(value) else value
+    return HdfsFileSystem(host or None, int(port) if port else None, skip_instance_cache=True)
 
 
 class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
@@ -164,7 +146,7 @@ class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no ty
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
         # fsspec would pass over folders that cannot be read.
         try:
-            statuses = [*_Failing(self.fs.client).list_status(selector.base_dir, selector.recursive)]
+            statuses = [*self.fs.client.list_status(selector.base_dir, selector.recursive)]
         except FileNotFoundError:
             if selector.allow_not_found:
                 return []

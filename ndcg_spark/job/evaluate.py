@@ -35,7 +35,7 @@ from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.slices import make_slices
 from ndcg_spark.steps import Clock
-from ndcg_spark.tables.table import DECIMALS, Order
+from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
@@ -199,16 +199,16 @@ def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], 
     return accepted_means(context, rows), lambda: batches[0][0]
 
 
-def query_scores_in_order(scores: DataFrame, order: Order | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff.
+def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff; `sort` is a column and perhaps `:desc`.
 
     They are sorted by the engine and streamed, as there may be more than fit into memory.
     """
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
-    if order is not None:
-        is_real = scores.schema[order.column].dataType == DoubleType()
-        value = F.round(order.column, DECIMALS) if is_real else F.col(order.column)
-        keys.insert(0, value.desc_nulls_last() if order.descending else value.asc_nulls_last())
+    if sort is not None:
+        column, _, direction = sort.partition(":")
+        value = F.round(column, DECIMALS) if scores.schema[column].dataType == DoubleType() else F.col(column)
+        keys.insert(0, value.desc_nulls_last() if direction == "desc" else value.asc_nulls_last())
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 

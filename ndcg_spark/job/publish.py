@@ -164,11 +164,7 @@ def night_record(context: Context) -> dict[str, Any]:
     record = {
         "evaluation_id": context.evaluation.evaluation_id,
         "evaluated_on": config.date.isoformat(),
-        "configuration": {
-            **config.model_dump(mode="json", exclude={"convention"}),
-            "file": config.file,
-            "overridden": config.overridden,
-        },
+        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **config.source},
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,

@@ -21,8 +21,8 @@ from ndcg_spark.text import masked
 
 #: The folder of the log.
 LOG = "evaluations"
-#: The exceptions of a storage that fails.
-FAILURES = (OSError, pa.ArrowException)
+#: The exceptions of a storage that fails; a RuntimeError is one of HDFS.
+FAILURES = (OSError, RuntimeError, pa.ArrowException)
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
 _AT_ONCE = 64
 

@@ -177,7 +177,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
         measures = list(map(str, scores.table().columns))
         compared = _rows(compare(scores, baseline, measures=measures, full=True))
         notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
-    return "\n".join(latex_lines(paper_table(rows, None, notes, scores.measures, marks)))
+    return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

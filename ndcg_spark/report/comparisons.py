@@ -10,7 +10,7 @@ import pyarrow as pa
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import Order, Table, make_table, signed
+from ndcg_spark.tables.table import DECIMALS, Table, make_table, signed
 from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ _LISTS = (
     *("gained_all_share", "rbo", "rbo_q05", "moved_discount", "moved_discount_q50"),
 )
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
-_WORST_FIRST = Order("difference", descending=False)
 
 
 def print_compared(compared: "Comparison", style: str, options: "ComparisonOptions") -> None:
@@ -89,7 +88,8 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
 
     def key(row: Row) -> tuple[Any, ...]:
         what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
-        return *what, *_WORST_FIRST.key(row["difference"]), row["run"], row["baseline"], row["value"] or ""
+        difference = row["difference"] is None, round(row["difference"] or 0.0, DECIMALS)
+        return *what, difference, row["run"], row["baseline"], row["value"] or ""
 
     def who(row: Row) -> dict[str, Any]:
         return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}

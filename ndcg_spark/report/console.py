@@ -9,10 +9,9 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
-import click
-
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
@@ -142,6 +141,16 @@ class Messages(logging.Handler):
             line = f"ndcg-spark: {'' if is_failure else 'warning: '}{line}"
         self._write(f"{line}\n")
 
+    def fail(self, error: NdcgSparkError) -> NoReturn:
+        """Report a failure that can be explained, on stdout too if that takes JSON, and exit with its code."""
+        _PROGRAM.error("%s", error)
+        if self.wants_json and sys.stdout is not None:
+            failure = {"code": error.code, "exit_code": error.exit_code, "message": message(str(error))}
+            # If stdout takes nothing, that is not reported too: the exit code stays that of the failure.
+            with contextlib.suppress(StorageError, SystemExit), printing():
+                print(as_json({"error": failure}))
+        raise SystemExit(error.exit_code)
+
     def _write(self, text: str) -> None:
         """Once stderr cannot be written to, print no more."""
         if self._stream is not None:
@@ -152,8 +161,10 @@ class Messages(logging.Handler):
                 self._stream = None
 
 
-def refuse_unwritable(option: str, file: Path, *, remove: bool = False) -> None:
-    """ConfigurationError if the file cannot be written, before anything is computed; `remove` one that is there."""
+def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -> None:
+    """ConfigurationError if a file cannot be written, before anything is computed; `remove` one that is there."""
+    if file is None:
+        return
     path = file.expanduser()
     try:
         is_new = not path.exists()
@@ -180,28 +191,6 @@ def write_file(option: str, file: Path, content: str | bytes) -> None:
             with contextlib.suppress(OSError):
                 path.unlink()
         raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
-
-
-@contextlib.contextmanager
-def reported_errors(messages: Messages) -> Iterator[None]:
-    """Around the program: a failure that can be explained is reported, and becomes a SystemExit with its code."""
-    try:
-        try:
-            with engine_imports():
-                yield
-        except click.UsageError as error:
-            if not messages.wants_json and not messages.log_format:
-                error.show()
-                raise SystemExit(ConfigurationError.exit_code) from error
-            raise ConfigurationError(error.format_message()) from error
-    except NdcgSparkError as error:
-        _PROGRAM.error("%s", error)
-        if messages.wants_json and sys.stdout is not None:
-            failure = {"code": error.code, "exit_code": error.exit_code, "message": message(str(error))}
-            # If stdout takes nothing, that is not reported too: the exit code stays that of the failure.
-            with contextlib.suppress(StorageError, SystemExit), printing():
-                print(as_json({"error": failure}))
-        raise SystemExit(error.exit_code) from error
 
 
 def _leave_stdout() -> None:

@@ -73,8 +73,7 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
     """The page of a night, written to a file if there is one. StorageError if it cannot be written."""
-    if html is not None:
-        refuse_unwritable("html", html)
+    refuse_unwritable("html", html)
     page = read_page(output, date, request)
     if html is not None:
         write_file("report", html, page.html)

@@ -9,7 +9,7 @@ from ndcg_spark.report.comparisons import comparison_tables, comparison_value, f
 from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.verdicts import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
-from ndcg_spark.tables.table import Marked, Order, Table, cell, make_table, rounded, sorted_runs
+from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 
@@ -27,7 +27,7 @@ _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the ru
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 
 
-def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None = None) -> None:
+def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     """Print the dataset scores of an evaluation, how they compare with a baseline, and the verdicts of its gate.
 
     In LaTeX the scores are the table of a paper, with stars. In CSV every row has the columns of its comparison by the
@@ -35,22 +35,22 @@ def print_outcome(outcome: "EvaluationOutcome", style: str, order: Order | None 
     """
     compared, measures = outcome.comparison, outcome.measure_set
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
-    sorted_rows = [row for run in sorted_runs(outcome.dataset_scores, order, measures) for row in run]
-    rows = [*sorted_rows, *outcome.slice_scores]
+    rows = [row for run in sorted_runs(outcome.dataset_scores, measures) for row in run]
+    rows += outcome.slice_scores
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
         notes += notes_on_tests(compared.rows, "holm") if compared else []
         marks = significance_marks(compared.rows) if compared else {}
-        tables = [paper_table(outcome.dataset_scores, order, notes, measures, marks)]
+        tables = [paper_table(outcome.dataset_scores, notes, measures, marks)]
     else:
-        tables = [score_table(outcome.dataset_scores, order, notes, measures)]
-        tables += [score_table(outcome.slice_scores, order, (), measures)] if outcome.slice_scores else []
+        tables = [score_table(outcome.dataset_scores, notes, measures)]
+        tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
         tables += comparison_tables(compared) if compared else []
     tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
     # It is printed beside the scores.
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
     del value["comparison"]
-    value |= {"output": outcome.output and masked(outcome.output)} | ({"dataset_scores": sorted_rows} if order else {})
+    value["output"] = outcome.output and masked(outcome.output)
     if compared:
         value |= comparison_value(compared)
         # Of several measures at a cutoff, the first that was asked for.
@@ -64,10 +64,8 @@ def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
-def score_table(
-    rows: Sequence[Row], order: Order | None = None, notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY
-) -> Table:
-    """One row per dataset and run, and per slice if the rows are of slices; the best first, or in the order.
+def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY) -> Table:
+    """One row per dataset and run, and per slice if the rows are of slices; the best first.
 
     It has the requested measures with the standard error of NDCG, and NDCG at every cutoff if none was.
     """
@@ -78,14 +76,13 @@ def score_table(
     lines = [
         {"slice": name, "dataset": run[0]["dataset"], "run": run[0]["run"], **_scores(run, rows, measure_set, True)}
         for name, own in slices.items()
-        for run in sorted_runs(own, order, measure_set)
+        for run in sorted_runs(own, measure_set)
     ]
     return make_table(lines, (), notes)
 
 
 def paper_table(
     rows: Sequence[Row],
-    order: Order | None = None,
     notes: Iterable[str] = (),
     measure_set: MeasureSet = NDCG_ONLY,
     marks: Marks | None = None,
@@ -96,7 +93,7 @@ def paper_table(
     """
     lines: list[dict[str, Any]] = []
     pairs = [(MEASURES[name].column, cutoff, published(name, cutoff)) for name, cutoff in _pairs(rows, measure_set)]
-    for run in sorted_runs(rows, order, measure_set):
+    for run in sorted_runs(rows, measure_set):
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
         for column, cutoff, heading in pairs:
             value = next((row.get(column) for row in run if row["cutoff"] == cutoff), None)

@@ -4,11 +4,10 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.text import did_you_mean, printable
+from ndcg_spark.text import printable
 
 #: Scores are compared to this many decimals, because sums in different orders differ after them.
 DECIMALS = 12
@@ -122,34 +121,9 @@ def make_table(
     return Table(values, list(headings.values()), list(map(printable, notes)), **more)
 
 
-class Order(NamedTuple):
-    """The column by which rows are sorted, and whether the largest value comes first."""
-
-    column: str
-    descending: bool
-
-    def key(self, value: Any) -> tuple[Any, ...]:
-        """A sort key for a value of the column: those without one come last."""
-        if isinstance(value, str):
-            # Backwards, the letters of a name are those of its complement, and a longer name comes first.
-            return False, [-ord(letter) for letter in value] + [1] if self.descending else value
-        rounded = round(value or 0, DECIMALS)
-        return value is None, -rounded if self.descending else rounded
-
-
-def parse_order(text: str, columns: Collection[str]) -> Order:
-    """The order of `--sort COLUMN[:asc|desc]`; by default text is ascending and numbers are descending."""
-    column, _, direction = text.partition(":")
-    if column not in columns or direction not in ("", "asc", "desc"):
-        near = "" if column in columns else did_you_mean(column, columns)
-        raise ConfigurationError(f"sort: {text!r} is not COLUMN[:asc|desc]{near}; columns are {', '.join(columns)}")
-    is_text = column in ("dataset", "run", "query_id", "status")
-    return Order(column, direction == "desc" if direction else not is_text)
-
-
-def best_first(score: float | None, name: str) -> tuple[Any, ...]:
+def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
     """A sort key: the highest score first, equal ones by name, those without a score last."""
-    return *Order("", descending=True).key(score), name
+    return score is None, -round(score or 0.0, DECIMALS), name
 
 
 def without_slices(
@@ -163,23 +137,15 @@ def without_slices(
 
 
 def sorted_runs(
-    rows: Iterable[Mapping[str, Any]], order: Order | None = None, measure_set: MeasureSet = NDCG_ONLY
+    rows: Iterable[Mapping[str, Any]], measure_set: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
-    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, then in the order, then by run.
-
-    Without an order the best by the headline of the `measure_set` comes first. Runs without a value come last.
-    """
+    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, the best by the headline first."""
     ordered = sorted(rows, key=by_run)
     headline, cutoff = measure_set.headline(row["cutoff"] for row in ordered)
-    if order is None:
-        order = Order(MEASURES[headline].column, descending=True)
-    else:
-        valued = [row["cutoff"] for row in ordered if row.get(order.column) is not None]
-        cutoff = measure_set.main_cutoff(order.column, valued)
 
     def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:
-        return run[0]["dataset"], *order.key(next((r.get(order.column) for r in run if r["cutoff"] == cutoff), None))
+        score = next((row.get(MEASURES[headline].column) for row in run if row["cutoff"] == cutoff), None)
+        return run[0]["dataset"], *best_first(score, run[0]["run"])
 
-    # Sorting keeps the order of equals, that by name.
     grouped = itertools.groupby(ordered, lambda row: (row["dataset"], row["run"]))
     return sorted((list(run) for _, run in grouped), key=key)

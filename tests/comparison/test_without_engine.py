@@ -17,7 +17,7 @@ class Blocker(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocker())
-from ndcg_spark.cli.app import main
+from ndcg_spark.__main__ import main
 
 def run(*arguments):
     try:

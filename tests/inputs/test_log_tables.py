@@ -94,18 +94,6 @@ def at(write, version):
     return lambda folder: {"path": write(folder), "as_of": version}
 
 
-def partitioned(folder: Path) -> str:
-    return log_tables.delta(folder / "t", rows("a%2F/é=", "x"), rows("b c", "y", "z"), partition_by="run")
-
-
-def mapped(folder: Path) -> str:
-    return log_tables.delta(folder / "t", rows("a", "x", "y"), configuration={"delta.columnMapping.mode": "name"})
-
-
-def renamed(folder: Path) -> str:
-    return str(Path(two_days(folder)).rename(folder / "t%20x"))
-
-
 #: By name: what writes the results and gives their path or their settings, and what is read: rows by run, or words.
 CASES = {
     "the last version": (two_days, {"a": 2, "b": 1}),
@@ -115,10 +103,21 @@ CASES = {
     "rows that were deleted": (deleted, {"a": 2, "b": 1}),
     "before rows were deleted": (at(deleted, 1), {"a": 3, "b": 1}),
     "files that were vacuumed": (at(vacuumed, 0), "t cannot be read, "),
-    "partitions": (partitioned, {"a%2F/é=": 1, "b c": 2}),
-    "a name that deltalake decodes": (renamed, "t%20x has % or"),
+    "partitions": (
+        lambda folder: log_tables.delta(folder / "t", rows("a%2F/é=", "x"), rows("b c", "y", "z"), partition_by="run"),
+        {"a%2F/é=": 1, "b c": 2},
+    ),
+    "a name that deltalake decodes": (
+        lambda folder: str(Path(two_days(folder)).rename(folder / "t%20x")),
+        "t%20x has % or",
+    ),
     "a deletion vector": (with_vector, {"a": 1}),
-    "mapped columns": (mapped, {"a": 2}),
+    "mapped columns": (
+        lambda folder: log_tables.delta(
+            folder / "t", rows("a", "x", "y"), configuration={"delta.columnMapping.mode": "name"}
+        ),
+        {"a": 2},
+    ),
     "lists, and a run named by the folder": (listed, {"bm25": 3}),
     "two tables": (
         lambda folder: {"path": [two_days(folder / name) for name in "12"], "run_from": "column"},
@@ -127,7 +126,6 @@ CASES = {
     "a table and a file": (lambda folder: {"path": [two_days(folder), plain(folder)]}, "2 formats, "),
     "a broken log": (broken, "/t cannot be read, "),
     "a file of a table": (lambda folder: f"{two_days(folder)}/*.parquet", "t is a table of Delta"),
-    "another format": (lambda folder: {"path": two_days(folder), "format": "parquet"}, {"a": 2, "b": 1}),
     "a version of a file": (at(plain, 3), "a.parquet is not a Delta or Iceberg table"),
     "Iceberg": (lambda folder: ice(folder, "lake"), {"a": 3, "b": 1}),
     "Iceberg, rows that were deleted": (
@@ -142,7 +140,6 @@ CASES = {
     "the files of Iceberg": (lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"), "table of Iceberg"),
     "Iceberg, not in its catalog": (lambda _: "table:lake.db.other", "db.other cannot be read, "),
     "a version without a catalog": (at(lambda _: "table:nobody.db.runs", 1), "no catalog table nobody.db.runs as of 1"),
-    "no catalog": (lambda _: "table:nobody.db.runs", "no catalog table nobody.db.runs"),
 }
 
 
@@ -170,20 +167,14 @@ def embedded(engine, tmp_path_factory):
 @pytest.mark.embedded
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_rows_of_a_version_are_read(embedded, name):
-    found, expected = embedded[name], CASES[name][1]
-    if isinstance(expected, dict):
-        assert found == expected
-    else:
-        with pytest.raises(AssertionError, match=expected):
-            raise AssertionError(found.get("error", found))
+    checked.is_as_expected(embedded[name], CASES[name][1])
 
 
 def scores(folder: Path, *more: str) -> tuple[list[dict], dict]:
     """The dataset scores of an evaluation, and the inputs in its record."""
     done = command_line("evaluate", *more, "--format", "json", "--output", folder / "out", cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    rows = [{**row, "evaluation_id": ""} for row in found["dataset_scores"]]
+    rows = [{**row, "evaluation_id": ""} for row in json.loads(done.stdout)["dataset_scores"]]
     return rows, only_night(folder / "out").record["inputs"]
 
 
@@ -197,9 +188,9 @@ def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_the
     judged = log_tables.delta(tmp_path / "judged", grades, grades)
     ranked = log_tables.iceberg(tmp_path / "lake", *runs)
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", log_tables.catalog_uri(tmp_path / "lake"))
-    found, inputs = scores(tmp_path, judged, "table:lake.db.runs", "--as-of", "judgments=0")
-    assert found == expected
-    versions = {name: each["files"][0]["version"] for name, each in inputs.items()}
+    read, inputs = scores(tmp_path, judged, "table:lake.db.runs", "--as-of", "judgments=0")
+    assert read == expected
+    versions = {name: table["files"][0]["version"] for name, table in inputs.items()}
     assert versions == {"judgments": 0, "results": ranked.current_snapshot().snapshot_id}
     assert (inputs["judgments"]["files"][0]["path"], inputs["judgments"]["format"]) == (judged, "delta")
     assert f"{judged} is read at version 0" in inputs["judgments"]["recognised"]

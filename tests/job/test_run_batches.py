@@ -29,13 +29,13 @@ def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(
     monkeypatch.setattr(batches, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
-    assert make_batches(sizes, 450) == (Batch(None, "c"), Batch("c", "e"), Batch("e", None))
+    assert make_batches(sizes, 450) == (Batch("", "c"), Batch("c", "e"), Batch("e", None))
     assert make_batches(sizes, 100) == WHOLE
     assert make_batches({}, 10**9) == make_batches({(None, "a"): 1}, 10**9) == WHOLE
 
 
 def test_every_row_is_in_one_batch_also_one_without_a_run(session):
-    names, bounds = (*RUNS, "\U0001f600"), (Batch(None, "a.b"), Batch("a.b", "é"), Batch("é", None))
+    names, bounds = (*RUNS, "\U0001f600"), (Batch("", "a.b"), Batch("a.b", "é"), Batch("é", None))
     table = results(session, [result(run=name) for name in (None, *names)])
     selected = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in bounds]
     found = [[row["run"] for row in rows] for rows in selected]

@@ -14,8 +14,8 @@ from commands import command_line
 from kept_nights import committed_night, damage, date, night, publish, record, written
 from programs import forked
 
+from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
-from ndcg_spark.cli import app as cli
 from ndcg_spark.comparison.trend import Point, lines
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed

@@ -1,5 +1,6 @@
 """Inputs held to the contract: what was read of files, or the words of the refusal; and tables of rows."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,11 @@ def check(engine: Engine, settings: dict) -> dict:
         return {run.run: run.rows for run in check_tables(judgments, results, wanted).result_counts.runs}
     except NdcgSparkError as error:
         return {"error": str(error), "code": error.exit_code}
+
+
+def is_as_expected(outcome: dict, expected: dict | str) -> None:
+    """Assert that `check` has these rows by run, or a refusal with these words, a regular expression."""
+    assert outcome == expected if isinstance(expected, dict) else re.search(expected, outcome.get("error", "")), outcome
 
 
 def settings(**given: Any) -> config.EvaluationConfig:

@@ -12,7 +12,7 @@ from unittest import mock
 
 import sessions
 
-from ndcg_spark.cli.app import main
+from ndcg_spark.__main__ import main
 
 
 def command_line(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 #: Nothing else runs in the process that others are forked from.
 PROCESSES.set_forkserver_preload(
     [
-        "ndcg_spark.cli.app",
+        "ndcg_spark.__main__",
         "ndcg_spark.job.check",
         "ndcg_spark.job.evaluate",
         "ndcg_spark.nights.read",
