@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark import background, rules
-from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
+from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed

@@ -13,10 +13,10 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import ArrayType, NumericType, StructType
 
 from ndcg_spark import reference, rules
-from ndcg_spark.casting import quoted
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.rules import quoted
 
 
 def _text(name: str, description: str) -> "Param[str]":

@@ -3,9 +3,9 @@
 import contextlib
 import datetime
 import functools
+import itertools
 import json
 import os
-import re
 import shlex
 import subprocess
 import time
@@ -29,8 +29,6 @@ _SECONDS = 300
 #: The exit code of a process that a signal has ended is this and the signal's number.
 _SIGNAL = 128
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
-#: A line of a metrics file.
-_SAMPLE = re.compile(r'^ndcg_spark_(?P<name>\w+)\{dataset=(?P<dataset>"(?:[^"\\\n]|\\.)*").*$', re.MULTILINE)
 
 
 @contextlib.contextmanager
@@ -44,10 +42,11 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
     except SystemExit as end:
         exit_code = int(end.code or 0)
         raise
+    except NdcgSparkError as error:
+        exit_code, failure = error.exit_code, str(error)
+        raise
     except Exception as error:
         exit_code, failure = BUG, f"{type(error).__name__}: {first_line(error)}"
-        if isinstance(error, NdcgSparkError):
-            exit_code, failure = error.exit_code, str(error)
         raise
     finally:
         outcome = outcomes[-1] if outcomes else None
@@ -142,25 +141,28 @@ def metrics(outcome: EvaluationOutcome, before: str = "") -> str:
 
     Datasets that it has not evaluated keep their lines of `before`, so that one which stops arriving grows old.
     """
-    samples: list[tuple[str, dict[str, str], float | None]] = []
+    # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
+    quoted = functools.partial(json.dumps, ensure_ascii=False)
+    own = [f"{{dataset={quoted(dataset)}" for dataset in outcome.datasets]
+    lines = [line for line in before.split("\n") if "{" in line and not any(name in line for name in own)]
+
+    def add(name: str, value: float | None, **labels: str) -> None:
+        if value is not None:
+            shown = ",".join(f"{label}={quoted(text)}" for label, text in labels.items())
+            lines.append(f"ndcg_spark_{name}{{{shown}}} {value!r}")
+
     begin = datetime.datetime.fromisoformat(f"{outcome.dataset_scores[0]['evaluated_on']}T00:00Z").timestamp()
-    times = {"last_success": time.time(), "evaluated_on": begin}
     for dataset in outcome.datasets:
-        samples += [(f"{name}_timestamp_seconds", {"dataset": dataset}, value) for name, value in times.items()]
-        samples.append(("duration_seconds", {"dataset": dataset}, outcome.seconds["total"]))
+        add("last_success_timestamp_seconds", time.time(), dataset=dataset)
+        add("evaluated_on_timestamp_seconds", begin, dataset=dataset)
+        add("duration_seconds", outcome.seconds["total"], dataset=dataset)
+    for verdict in outcome.verdicts:
+        add("verdict", _VERDICTS[verdict.verdict], dataset=verdict.dataset)
     for row in outcome.dataset_scores:
         labels = {"dataset": row["dataset"], "run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
-        samples += [(name, labels, row[name]) for name in ("queries", "judged_rate")]
-        measures = ("ndcg", *outcome.measure_set.columns)
-        samples += [("score", {**labels, "measure": measure}, row[measure]) for measure in measures]
-    samples += [("verdict", {"dataset": verdict.dataset}, _VERDICTS[verdict.verdict]) for verdict in outcome.verdicts]
-    kept = [line for line in _SAMPLE.finditer(before) if json.loads(line["dataset"]) not in outcome.datasets]
-    names = [*(name for name, _, _ in samples), *(line["name"] for line in kept)]
-    by_name: dict[str, list[str]] = {name: [f"# TYPE ndcg_spark_{name} gauge\n"] for name in names}
-    for name, labels, value in samples:
-        # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
-        shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
-        by_name[name] += [] if value is None else [f"ndcg_spark_{name}{{{shown}}} {value!r}\n"]
-    for line in kept:
-        by_name[line["name"]].append(f"{line[0]}\n")
-    return "".join(line for lines in by_name.values() for line in lines)
+        for name in ("queries", "judged_rate"):
+            add(name, row[name], **labels)
+        for measure in ("ndcg", *outcome.measure_set.columns):
+            add("score", row[measure], **labels, measure=measure)
+    groups = itertools.groupby(sorted(lines), lambda line: line.partition("{")[0])
+    return "".join(f"# TYPE {name} gauge\n" + "".join(f"{line}\n" for line in group) for name, group in groups)

@@ -1,22 +1,31 @@
-"""Every rule for the rows of an input: its code, its message, and which rows break it.
+"""What a table must be: the columns of its schema in their types, and the rules for every row.
 
 The job counts the rows that break a rule; the library fails at the first one.
 """
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from pyspark.sql import Column
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType
 
-from ndcg_spark.casting import typed
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import FAULT
+from ndcg_spark.schemas import FAULT, INTERNAL, JUDGMENTS, OPTIONAL, OWN, RESULTS
+
+# Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
+_BLANKS = " \t\r\n\f"
+_PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+
+_SMALL_NUMBERS = {"tinyint", "smallint", "int"}
+_FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
+_TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
-@dataclasses.dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule for one row. In messages its words follow the number of rows that break it."""
 
     code: str
@@ -28,32 +37,122 @@ class Rule:
 #: A rule, and a Column of boolean, never null, that is true for the rows that break it.
 RowTest = tuple[Rule, Column]
 
+#: The rules that a line of a file breaks before it is a row, and those for a row.
+_LINE_RULES = (
+    Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
+    Rule("broken_line", "line(s) that are not rows"),
+)
+_ROW_RULES = (
+    *(Rule(f"no_{name}", f"row(s) without a {name}", name) for name in ("dataset", "run", "query_id", "doc_id")),
+    Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
+    Rule("relevance_negative", "negative grade(s)", "relevance"),
+    Rule("relevance_without_gain", "grade(s) without a finite gain: too large, or not in its table", "relevance"),
+    Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
+    Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
+    Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
+)
 #: By code, in the order in which they are tested: a row that breaks several rules counts once, for the first.
-RULES = {
-    rule.code: rule
-    for rule in (
-        Rule("value_is_no_scalar", "line(s) with a value that is an array, an object, true or false"),
-        Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
-        Rule("broken_line", "line(s) that are not rows"),
-        Rule("no_dataset", "row(s) without a dataset", "dataset"),
-        Rule("no_run", "row(s) without a run", "run"),
-        Rule("no_query_id", "row(s) without a query_id", "query_id"),
-        Rule("no_doc_id", "row(s) without a doc_id", "doc_id"),
-        Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
-        Rule("relevance_negative", "negative grade(s)", "relevance"),
-        Rule(
-            "relevance_without_gain",
-            "grade(s) without a finite gain: too large for it, or not in its table",
-            "relevance",
-        ),
-        Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
-        Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
-    )
-}
+RULES = {rule.code: rule for rule in (*_LINE_RULES, *_ROW_RULES)}
 
-#: The rules that a line of a file breaks before it is a row.
-_LINE_RULES = ("value_is_no_scalar", "lists_of_unequal_length", "broken_line")
+
+# ---- columns and types
+
+
+def quoted(name: str) -> str:
+    """A column's name, quoted so that Spark takes every character of it literally."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+def typed(name: str, types: Mapping[str, str]) -> Column:
+    """A column of judgments or results in the type of its schema; `types` has those of the table.
+
+    Null where a value does not fit: text that is not a plain number (engines disagree about "1d" and "0x1p3"), a rank
+    that is not whole or not below 2^31. -0.0 becomes 0.0, because engines distinguish the two in some plans only.
+    """
+    column, kind, source = F.col(name), _TYPES[name], types[name]
+    # A column that needs no cast gets none, so that a filter on it can be applied while the file is read.
+    if source == kind.simpleString() and kind != DoubleType():
+        return column
+    if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
+        fits = column.cast(kind)
+        return fits + F.lit(0.0) if source in ("float", "double") else fits
+    if _is_text(source):
+        text = F.btrim(column, F.lit(_BLANKS))
+        column = F.when(text.rlike(_PLAIN_NUMBER), text)
+    elif source.startswith("decimal"):
+        # The embedded engine casts a decimal to a wrong double, but its text to the right one.
+        column = column.cast("string")
+    number = column.try_cast(DoubleType())
+    return number + F.lit(0.0) if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
+
+
+def named_by_user(columns: Iterable[str]) -> list[str]:
+    """The columns, for a message, without those that reading adds."""
+    return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
+
+
+def refuse_alike(names: Iterable[str], where: str) -> None:
+    """InputError if the names of two columns differ only in case, which Spark ignores."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.lower(), []).append(name)
+    if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
+        raise InputError(
+            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
+        )
+
+
+def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types."""
+    return table.select(*_typed_columns(table, schema, where))
+
+
+def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
+    """The columns of `conform` and those that reading adds, which rules use to find the rows that break them."""
+    return table.select(*_typed_columns(table, schema, where), *(name for name in table.columns if name in INTERNAL))
+
+
+def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Column]:
+    has = dict(table.dtypes)
+    refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
+    if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
+        raise missing_columns(missing, sorted(named_by_user(has)), where)
+    names = [name for name in schema.names if name in has]
+    if wrong := [f"{name} is {has[name]}" for name in names if not _holds(has[name], _TYPES[name])]:
+        raise InputError(
+            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
+            "ids are text or whole numbers, relevance, score and rank are numbers"
+        )
+    return [typed(name, has).alias(name) for name in names]
+
+
+def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) -> InputError:
+    """The error for columns that a table lacks; `known` are those that it has."""
+    advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
+    if list(missing) == ["relevance"]:
+        advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
+    return InputError(
+        f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
+    )
+
+
+def _holds(source: str, kind: DataType) -> bool:
+    """Whether a column of the type `source` can hold such values; in a text column, values are tried one by one."""
+    # A column that is always null can have no type (void).
+    if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
+        return True
+    decimal = source.startswith("decimal")
+    if isinstance(kind, StringType):
+        return decimal and source.endswith(",0)")
+    return decimal or source in ("float", "double")
+
+
+def _is_text(source: str) -> bool:
+    return source == "string" or source.startswith(("varchar", "char("))
+
+
+# ---- rules
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
@@ -63,16 +162,13 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
     if the convention keeps negative grades.
     """
     relevance = typed("relevance", types)
-    tests = [
-        *name_rules(types, ("dataset", "query_id", "doc_id")),
-        _row_test("relevance_is_no_number", ~_finite(relevance)),
-    ]
+    tests = [*name_rules(types, ("dataset", "query_id", "doc_id")), _finite("relevance", types)]
     if convention.negative == "error":
-        tests.append(_row_test("relevance_negative", relevance < 0))
+        tests.append((RULES["relevance_negative"], relevance < 0))
     counts = F.lit(True) if convention.negative == "keep" else relevance >= 0
-    tests.append(_row_test("relevance_without_gain", counts & gain.isNull()))
+    tests.append((RULES["relevance_without_gain"], counts & gain.isNull()))
     if isinstance(convention.max_grade, float) and convention.min_relevance == "none":
-        tests.append(_row_test("relevance_above_max_grade", relevance > convention.max_grade))
+        tests.append((RULES["relevance_above_max_grade"], relevance > convention.max_grade))
     return tests
 
 
@@ -80,10 +176,22 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
     """The rules for results. Score and rank are tested only if the convention ranks by them."""
     tests = name_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
-        tests.append(_row_test("score_is_no_number", ~_finite(typed("score", types))))
+        tests.append(_finite("score", types))
     if convention.needs_rank:
-        tests.append(_row_test("rank_is_no_rank", ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
+        tests.append((RULES["rank_is_no_rank"], ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
     return tests
+
+
+def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
+    """The rules for lines and names. Lines come first, because a broken line has no names."""
+    lines = _LINE_RULES if FAULT in types else ()
+    tests = [(rule, F.coalesce(F.col(FAULT) == rule.code, F.lit(False))) for rule in lines]
+    texts = {name: F.col(name).cast("string") for name in names if name in types}
+    return [*tests, *((RULES[f"no_{name}"], text.isNull() | (text == "")) for name, text in texts.items())]
+
+
+def _finite(name: str, types: Mapping[str, str]) -> RowTest:
+    return RULES[f"{name}_is_no_number"], ~F.coalesce(F.abs(typed(name, types)) < F.lit(float("inf")), F.lit(False))
 
 
 def rejection_reason(tests: Iterable[RowTest]) -> Column:
@@ -93,7 +201,7 @@ def rejection_reason(tests: Iterable[RowTest]) -> Column:
 
 def options_without_scores(convention: Convention, results: Iterable[str]) -> dict[str, str]:
     """The options that results with these columns need: without scores, they are ranked by their ranks."""
-    columns = set(results)
+    columns = {*results}
     if not convention.needs_score or "score" in columns or "rank" not in columns:
         return {}
     # Options about scores have no meaning for ranks.
@@ -101,19 +209,16 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
     return {"order": "rank", "score_precision": "float64", **ties}
 
 
-def require_columns(judgments: list[str], results: list[str], convention: Convention, where: str | None = None) -> None:
-    """Refuse tables that lack a column which the convention needs.
-
-    `where` is where the results were read, for messages; without it, they are a function's argument.
-    """
-    needed = [n for n, needs in (("score", convention.needs_score), ("rank", convention.needs_rank)) if needs]
-    for name in needed:
-        if name not in results:
+def require_columns(
+    judgments: Sequence[str], results: Sequence[str], convention: Convention, where: str = "the table"
+) -> None:
+    """Refuse tables that lack a column which the convention needs; `where` is where the results were read."""
+    for name, is_needed in (("score", convention.needs_score), ("rank", convention.needs_rank)):
+        if is_needed and name not in results:
             use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
-            given = f"name it, --column results.{name}=NAME, or --set" if where else f"rename it to {name}, or set"
             raise MissingColumnError(
-                f"results: no column {name} in {where or 'the table'}, which the convention {convention.label} ranks "
-                f"by; {given} {use}",
+                f"results: no column {name} in {where}, which the convention {convention.label} ranks by; name it, "
+                f"--column results.{name}=NAME, or set {use}",
                 name,
             )
     if ("dataset" in judgments) != ("dataset" in results):
@@ -121,22 +226,3 @@ def require_columns(judgments: list[str], results: list[str], convention: Conven
         raise InputError(
             f"{other}: no column dataset, and the {named} have one; name the dataset in both or in neither"
         )
-
-
-def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
-    """The rules for lines and names. Lines come first, because a broken line has no names."""
-    faults = _LINE_RULES if FAULT in types else ()
-    tests = [_row_test(code, F.coalesce(F.col(FAULT) == code, F.lit(False))) for code in faults]
-    for name in names:
-        if name in types:
-            text = F.col(name).cast("string")
-            tests.append(_row_test(f"no_{name}", text.isNull() | (text == "")))
-    return tests
-
-
-def _row_test(code: str, breaks: Column) -> RowTest:
-    return RULES[code], breaks
-
-
-def _finite(number: Column) -> Column:
-    return F.coalesce(F.abs(number) < F.lit(float("inf")), F.lit(False))

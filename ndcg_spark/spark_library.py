@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.casting import conform_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
-from ndcg_spark.engine import is_sail, open_engine, running_session
+from ndcg_spark.engine import open_engine, running_session, sail_version
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
-from ndcg_spark.inputs.memory import RUN
-from ndcg_spark.inputs.query_tables import attribute_rows, attributes_to_arrow
+from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows
+from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
@@ -85,7 +85,7 @@ def evaluate_lazily(
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
-        list_by_list if is_sail(session) else by_window,
+        list_by_list if sail_version(session) else by_window,
         parsed.measure_set,
     )
     typed_results = conform_rows(results, RESULTS, "results")
@@ -101,7 +101,7 @@ def evaluate_lazily(
     per_query = query_scores(good_judgments, returned, runs, evaluation)
     attributes, slices = tables["query_attributes"], None
     if attributes is not None:
-        rows = attribute_rows(attributes_to_arrow(attributes))
+        rows = attribute_rows(to_arrow(attributes, None, "query_attributes"))
         slices = make_slices(rows, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
     means = dataset_scores(per_query, runs, evaluation, slices)
     return SparkScores(per_query, means, evaluation.measures)

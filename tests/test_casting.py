@@ -5,8 +5,8 @@ import pytest
 from chispa import assert_df_equality
 from tables import judgment, judgments
 
-from ndcg_spark.casting import conform
 from ndcg_spark.errors import InputError
+from ndcg_spark.rules import conform
 from ndcg_spark.schemas import FAULT, JUDGMENTS, RESULTS
 
 PLAIN = {"run": "'r'", "query_id": "text", "doc_id": "'d'", "relevance": "0D", "score": "0D", "rank": "1"}

@@ -13,7 +13,7 @@ from ndcg_spark.convention.measures import MEASURES, SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
-from ndcg_spark.inputs.query_tables import attribute_rows, attributes_to_arrow, column, weight_rows
+from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores, heading
 from ndcg_spark.tables.writers import to_pandas
@@ -118,7 +118,7 @@ def compare(
         correction,
         margin=margin,
         unchanged_queries=unchanged_queries,
-        attributes=None if attributes is None else attribute_rows(attributes_to_arrow(attributes)),
+        attributes=None if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
         weights=None if weights is None else weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights")),
     )
     comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)

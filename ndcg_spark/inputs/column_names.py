@@ -22,8 +22,6 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
     "score": ("scores prediction", "rating"),
     "rank": ("", "position doc_position"),
     "run": ("run_id runid tag system model snapshot_name", ""),
-    "attribute": ("attribute_name slice", ""),
-    "value": ("attribute_value slice_value", ""),
     "weight": ("weights query_weight frequency traffic", ""),
 }
 #: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
@@ -35,9 +33,9 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
 
     InputError if two columns may be the same one of ours.
     """
-    columns, wanted = [*dict.fromkeys(has)], [*names]
+    columns, wanted, called = [*dict.fromkeys(has)], [*names], dict(mapped)
     plain = {column: _plain(column) for column in columns}
-    free, called = [column for column in columns if column not in mapped.values()], dict(mapped)
+    free = [column for column in columns if column not in mapped.values()]
     for name in wanted:
         if name in mapped or name in columns:
             called.setdefault(name, name)
@@ -52,20 +50,8 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
                 f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
                 f"or say which, --column {name}={named[0]}"
             )
-        if named:
-            called[name] = named[0]
+        called.update((name, column) for column in named)
     return called
-
-
-def attribute_columns(mapped: Mapping[str, str], has: Iterable[str], where: str) -> dict[str, str]:
-    """What a table of attributes calls our columns, as `resolve_columns` finds; every other column may be an attribute.
-
-    It has the columns attribute and value, under any name, only where it has both.
-    """
-    columns = [*has]
-    pair = ("attribute", "value")
-    is_long = all(any(is_alias(name, column) for column in columns) for name in pair) or {*pair} & {*mapped}
-    return resolve_columns(mapped, ["dataset", "query_id", *(pair if is_long else ())], columns, where)
 
 
 def is_alias(name: str, column: str) -> bool:
@@ -79,25 +65,17 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
     `columns` are what its files call ours, or should, by the user's mapping.
     """
     # Here, because names are also looked up where there is no engine.
-    from ndcg_spark.casting import missing_columns, named_by_user
+    from ndcg_spark.rules import missing_columns, named_by_user
 
-    known = ", ".join(named_by_user(has))
-    absent = [f"{name} = {source!r}" for name, source in columns.items() if source not in has]
-    if absent:
+    known = named_by_user(has)
+    if absent := [f"{name} = {source!r}" for name, source in columns.items() if source not in has]:
         raise InputError(
-            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {known}; correct it"
+            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(known)}"
         )
-    sources = {field.name: columns.get(field.name, field.name) for field in schema}
-    kept = {ours: theirs for ours, theirs in sources.items() if theirs in has}
-    if not kept:
-        raise InputError(
-            f"{where}: none of {', '.join(sources.values())} is a column; it has {known}; map names in the "
-            "configuration with columns, or name its format"
-        )
-    lost = [name for name in ("query_id", "doc_id") if name in sources and name not in kept]
-    if lost:
-        raise missing_columns(lost, named_by_user(has), where)
-    return kept
+    sources = {name: columns.get(name, name) for name in schema.names}
+    if lost := [name for name in ("query_id", "doc_id") if name in sources and sources[name] not in has]:
+        raise missing_columns(lost, known, where)
+    return {ours: theirs for ours, theirs in sources.items() if theirs in has}
 
 
 def _plain(column: str) -> str:

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -11,36 +11,35 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.background import is_spark
-from ndcg_spark.casting import quoted, refuse_alike
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve_columns
-from ndcg_spark.inputs.memory import by_id, to_arrow
+from ndcg_spark.inputs.memory import run_name, to_arrow
+from ndcg_spark.rules import quoted, refuse_alike
 from ndcg_spark.schemas import FAULT, LINE
 
 _IDS = ("dataset", "query_id", "doc_id")
 #: The columns that have a value for each document of a list.
-_DOCUMENT_COLUMNS = ("relevance", "score", "rank")
+_DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
 
 
 def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
     """A user's table as a DataFrame of the session, with those of the schema's columns that it has."""
     if isinstance(table, Mapping) and is_spark(table):
         runs = []
-        for run, one in by_id(table, where):
-            label = f"{where}: run {run!r}"
-            own = frame(one if is_spark(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
-            if is_spark(one) and "run" in own.columns:
+        for run, one in table.items():
+            label = f"{where}: run {run_name(run, where)!r}"
+            rows = frame(one if is_spark(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
+            if is_spark(one) and "run" in rows.columns:
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
             # Engines disagree about ids that are numbers in one table and text in another.
-            ids = {name: F.col(name).cast("string") for name in own.columns if name in _IDS}
-            runs.append(own.withColumns({"run": F.lit(run)} | ids))
+            ids = {name: F.col(name).cast("string") for name in _IDS if name in rows.columns}
+            runs.append(rows.withColumns({"run": F.lit(run)} | ids))
         return union_all(runs)
-    own = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
-    return document_rows(
-        merge_local_partitions(own), resolve_columns({}, schema.names, own.columns, where), schema, where
-    )
+    rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
+    columns = resolve_columns({}, schema.names, rows.columns, where)
+    return document_rows(merge_local_partitions(rows), columns, schema, where)
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
@@ -59,7 +58,7 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
     """The rows of all tables, as a tree of unions: a long chain overflows an engine's stack."""
     while len(tables) > 1:
         pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), pair) for pair in pairs]
+        tables = [reduce(partial(DataFrame.unionByName, allowMissingColumns=True), pair) for pair in pairs]
     return tables[0]
 
 
@@ -79,7 +78,7 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
     one with a field for the document; InputError if there are several.
     """
-    names = [name for name in wanted if name in ("doc_id", *_DOCUMENT_COLUMNS)]
+    names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
     packed: dict[str, dict[str, str]] = {}
     for field in table.schema:
         element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
@@ -103,9 +102,9 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     row without a document; an empty array has no rows. InputError for a score that is not an array beside one.
     """
     kinds = dict(table.dtypes)
-    if not kinds.get("doc_id", "").startswith("array<"):
+    lists = [name for name in _DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
+    if "doc_id" not in lists:
         return table
-    lists = [name for name in ("doc_id", *_DOCUMENT_COLUMNS) if kinds.get(name, "").startswith("array<")]
     if single := [name for name in ("score", "rank") if name in kinds and name not in lists]:
         raise InputError(
             f"{where}: doc_id is {kinds['doc_id']}, and {single[0]} is {kinds[single[0]]}; write both as arrays"
@@ -116,7 +115,7 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     # A document that is null, with null beside it, is what stands for a row without a list.
     nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
     rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
-    query = F.coalesce(F.col("query_id").cast("string"), F.lit("null")) if "query_id" in kinds else F.lit("none")
+    query = F.coalesce(F.col("query_id").cast("string"), F.lit("null"))
     shown = (F.concat(F.lit(f" {name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
     line = F.concat(F.lit("query_id="), query, F.lit(","), *shown)
     flags = {FAULT: F.when(is_unequal, F.lit("lists_of_unequal_length")), LINE: F.when(is_unequal, line)}

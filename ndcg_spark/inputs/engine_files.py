@@ -15,13 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import quoted
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
 from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
+from ndcg_spark.rules import quoted
 from ndcg_spark.schemas import INTERNAL, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.

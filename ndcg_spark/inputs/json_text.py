@@ -1,19 +1,15 @@
 """JSON: one object a line, of a document or of a query with lists of its documents; and one object of all queries.
 
 JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if it is not one object
-of strict JSON, has a wanted key twice, or has one that the first lines lack. Numbers keep their text there, so that
-long ids stay exact.
+of strict JSON with plain values, has a wanted key twice, or has one that the first lines lack.
 """
 
-import contextlib
-import functools
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
@@ -21,33 +17,13 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, filled_lines, valid_lines, with_numbers
 from ndcg_spark.inputs.files import File
 
-NO_SCALAR, UNEQUAL = "value_is_no_scalar", "lists_of_unequal_length"
+UNEQUAL = "lists_of_unequal_length"
 _BLANKS = " \t\r\f"
-#: How many queries of an object become columns together.
-_QUERIES = 10_000
-
-
-class Members(list[tuple[str, Any]]):
-    """The keys and values of an object in their order; a key that comes twice is there twice."""
-
-
-class Documents(NamedTuple):
-    """The keys and values of an object whose values are all text, numbers or null, in little memory."""
-
-    ids: pa.Array
-    numbers: pa.Array
-
-
-def _compact(members: list[tuple[str, Any]]) -> Members | Documents:
-    if members and all(value is None or isinstance(value, str) for _, value in members):
-        with contextlib.suppress(UnicodeEncodeError):
-            return Documents(*(pa.array(column, pa.string()) for column in zip(*members, strict=True)))
-    return Members(members)
-
-
-#: Numbers as they are written, but NaN and Infinity, which strict JSON lacks, as numbers.
-_decoder = functools.partial(json.JSONDecoder, parse_int=str, parse_float=str, parse_constant=float)
-_LINE, _WHOLE = _decoder(object_pairs_hook=Members), _decoder(object_pairs_hook=_compact)
+#: How many documents of an object become columns together.
+_DOCUMENTS = 200_000
+#: Objects are tuples of pairs, so that a key that comes twice is there twice. Numbers are text as they are written, so
+#: that long ids stay exact; but NaN and Infinity, which strict JSON lacks, are numbers.
+_decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=float)
 
 
 @dataclass(frozen=True)
@@ -104,15 +80,12 @@ class JsonLines:
     def _rows(self, line: str) -> str | list[dict[str, str | None]]:
         """The rows of a line; or the code of the rule that it breaks."""
         try:
-            members = _LINE.decode(line)
+            members = _decoded(line)
         except (ValueError, RecursionError):
             return BROKEN
-        keys = [key for key, _ in members] if isinstance(members, Members) else []
-        wanted = [key for key in keys if key in self.columns.values()]
-        if not wanted or len(wanted) > len({*wanted}) or ("\\ud" in line.lower() and not is_text(members)):
-            return BROKEN
-        values = dict(members)
-        if any(values.get(key) is not None for key in self.absent):
+        values = dict(members) if isinstance(members, tuple) else {}
+        wanted = [key for key, _ in members if key in self.columns.values()] if values else []
+        if not wanted or len(wanted) > len({*wanted}) or any(values.get(key) is not None for key in self.absent):
             return BROKEN
         row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
         rows = [row]
@@ -129,7 +102,7 @@ class JsonLines:
                 for at, document in enumerate(documents, 1)
             ]
         is_plain = all(value is None or isinstance(value, str) for row in rows for value in row.values())
-        return rows if is_plain else NO_SCALAR
+        return rows if is_plain else BROKEN
 
 
 @dataclass(frozen=True)
@@ -138,52 +111,49 @@ class JsonObject:
 
     names: Sequence[str]
 
-    def parts(self, file: File, where: str) -> Iterator[list[tuple[Sequence[str], Documents]]]:
-        """The documents of some queries at a time, with the keys around them; InputError for JSON of another form."""
+    def parts(self, file: File, where: str) -> Iterator[list[tuple[str | None, ...]]]:
+        """The rows of some documents at a time; InputError for JSON of another form."""
+        with file.open(where) as stream:
+            text = stream.read()
         try:
-            with file.open(where) as stream:
-                content = _WHOLE.decode(stream.read().decode("utf-8-sig"))
+            content = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
-        queries = self._queries((), content, f"{where}: {file.path}")
-        while some := [*itertools.islice(queries, _QUERIES)]:
+        rows = self._rows((), content, f"{where}: {file.path}")
+        while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some
 
-    def read(self, queries: Sequence[tuple[Sequence[str], Documents]]) -> Part:
+    def read(self, rows: Sequence[tuple[str | None, ...]]) -> Part:
         """The rows of a part."""
-        keys, documents = zip(*queries, strict=True)
-        query_numbers = np.repeat(np.arange(len(keys), dtype=np.int32), [len(ids) for ids, _ in documents])
-        outer = (pa.array(names, pa.string()).take(query_numbers) for names in zip(*keys, strict=True))
-        inner = (pa.concat_arrays(arrays) for arrays in zip(*documents, strict=True))
-        columns = {name: pa.chunked_array([one]) for name, one in zip(self.names, (*outer, *inner), strict=True)}
-        lines = (
-            json.dumps({query: {document: number}})
-            for (*_, query), (ids, values) in queries
-            for document, number in zip(ids.to_pylist(), values.to_pylist(), strict=True)
-        )
+        columns = {
+            name: pa.chunked_array([values], pa.string())
+            for name, values in zip(self.names, zip(*rows, strict=True), strict=True)
+        }
+        lines = (json.dumps({query: {document: number}}) for *_, query, document, number in rows)
         return Part(with_numbers(columns, lines))
 
-    def _queries(self, outer: tuple[str, ...], content: Any, label: str) -> Iterator[tuple[Sequence[str], Documents]]:
-        levels = len(self.names) - 2 - len(outer)
+    def _rows(self, outer: tuple[str, ...], content: Any, label: str) -> Iterator[tuple[str | None, ...]]:
+        is_inner = len(outer) == len(self.names) - 2
         # Without a document, a run would vanish.
-        is_inner = levels and isinstance(content, Members) and not (outer and all(value == [] for _, value in content))
-        if not levels and isinstance(content, Documents):
-            yield outer, content
-        elif is_inner and all(key.isascii() or is_text(key) for key, _ in content):
-            for key, value in content:
-                yield from self._queries((*outer, key), value, label)
-        elif levels or content != []:
+        is_empty = outer and not is_inner and isinstance(content, tuple) and not any(value for _, value in content)
+        if is_empty or not isinstance(content, tuple):
             form = "{run: {query: {document: score}}}" if len(self.names) > 3 else "{query: {document: number}}"
             raise InputError(f"{label} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
+        for key, value in content:
+            if not is_inner:
+                yield from self._rows((*outer, key), value, label)
+            elif value is None or isinstance(value, str):
+                yield (*outer, key, value)
+            else:
+                raise InputError(f"{label} is not a number of {key!r} below {'.'.join(outer)!r}; write one")
 
 
-def is_text(value: object) -> bool:
-    """Whether all text in it can be encoded: half of a surrogate pair is not a character."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _decoded(text: str) -> Any:
+    """The value of a text of JSON; ValueError also for half of a surrogate pair, which is not a character."""
+    content = _decoder.decode(text)
+    if "\\ud" in text or "\\uD" in text:
+        json.dumps(content, ensure_ascii=False).encode()
+    return content
 
 
 def _kind(name: str, value: object) -> pa.DataType:

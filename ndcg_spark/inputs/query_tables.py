@@ -1,7 +1,7 @@
 """Attributes and weights of queries: read in this process, by an engine only what it alone can read, and validated."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,9 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import attribute_columns, resolve_columns
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
-from ndcg_spark.inputs.memory import to_arrow
-from ndcg_spark.inputs.storage import NoStorageError
+from ndcg_spark.inputs.storage import NoStorageError, reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
 
 if TYPE_CHECKING:
@@ -43,68 +42,47 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
             files = [file for path in config.path for file in list_files(path, where)]
         except (TableLogError, NoStorageError):
             return None
-    kind = file_format(files, config.format, where)
+    kind, origin = file_format(files, config.format, where), f"{where}: {files[0].path}"
     if kind == "trec":
-        raise InputError(f"{where}: {files[0].path} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
-    try:
+        raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
+    with reading(files[0].path, where):
         table = pa.concat_tables((_read(file, kind, engine, where) for file in files), promote_options="permissive")
-    except pa.ArrowException as error:
-        raise InputError(f"{where}: files with different columns, {first_line(error)}; write them alike") from error
-    has = table.column_names
-    if {"attribute", "value"} & {*config.names}:
-        ours = attribute_columns(config.columns, has, where)
-    else:
-        ours = resolve_columns(config.columns, config.names, has, where)
-    if absent := [f"{name} = {theirs!r}" for name, theirs in config.columns.items() if theirs not in has]:
-        raise InputError(
-            f"{where}: {len(absent)} mapped column(s) missing, columns.{absent[0]}; it has {', '.join(has)}"
-        )
-    names = {theirs: name for name, theirs in ours.items()}
-    return table.rename_columns([names.get(name, name) for name in has])
+    called = resolve_columns(config.columns, config.names, table.column_names, where)
+    if absent := [column for column in called.values() if column not in table.column_names]:
+        raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
+    ours = {column: name for name, column in called.items()}
+    return table.rename_columns([ours.get(name, name) for name in table.column_names])
 
 
 def _read(file: File, kind: str, engine: "Engine | None", where: str) -> pa.Table:
     """The rows of a file, with the values of its folders."""
-    if engine is not None and file.snapshot and file.snapshot.table is not None:
+    if file.snapshot and file.snapshot.table is not None:
         return file.snapshot.table.toArrow()
-    try:
-        if file.snapshot:
-            return pa.Table.from_batches(file.snapshot.scan(file.snapshot.schema.names), file.snapshot.schema)
-        if engine is not None and not file.storage:
-            from ndcg_spark.inputs.engine_files import read_files
+    if file.snapshot:
+        return pa.Table.from_batches(file.snapshot.scan(file.snapshot.schema.names), file.snapshot.schema)
+    if engine is not None and not file.storage:
+        from ndcg_spark.inputs.engine_files import read_files
 
-            return read_files(engine, [file], where).toArrow()
-        rows = _rows(file, kind, where)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise InputError(f"{where}: {file.path} cannot be read, {first_line(error)}; correct it") from error
+        return read_files(engine, [file], where).toArrow()
+    system, fs_path = file.location(where)
+    if kind in BINARY:
+        rows = ds.dataset(fs_path, filesystem=system, format=kind).to_table()
+    else:
+        with file.open(where) as stream:
+            text = pa.BufferReader(stream.read())
+        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, "," if kind == "csv" else "\t")
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _rows(file: File, kind: str, where: str) -> pa.Table:
-    system, fs_path = file.location(where)
-    if kind in BINARY:
-        return ds.dataset(fs_path, filesystem=system, format=kind).to_table()
-    if kind == "jsonl":
-        with file.open(where) as stream:
-            return json.read_json(stream)
-    parse = csv.ParseOptions(delimiter="," if kind == "csv" else "\t", newlines_in_values=True)
-    with file.open(where) as stream:
-        names = csv.open_csv(stream, parse_options=parse).schema.names
-    convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-    )
-    with file.open(where) as stream:
-        return csv.read_csv(stream, parse_options=parse, convert_options=convert)
-
-
-def attributes_to_arrow(table: Any) -> pa.Table:
-    """A table of attributes that a user has in Python, with our names; one of Spark is fetched."""
-    rows = to_arrow(table, None, "query_attributes")
-    names = attribute_columns({}, rows.column_names, "query_attributes")
-    return rows.rename_columns({theirs: ours for ours, theirs in names.items()})
+def _delimited(text: pa.BufferReader, delimiter: str) -> pa.Table:
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    kinds = dict.fromkeys(csv.open_csv(text, parse_options=parse).schema.names, pa.string())
+    convert = csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
+    text.seek(0)
+    return csv.read_csv(text, parse_options=parse, convert_options=convert)
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
@@ -112,23 +90,23 @@ def attribute_rows(table: pa.Table) -> pa.Table:
 
     A query may have several values of an attribute. InputError for an empty cell, a repeated row, or too many slices.
     """
-    where, has = "query_attributes", table.column_names
+    where, has, pair = "query_attributes", table.column_names, ["attribute", "value"]
     names = [name for name in has if name not in ("dataset", "query_id")]
-    pair = [name for name in ("attribute", "value") if name in names]
-    if "query_id" not in has or not names or len(pair) == 1:
+    is_long = {*pair} <= {*names}
+    if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
         raise InputError(
             f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
             "for each attribute, named after it"
         )
     keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
     values = {name: table[name].cast(pa.string()) for name in names}
-    rows = pa.table(keys | {name: values[name] for name in pair})
-    if not pair:
-        cells = [(pa.array([name] * len(table), pa.string()), values[name]) for name in names]
-        parts = [pa.table({**keys, "attribute": one, "value": other}) for one, other in cells]
-        rows = pa.concat_tables(parts).filter(pc.field("value").is_valid())
-    _refuse_empty_or_repeated(rows, ["query_id", "attribute", "value"], where)
-    slices = rows.group_by(["attribute", "value"]).aggregate([]).sort_by("attribute")
+    if is_long:
+        rows = pa.table(keys | {name: values[name] for name in pair})
+    else:
+        parts = [keys | {"attribute": pa.repeat(name, len(table)), "value": values[name]} for name in names]
+        rows = pa.concat_tables(map(pa.table, parts)).filter(pc.field("value").is_valid())
+    _refuse_empty_or_repeated(rows, ["query_id", *pair], where)
+    slices = rows.group_by(pair).aggregate([]).sort_by("attribute")
     if len(slices) > MAX_SLICES:
         example = f"{slices['attribute'][0]}={slices['value'][0]}"
         raise InputError(f"{where}: {len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
@@ -141,13 +119,12 @@ def weight_rows(table: pa.Table) -> pa.Table:
     if not {"query_id", "weight"} <= {*has}:
         raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight")
     rows = pa.table({f.name: column(table, f.name, f.type, where) for f in QUERY_WEIGHTS if f.name in has})
-    weights = rows["weight"]
     _refuse_empty_or_repeated(rows, ["query_id"], where)
-    bad = ~((np.asarray(weights) >= MIN_WEIGHT) & (np.asarray(weights) <= MAX_WEIGHT))
-    if bad.any():
+    weights = np.asarray(rows["weight"])
+    if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
         raise InputError(
-            f"{where}: {np.count_nonzero(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to "
-            f"{MAX_WEIGHT:g}, e.g. of query_id={rows['query_id'][int(np.argmax(bad))]}; correct them"
+            f"{where}: {len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, e.g. of "
+            f"query_id={rows['query_id'][bad[0]]}; correct them"
         )
     return rows
 
@@ -167,12 +144,10 @@ def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.Chun
 
 def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str], where: str) -> None:
     for name in table.column_names:
-        empty = pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py()
-        if empty:
+        if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
             raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
     keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
-    rows = keys.aggregate([([], "count_all")])
+    rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
     if len(rows) < len(table):
-        twice = rows.filter(pc.greater(rows["count_all"], 1))["query_id"][0]
         again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another"
-        raise InputError(f"{where}: {again}, e.g. of query_id={twice}; remove them")
+        raise InputError(f"{where}: {again}, e.g. of query_id={rows['query_id'][0]}; remove them")

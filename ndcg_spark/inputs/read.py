@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
@@ -24,6 +23,7 @@ from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
+from ndcg_spark.rules import refuse_alike
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
@@ -71,9 +71,8 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     `graded`, a table without grades has 1 for each.
     """
     constant = config.relevance
-    needed = [name for name in JUDGMENTS.names if name != "relevance" or (graded and constant is None)]
-    optional = () if graded or constant is not None else ("relevance",)
-    source = _read(engine, "judgments", config, JUDGMENTS, needed, optional)
+    names = [name for name in JUDGMENTS.names if name != "relevance" or constant is None]
+    source = _read(engine, "judgments", config, JUDGMENTS, names)
     if constant is None and not graded and "relevance" not in source.table.columns:
         constant = 1.0
     if constant is None:
@@ -112,8 +111,7 @@ def _read(
     name: str,
     config: TableConfig,
     schema: pa.Schema,
-    needed: Sequence[str] | None = None,
-    optional: Sequence[str] = (),
+    names: Sequence[str] | None = None,
 ) -> Source:
     files = lakehouse.find(engine, config, name)
     first, snapshot = files[0], files[0].snapshot
@@ -122,7 +120,7 @@ def _read(
     if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:
         notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in first.partition]
-    context = TableContext(name, f"{name}: {first.path}", config, needed or config.names, folders, optional)
+    context = TableContext(name, f"{name}: {first.path}", config, names or config.names, folders)
     if snapshot and snapshot.table is not None:
         shape = context.shape("table", snapshot.table.columns)
         table = document_rows(snapshot.table, shape.columns, schema, context.origin)

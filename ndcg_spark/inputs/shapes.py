@@ -3,20 +3,20 @@
 import csv
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import accumulate, product
+from statistics import mode
 from typing import Any
 
-from ndcg_spark.casting import refuse_alike
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
+from ndcg_spark.rules import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"
@@ -29,10 +29,7 @@ _LAYOUTS = {
 #: From here on, a whole number is a time in seconds: March 1973.
 _SECONDS = 10**8
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
-_KEY = r'\s*"(?:[^"\\]|\\.)*+"\s*:\s*'
-#: The beginning of one object of all queries, and of one with runs around them; empty objects may come first.
-_OBJECT = rf"\s*\{{(?:{_KEY}\{{\s*\}}\s*,)*{_KEY}\{{"
-_RUNS = rf"{_OBJECT}(?:{_KEY}\{{\s*\}}\s*,)*{_KEY}\{{"
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 @dataclass(frozen=True)
@@ -55,10 +52,9 @@ class Shape:
         """What was recognised and not configured, in sentences for people."""
         layout = " ".join(self.fields)
         if self.kind in ("trec", "json") and layout not in (_RUN, _LAYOUTS["judgments"][4]):
-            return [f"{'one object' if self.kind == 'json' else 'lines'} read as {layout}"]
-        renamed = [
-            f"{n} is {c}" for n, c in self.columns.items() if c != n and n not in config.columns and n in self.has
-        ]
+            return [f"read as {layout}"]
+        named = {name: self.columns[name] for name in self.has - {*config.columns} if name in self.columns}
+        renamed = [f"{name} is {column}" for name, column in sorted(named.items()) if column != name]
         return [", ".join(renamed)] if renamed else []
 
     def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
@@ -81,19 +77,17 @@ class TableContext:
     #: The table and its first file, for messages.
     origin: str
     config: TableConfig
-    #: The columns that the table may have.
+    #: The columns that are looked for.
     names: Sequence[str]
     #: The columns that folders give.
     folders: Sequence[str] = ()
-    #: The columns that are also looked for where there are names, under those that other tools give them.
-    optional: Sequence[str] = ()
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
-        columns = resolve_columns(self.config.columns, [*self.names, *self.optional], known, self.origin)
+        columns = resolve_columns(self.config.columns, self.names, known, self.origin)
         has = frozenset(name for name, column in columns.items() if column in known)
-        return Shape(kind, columns, has=has, fields=tuple(fields))
+        return Shape(kind, columns, has, tuple(fields))
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
         """The shape of files whose fields have these names, unless the configuration says which of them, from 1, is."""
@@ -104,6 +98,10 @@ class TableContext:
         )
         columns = {**mapped, **{name: name for name in names if not name.isdecimal()}}
         return Shape(kind, columns, frozenset({*names, *self.folders}), names)
+
+    def has_named(self, fields: Sequence[str]) -> bool:
+        """Whether one of the fields may be one of our columns by its name."""
+        return any(is_alias(*pair) for pair in product(self.names, fields))
 
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
@@ -119,9 +117,8 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
         return _json_shape(text, lines, table)
     mapped = table.config.columns.values()
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
-        fields = lines[0].split("\t") if lines else []
         # TSV without a header is common.
-        if kind == "csv" or table.config.format or any(is_alias(*pair) for pair in product(table.names, fields)):
+        if kind == "csv" or table.config.format or table.has_named(lines[0].split("\t") if lines else []):
             return _header_shape(kind, first, others, table)
         kind = "trec"
     return _layout_shape(lines, kind, table)
@@ -145,15 +142,14 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     """The shape of lines with as many fields as most of the first ones have."""
-    separator, layouts = _SEPARATORS.get(kind), _LAYOUTS[table.name]
-    usual, is_run = max(layouts), table.name == "results"
+    separator, layouts, is_run = _SEPARATORS.get(kind), _LAYOUTS[table.name], table.name == "results"
     rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     # More fields than a run has belong to its name.
-    counts = Counter(min(len(row), usual) if is_run and not separator else len(row) for row in rows)
-    fields = max(counts, key=lambda number: (counts[number], number == usual), default=usual)
+    rows = [row[:6] if is_run and not separator else row for row in rows]
+    fields = mode(map(len, rows)) if rows else max(layouts)
     rows = [row for row in rows if len(row) == fields]
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
-    if is_run and fields == 3 and _count_up([(row[0], row[2]) for row in rows]):
+    if is_run and fields == 3 and _count_up(rows):
         names[2] = "rank"
     shape = table.numbered(kind, names)
     column, problem = f"--column {table.name}.", None
@@ -162,11 +158,13 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         problem = f"of which one may be a rank or a score; say which, {which}"
     elif table.config.columns:
         return shape
-    elif table.name == "judgments" and fields == 4 and rows and all(map(_is_timed, rows)):
+    elif (
+        table.name == "judgments"
+        and fields == 4
+        and all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
+    ):
         others = f"{column}query_id=1 {column}doc_id=2 {column}relevance=3"
         problem = f"of which the last is a time; number the others, {others}"
-    elif "relevance" in table.names and fields == 2:
-        problem = "and no grade; if they are a query and a document, give all one grade, --relevance 1"
     elif fields not in layouts or (lines and lines[0].startswith(("{", "["))):
         others = "name another format, --input-format csv, tsv, jsonl or json"
         problem = f"which are not known; number them, {column}query_id=1 and so on, or {others}"
@@ -177,17 +175,16 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
 
 
 def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
-    rows: list[Any] = []
+    objects: list[dict[str, Any]] = []
     for line in lines:
-        with suppress(ValueError, RecursionError):
-            rows.append(json.loads(line))
-    objects = [row for row in rows if isinstance(row, dict)]
+        with suppress(ValueError, RecursionError, AttributeError):
+            objects.append(dict(json.loads(line).items()))
     keys = [*dict.fromkeys(key for row in objects for key in row)]
-    is_named = any(is_alias(*pair) for pair in product(table.names, keys))
-    if table.config.format == "json" or (table.config.format is None and not is_named and re.match(_OBJECT, text)):
-        names = ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
-        names = ["run", *names] if "run" in table.names and re.match(_RUNS, text) else names
-        return table.numbered("json", names)
+    braces = re.sub(r"[^{}]", "", _JSON_TEXT.sub("", text))
+    depth = max(accumulate(1 if brace == "{" else -1 for brace in braces), default=0)
+    if table.config.format == "json" or (table.config.format is None and depth > 1 and not table.has_named(keys)):
+        names = ["run", "query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
+        return table.numbered("json", names[0 if "run" in table.names and depth > 2 else 1 :])
     shape = table.shape("jsonl", keys)
     if not shape.has - {*table.folders}:
         expected = ", ".join(table.config.columns.get(name, name) for name in table.names if name != "dataset")
@@ -200,10 +197,10 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
     return replace(shape, has_lists=has_lists, has=shape.has | ({"rank"} & {*table.names} if has_lists else set()))
 
 
-def _count_up(rows: Sequence[tuple[str, str]]) -> bool:
+def _count_up(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the lines of each query are numbered 1, 2, 3, one after the other."""
     ranks: dict[str, list[str]] = {}
-    for query, rank in rows:
+    for query, _, rank in rows:
         ranks.setdefault(query, []).append(rank)
     return bool(rows) and all(given == [f"{at + 1}" for at in range(len(given))] for given in ranks.values())
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ndcg_spark.casting import refuse_alike
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.dataframes import document_rows
@@ -18,6 +17,7 @@ from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import is_local, reading
+from ndcg_spark.rules import refuse_alike
 from ndcg_spark.schemas import FAULT
 
 

@@ -1,6 +1,5 @@
 """One evaluation from its configuration to printed or published scores: read, check, evaluate, publish."""
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -112,21 +111,14 @@ def evaluate(
         from ndcg_spark.job.gate import usable_gate
 
         usable_gate(config, accepted)
-    with _attempts_logged(config), engine_for(config, clock) as engine:
-        return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
-
-
-@contextlib.contextmanager
-def _attempts_logged(config: EvaluationConfig) -> Iterator[None]:
-    """Run the block, an evaluation; if its input is refused or its engine fails, the log of its output says so."""
     try:
-        yield
+        with engine_for(config, clock) as engine:
+            return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
     except Exception as error:
         code = error.exit_code if isinstance(error, NdcgSparkError) else BUG
         if config.output and code != ConfigurationError.exit_code and not isinstance(error, StorageError):
-            date, configuration = config.date.isoformat(), masked_within(config.model_dump(mode="json"))
-            output = config.dated(config.output)
-            log_attempt(output, date, new_id(), error, code, configuration=configuration, engine=config.engine)
+            more = {"configuration": masked_within(config.model_dump(mode="json")), "engine": config.engine}
+            log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise
 
 
@@ -188,7 +180,7 @@ def evaluate_on(
 
 def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
     """The dataset scores, not published; and the query scores, computed only once if they are read too."""
-    with context.clock.step("evaluate", context.activity):
+    with context.clock.step("evaluate", "evaluating the results"):
         batches = scores_by_batch(context)
         materialize = context.sources[1].materialize
         if reads_queries and materialize:

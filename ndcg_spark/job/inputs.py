@@ -2,13 +2,11 @@
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
@@ -17,7 +15,7 @@ from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
-from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
+from ndcg_spark.errors import ConventionError, EngineError, InputError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
@@ -34,11 +32,6 @@ from ndcg_spark.tables.table import without_slices
 Sources = tuple[Source, Source]
 #: The rows of DATASET_SCORES of all queries, and those of slices.
 Means = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-#: Messages of operating systems and HDFS about failed writes, which engines pass on as text.
-_CANNOT_WRITE = re.compile(
-    "No space left on device|Read-only file system|Disk quota exceeded|File too large|Not a directory|"
-    "access=WRITE|QuotaExceededException|SafeModeException"
-)
 _TWICE = [refusal.code for refusal in (refusals.JUDGED_TWICE, refusals.RETURNED_TWICE, refusals.RANK_TWICE)]
 #: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
@@ -57,12 +50,6 @@ class Context:
     #: The table QUERY_ATTRIBUTES if there is one, and its slices.
     attributes: DataFrame | None = None
     slices: Slices = dataclasses.field(default_factory=Slices)
-
-    @property
-    def activity(self) -> str:
-        """What is being done while the scores are computed."""
-        counts = self.checked.result_counts
-        return f"evaluating {counts.rows:,} results of {len(counts.runs):,} runs"
 
 
 @contextlib.contextmanager
@@ -84,7 +71,11 @@ def read_inputs(
     """
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
-        sources = sources or input_sources(engine, config)
+        # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
+        unjudged_gain(config.convention)
+        if sources is None:
+            judgments = read_judgments(engine, config.judgments.on(config.date), config.convention.gain != "judged")
+            sources = judgments, results_source(engine, config)
         config = adapted(config, *sources)
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, config)
@@ -101,19 +92,9 @@ def read_inputs(
     return Context(engine, config, sources, checked, evaluation, clock)
 
 
-def input_sources(engine: Engine, config: EvaluationConfig) -> Sources:
-    """Both tables, found and opened but not read. Raises InputError, ConventionError."""
-    # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
-    unjudged_gain(config.convention)
-    judgments = config.judgments.on(config.date)
-    graded = config.convention.gain != "judged"
-    return read_judgments(engine, judgments, graded), results_source(engine, config)
-
-
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     """The results and the documents to remove from their lists, found and opened but not read. Raises InputError."""
-    results = config.results.on(config.date)
-    source = read_results(engine, results)
+    source = read_results(engine, config.results.on(config.date))
     exclude = config.exclude and config.exclude.on(config.date)
     return dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
 
@@ -152,14 +133,9 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
 
 def warn_of_input(context: Context) -> None:
     """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
-    config, checked = context.config, context.checked
-    shows_ndcg = not config.measures or config.measure_set.has("ndcg")
-    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in context.sources):
-        note = limits.about_gains(checked.judgment_counts, config.convention)
-        if note:
-            report_step("note", note)
+    checked = context.checked
     counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in limits.about_input(*counts, config.convention):
+    for sentence in limits.about_input(*counts, context.config.convention):
         report_step("warning", sentence)
 
 
@@ -173,7 +149,7 @@ class PlanRefusedError(InputError):
 
 @contextlib.contextmanager
 def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
-    """Run the block; an engine's exception becomes an error of a row, the convention, the storage or the engine."""
+    """Run the block; an engine's exception becomes an error of a row, the convention or the engine."""
     try:
         yield
     except failures() as error:
@@ -186,11 +162,6 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
         if kind == "PythonException":
             last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
             raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
-        if _CANNOT_WRITE.search(str(error)):
-            raise StorageError(
-                f"output: the engine cannot write, {reason}; nothing was published, check space and rights where the "
-                "output is and where the engine spills"
-            ) from error
         typed = [source.origin for table in sources for source in table.sources if source.format in BINARY]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error
@@ -198,31 +169,21 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
 
 @contextlib.contextmanager
 def counted_refusals(context: Context) -> Iterator[None]:
-    """Run the block, which computes scores; if a row is refused, the error says how many are."""
-    checked, evaluation = context.checked, context.evaluation
-    convention = evaluation.convention
+    """Run the block, which computes scores; if a row is refused, the error says how many are, as far as it is known."""
+    checked, convention = context.checked, context.evaluation.convention
     try:
         with translated_failures(context.sources):
             yield
     except PlanRefusedError as refusal:
-        with translated_failures(context.sources):
-            if refusal.code in _TWICE:
+        if refusal.code in _TWICE:
+            with translated_failures(context.sources):
                 limits.refuse_duplicates(checked, *context.sources, convention)
-            if refusal.code == refusals.NOT_FINITE.code:
-                raise ConventionError(str(refusal)) from refusal
-            if refusal.code == refusals.MISSING_QUERY.code:
-                rows = checked.counts(0)["missing_queries"]
-            elif refusal.code == refusals.NO_RELEVANT.code:
-                # Those that the same convention would leave out, if it refused none.
-                missing = "zero" if convention.missing_query == "zero" else "skip"
-                lenient = evaluation.under(convention.replace(no_relevant="skip", missing_query=missing))
-                is_refused = F.col("ndcg").isNull() & ((F.col("status") != "missing") | F.lit(missing == "zero"))
-                deepest = dataclasses.replace(lenient, cutoffs=lenient.cutoffs[-1:])
-                batches = scores_by_batch(dataclasses.replace(context, evaluation=deepest))
-                rows = sum(scores.where(is_refused).count() for scores, _ in batches)
-            else:
-                raise
-        raise InputError(str(refusal).replace(", e.g.", f", {rows} of them, e.g.", 1)) from refusal
+        if refusal.code == refusals.NOT_FINITE.code:
+            raise ConventionError(str(refusal)) from refusal
+        if refusal.code == refusals.MISSING_QUERY.code:
+            sentence = f"{checked.counts(0)['missing_queries']} of them, e.g."
+            raise InputError(str(refusal).replace("e.g.", sentence, 1)) from refusal
+        raise
 
 
 def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
@@ -274,25 +235,19 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
     refuse_low_rates(context.config, means[0])
-    values: dict[tuple[str, str], set[str]] = {}
-    for row in means[1]:
-        values.setdefault((row["dataset"], row["attribute"]), set()).add(row["value"])
-    for (dataset, attribute), known in values.items():
-        if known == {NO_VALUE}:
-            sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
-            report_step("warning", f"query_attributes: {sentence}")
+    attributes = {(row["dataset"], row["attribute"]) for row in means[1]}
+    valued = {(row["dataset"], row["attribute"]) for row in means[1] if row["value"] != NO_VALUE}
+    for dataset, attribute in sorted(attributes - valued):
+        sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
+        report_step("warning", f"query_attributes: {sentence}")
     return means
 
 
 def refuse_low_rates(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest = config.cutoffs[-1]
-    several = len({row["dataset"] for row in rows}) > 1
-    rates = {
-        (f"{row['run']} dataset={row['dataset']}" if several else row["run"]): row["judged_rate"]
-        for row in rows
-        if row["cutoff"] == deepest
-    }
+    at_depth = [row for row in rows if row["cutoff"] == deepest]
+    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in at_depth}
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate)
     for sentence in limits.about_judged_rates(rows, deepest):
         report_step("warning", sentence)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
+from ndcg_spark.convention.measures import deepest_finite
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
@@ -38,10 +39,9 @@ _LIST = ["dataset", "run", "query_id"]
 def publish(
     context: Context, tables: "QueryTables", output: str, accepted: str | None = None
 ) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
-    """Publish the scores of checked tables.
+    """Publish the scores of checked tables: the dataset scores, what reads the query scores, and a verdict per night.
 
-    Returns the dataset scores, what reads the query scores, and the verdict on each night. `accepted` is the reason why
-    the night is a baseline of later ones, if it is.
+    `accepted` is the reason why the night is a baseline of later ones, if it is.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, removable(output)[0]):
@@ -50,15 +50,15 @@ def publish(
     by_dataset: Mapping[str, Mapping[str, Any]] = {}
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
         means = accepted_means(context, _write(context, publication))
+        datasets = {row["dataset"] for row in means[0]}
         if config.gate is not None:
             # Imported here, because an evaluation without a gate need not wait for statistics.
             from ndcg_spark.comparison.differences import ComparisonOptions
-            from ndcg_spark.job.gate import judge_written
+            from ndcg_spark.job.gate import judge_written, report_verdicts
 
             with context.clock.step("compare", "comparing with the baselines of the gate"):
                 limit = config.documents if isinstance(config.documents, int) else 0
                 options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
-                datasets = {row["dataset"] for row in means[0]}
                 results = judge_written(config.gate, publication, night_record(context), datasets, options, accepted)
             verdicts = [judged.verdict for judged in results.values()]
             by_dataset = {name: judged.verdict.log_entries() for name, judged in results.items()}
@@ -73,14 +73,11 @@ def publish(
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
-            datasets = {row["dataset"] for row in means[0]}
             superseded = publication.commit(night_record(context), datasets, by_dataset)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         report_step("superseded", sentence)
     if verdicts:
-        from ndcg_spark.job.gate import report_verdicts
-
         report_verdicts(verdicts)
     return means, lambda: publication.read("query_scores", session), verdicts
 
@@ -89,7 +86,7 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
     """Write and verify every table that needs no gate; returns the rows of DATASET_SCORES."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
-    with clock.step("evaluate", context.activity):
+    with clock.step("evaluate", "evaluating the results"):
         for scores, _ in scores_by_batch(context):
             publication.write("query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
@@ -125,7 +122,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     deep.
     """
     checked, evaluation = context.checked, context.evaluation
-    convention, depth = evaluation.convention, evaluation.deepest_finite
+    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     key = query_key(checked.judgments.columns)
     queries = None if lists is None else lists.select(*key).distinct()
 
@@ -155,15 +152,15 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
 
 
 def night_record(context: Context) -> dict[str, Any]:
-    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what.
-
-    `seconds` has the duration of each step so far.
-    """
+    """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
     config, checked = context.config, context.checked
-    counted = zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True)
+    inputs = {other.name: _files(other) for source in context.sources for other in source.sources}
+    for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
+        # Inputs with equal fingerprints have the same rows, in any order and format.
+        fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
+        known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
+        inputs[source.name] = {**known, **_files(source)}
     record = {
-        "evaluation_id": context.evaluation.evaluation_id,
-        "evaluated_on": config.date.isoformat(),
         "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **config.source},
         "convention": config.convention.label,
         "options": config.convention.options(),
@@ -176,17 +173,7 @@ def night_record(context: Context) -> dict[str, Any]:
             "pyspark": pyspark.__version__,
             "python": platform.python_version(),
         },
-        "inputs": {
-            # Inputs with equal fingerprints have the same rows, in any order and format.
-            source.name: {
-                "rows": counts.rows,
-                "fingerprint": counts.fingerprint,
-                "fingerprints": {name or config.dataset: digits for name, digits in counts.fingerprints.items()},
-                **_files(source),
-            }
-            for source, counts in counted
-        }
-        | {other.name: _files(other) for source in context.sources for other in source.sources if other is not source},
+        "inputs": inputs,
         "counts": checked.counts(len(context.evaluation.cutoffs)),
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "seconds": context.clock.with_total(),
@@ -198,9 +185,7 @@ def night_record(context: Context) -> dict[str, Any]:
 def _files(source: Source) -> dict[str, Any]:
     """Where a table came from, and what was recognised in it."""
     files = [
-        {"path": file.path}
-        | ({"version": file.snapshot.version} if file.snapshot else {})
-        | ({"size": file.size} if file.size or not file.snapshot else {})
+        {"path": file.path} | ({"version": file.snapshot.version} if file.snapshot else {"size": file.size})
         for file in source.files
     ]
     return {"format": source.format, "files": files, "recognised": list(source.notes)}

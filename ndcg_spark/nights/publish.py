@@ -85,7 +85,7 @@ class Publication:
         `by_dataset` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
         night of which another evaluation counts, because it was published at the same time.
         """
-        own = {"evaluation_id": self._id, "status": "published", "committed_at": utc_now()}
+        own = {"status": "published", "committed_at": utc_now()}
         with self._store.failures("cannot be written, and nothing was published"):
             for name, files in self._files.items():
                 # The files of a slow evaluation may have been removed as leftovers.
@@ -117,7 +117,8 @@ class Publication:
                     self._store.delete(self._folder(name))
 
     def _row(self, record: Mapping[str, Any], dataset: str, **more: Any) -> Mapping[str, Any]:
-        return log_row({**record, "evaluated_on": self._date, "files": self._files}, dataset=dataset, **more)
+        own = {"evaluated_on": self._date, "evaluation_id": self._id, "files": self._files}
+        return log_row({**record, **own}, dataset=dataset, **more)
 
     def _sizes(self, name: str) -> dict[str, int]:
         """The files of a table, by their names in its folder."""

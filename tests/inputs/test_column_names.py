@@ -3,14 +3,14 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import attribute_columns, is_alias, resolve_columns
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
 SNAPSHOT = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID", "Doc Position", "rating", "brand"]
 
 
-def found(table, has, given=()):
+def resolved(table, has, given=()):
     return resolve_columns(dict(given), table.names, has, "table")
 
 
@@ -33,17 +33,18 @@ def found(table, has, given=()):
         # The text of a query names it only where documents are listed.
         (QUERY_ATTRIBUTES, ["id", "query", "lang"], ""),
         (QUERY_WEIGHTS, ["id", "query", "lang"], ""),
-        *((QUERY_WEIGHTS, ["qid", name], f"query_id=qid weight={name}") for name in ("Weights", "traffic")),
+        (QUERY_WEIGHTS, ["qid", "Traffic"], "query_id=qid weight=Traffic"),
+        (QUERY_ATTRIBUTES, ["qid", "Attribute", "value"], "query_id=qid attribute=Attribute value=value"),
     ],
 )
 def test_columns_of_the_field_are_found_under_their_names(table, has, columns):
     expected = dict(pair.split("=") for pair in columns.split())
-    assert {ours: theirs.replace(" ", "_") for ours, theirs in found(table, has).items()} == expected
+    assert {ours: theirs.replace(" ", "_") for ours, theirs in resolved(table, has).items()} == expected
 
 
 def test_what_the_user_names_counts_first():
-    assert "rank" not in found(RESULTS, ["qid", "docno", "points", "position"], {"score": "points"})
-    assert "score" not in found(RESULTS, DETAILED, {"rank": "Doc Position"})
+    assert "rank" not in resolved(RESULTS, ["qid", "docno", "points", "position"], {"score": "points"})
+    assert "score" not in resolved(RESULTS, DETAILED, {"rank": "Doc Position"})
 
 
 @pytest.mark.parametrize(
@@ -56,24 +57,10 @@ def test_what_the_user_names_counts_first():
 )
 def test_two_columns_that_may_be_one_of_ours_are_refused_unless_one_is_given(table, has, name, both):
     with pytest.raises(InputError, match=f"2 columns may be the {name}, {both[0]} and {both[1]}; drop or rename"):
-        found(table, has)
-    assert found(table, has, {name: both[0]})[name] == both[0]
+        resolved(table, has)
+    assert resolved(table, has, {name: both[0]})[name] == both[0]
 
 
 def test_names_that_may_count_are_known():
     names = [("query_id", "User Input"), ("rank", "Doc Position"), ("doc_id", "title"), ("rank", "")]
     assert [is_alias(*name) for name in names] == [True, True, False, False]
-
-
-@pytest.mark.parametrize(
-    ("has", "columns"),
-    [
-        ("qid Attribute Value", {"query_id": "qid", "attribute": "Attribute", "value": "Value"}),
-        ("qid slice slice_value", {"query_id": "qid", "attribute": "slice", "value": "slice_value"}),
-        ("attribute value slice", {"attribute": "attribute", "value": "value"}),
-        ("user_id slice lang", {"query_id": "user_id"}),
-        ("dataset qid value lang", {"dataset": "dataset", "query_id": "qid"}),
-    ],
-)
-def test_attributes_are_in_rows_only_where_both_columns_of_rows_are_there(has, columns):
-    assert attribute_columns({}, has.split(), "query_attributes") == columns

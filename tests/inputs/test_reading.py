@@ -60,7 +60,7 @@ MAPPED = {"columns": {"relevance": "label"}}
 CASE = "differ only in case"
 REFUSED = [
     (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, r"columns\.relevance = 'label'"),
-    (judged, "a.csv", "a,b\n", {}, "none of dataset, query_id, doc_id, relevance is a column; it has a, b"),
+    (judged, "a.csv", "a,b\n", {}, "query_id, doc_id; it has a, b"),
     (judged, "a.csv", "query_id,doc_id,doc_id\n", {}, "occur twice"),
     (judged, "a.jsonl", ROW + '\n{"DOC_ID": 3}', {}, CASE),
     (judged, "a.jsonl", ROW[:-1] + ', "Relevance": 3}', {}, CASE),

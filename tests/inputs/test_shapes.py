@@ -4,7 +4,7 @@ import pytest
 import sessions
 from input_files import judged, returned, written
 
-from ndcg_spark import casting, config
+from ndcg_spark import config, rules
 from ndcg_spark.contract.check import check_tables
 from ndcg_spark.errors import InputError
 from ndcg_spark.job.inputs import adapted
@@ -86,9 +86,9 @@ def test_results_of_a_tool_are_read_as_they_are(engine, tmp_path, shape):
     files, settings, rows = RESULTS_READ[shape]
     for name, content in files.items():
         written(tmp_path / name, content)
-    found = casting.conform(returned(engine, tmp_path, **settings).table, RESULTS, "test").collect()
+    read = rules.conform(returned(engine, tmp_path, **settings).table, RESULTS, "test").collect()
     names = ("run", "query_id", "doc_id", "score", "rank")
-    assert sorted(tuple(row.asDict().get(name) for name in names) for row in found) == [("one", *row) for row in rows]
+    assert sorted(tuple(row.asDict().get(name) for name in names) for row in read) == [("one", *row) for row in rows]
 
 
 def checked(engine, qrels, run):

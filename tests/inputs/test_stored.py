@@ -11,10 +11,10 @@ import pytest
 from input_files import gzipped, judged, returned, written
 from programs import forked
 
-from ndcg_spark.casting import conform
 from ndcg_spark.engine import Engine, open_engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.memory import is_readable
+from ndcg_spark.rules import conform
 from ndcg_spark.schemas import JUDGMENTS
 
 ID = "0a1b2c3d-0000-1111-2222-333344445555"

@@ -28,7 +28,7 @@ CASES = {
     **{
         f"no relevant {ideal}": (
             *({"qrels.txt": "q1 0 a 1\nq2 0 c 0\n"}, {"convention": {"no_relevant": "error", "ideal": ideal}}),
-            *(InputError, "1 of .* run=bm25 query_id=q2"),
+            *(InputError, "relevant .* run=bm25 query_id=q2"),
         )
         for ideal in ("judged", "retrieved")
     },
@@ -42,7 +42,7 @@ CASES = {
     },
     "judged too little": (
         *({"run.txt": RUN + "q1 Q0 x 3 1 bm25\n"}, {"min_judged_rate": 0.7}),
-        *(InputError, r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 with 0\.6667"),
+        *(InputError, r"judged_rate@3 below min_judged_rate=0\.7, e\.g\. run=bm25 dataset=default with 0\.6667"),
     ),
     "gaps": (
         *({}, {"max_missing_fraction": 0.4, "max_unjudged_fraction": 0.4}, InputError),

@@ -11,7 +11,7 @@ from input_files import judged, returned
 from scored import scored
 
 from ndcg_spark import Convention, evaluate
-from ndcg_spark.casting import conform
+from ndcg_spark.rules import conform
 from ndcg_spark.schemas import JUDGMENTS, RESULTS
 
 #: Each output of trec_eval's own tests, with the files and options it was made from.

@@ -6,8 +6,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from tables import random_rows, result, results
 
-from ndcg_spark.casting import conform
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.rules import conform
 from ndcg_spark.schemas import RESULTS
 from ndcg_spark.scoring.ranking import LISTED, RANK, by_window, list_by_list, removes_documents
 
