@@ -31,8 +31,8 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
+from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.slices import make_slices
 from ndcg_spark.steps import Clock
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import masked_within, unknown_name
