@@ -118,8 +118,8 @@ def test_what_is_no_measure_is_refused(wrong):
 
 
 def test_attributes_and_weights_have_the_names_of_other_tools():
-    attributes = {"qid": [1, 2, 3], "slice": ["a", "a", "b"]}
-    rows = compare_rows(COLUMNS, "old", attributes=attributes, weights={"user_id": [1, 2, 3], "Frequency": [1, 1, 2]})
-    slices = [(row["attribute"], row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None]
-    assert slices == [(None, None, 3), ("slice", "a", 2), ("slice", "b", 1)]
+    kinds, weights = {"qid": [1, 2, 3], "kind": ["a", "a", "b"]}, {"user_id": [1, 2, 3], "Frequency": [1, 1, 2]}
+    rows = compare_rows(COLUMNS, "old", attributes=kinds, weights=weights)
+    unweighted = [(row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None]
+    assert unweighted == [(None, 3), ("a", 2), ("b", 1)]
     assert rows[1]["difference"] == pytest.approx((0.25 + 2 * 0.25) / 4)
