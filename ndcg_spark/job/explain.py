@@ -16,15 +16,10 @@ from ndcg_spark.convention.measures import deepest_finite, format_cutoff
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
-<<<<<<< HEAD
-from ndcg_spark.explanation.facts import ExplainRequest, query_facts
-from ndcg_spark.job.inputs import counted_refusals, engine_for, read_inputs, runs_table
-=======
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import select_nights
->>>>>>> main
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
@@ -33,16 +28,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ndcg_spark.engine import Engine
-    from ndcg_spark.job.inputs import Sources
 
 
-<<<<<<< HEAD
 def explain_query(config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query as this configuration would score it, from its inputs.
-=======
-def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: "Sources | None" = None) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs or from these tables.
->>>>>>> main
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
@@ -52,14 +41,7 @@ def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: "S
         return explain_on(engine, config, request)
 
 
-<<<<<<< HEAD
-def explain_on(engine: Engine, config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """The explanations of a query, on an engine that stays open."""
-    context = read_inputs(engine, config)
-=======
-def explain_on(
-    engine: "Engine", config: EvaluationConfig, request: ExplainRequest, sources: "Sources | None" = None
-) -> Explained:
+def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query, on an engine that stays open."""
     from pyspark.sql import functions as F
 
@@ -69,8 +51,7 @@ def explain_on(
     from ndcg_spark.scoring.lists import returned_documents
     from ndcg_spark.scoring.ranking import by_window
 
-    context = read_inputs(engine, config, sources=sources)
->>>>>>> main
+    context = read_inputs(engine, config)
     checked, config = context.checked, context.config
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)

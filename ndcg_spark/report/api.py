@@ -7,31 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
 import pandas as pd
 
 from ndcg_spark.comparison.api import compare
-from ndcg_spark.comparison.trend import FLOOR, lines
-from ndcg_spark.config import NightConfig, load
-=======
-from ndcg_spark import background
 from ndcg_spark.comparison.trend import lines
-from ndcg_spark.config import NightConfig, load, validate
->>>>>>> main
+from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-<<<<<<< HEAD
-from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import call, make_config
 from ndcg_spark.report import words
 from ndcg_spark.report.charts import bars, difference_chart
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
-=======
-from ndcg_spark.library import explained
->>>>>>> main
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
@@ -58,12 +47,7 @@ def trend(
     run: str | None = None,
     measures: str | None = None,
     last: int = 60,
-<<<<<<< HEAD
-    floor: float = FLOOR,
 ) -> pd.DataFrame:
-=======
-) -> "pd.DataFrame":
->>>>>>> main
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
