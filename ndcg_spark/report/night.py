@@ -81,12 +81,10 @@ class PageBaseline:
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
-def choose_baseline(
-    night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request
-) -> PageBaseline | None:
+def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
     """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`.
 
-    None if there is nothing to compare with. ConfigurationError for a run or a date that is not there.
+    ConfigurationError for a run or a date that is not there.
     """
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
@@ -112,7 +110,7 @@ def choose_baseline(
     judgments = night.row["judgments_fingerprint"]
     if same := [other for other in earlier if other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0]) if len(runs) > 1 else None
+    return PageBaseline(runs[0] if len(runs) > 1 else None)
 
 
 class QueryScore(NamedTuple):
@@ -156,7 +154,7 @@ class NightData:
         self.runs: list[str] = sorted(values, key=lambda run: best_first(values[run], run))
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
-        self.baseline = choose_baseline(night, nights, self.runs, request) or PageBaseline()
+        self.baseline = choose_baseline(night, nights, self.runs, request)
         self._gate: Row = gate if self.baseline.name else {}
         #: What intervals cover: 95 %.
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
@@ -189,7 +187,8 @@ class NightData:
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
         self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
-        rates = [point.value for point in trends["judged_rate"].points if point.date in self.baseline.dates]
+        dates = [] if self.baseline.run else self.baseline.dates
+        rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
