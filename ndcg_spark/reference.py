@@ -17,15 +17,6 @@ _MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": sta
 
 
 @dataclasses.dataclass(frozen=True)
-class Item:
-    """A document of a list. The documents of one tie group are neighbours."""
-
-    doc_id: str
-    tie_group: int
-    gain: float
-
-
-@dataclasses.dataclass(frozen=True)
 class Score:
     """What QUERY_SCORES has about NDCG; `ndcg` is None where the convention leaves the query out of the mean."""
 
@@ -52,45 +43,39 @@ def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
     module, _, function = name.removeprefix("python:").rpartition(".")
     try:
         loaded = getattr(importlib.import_module(module), function)
+        if not callable(loaded):
+            raise TypeError(f"{function} is not a function")
     except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
             f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
             "put its folder on PYTHONPATH, on a cluster in --py-files"
         ) from error
-    if not callable(loaded):
-        raise ConventionError(f"convention: {name} is not a function; it takes and returns a pandas Series")
     return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
     """A user's function of the values. ConventionError unless it returns one finite number for each."""
     function = load_function(name)
-    shown = f"the value {values[0]:g}" if len(values) == 1 else f"the values {values[0]:g} to {values[-1]:g}"
     try:
         results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
+        if len(results) != len(values) or not all(map(math.isfinite, results)):
+            raise ValueError(f"it returns {results[:5]}")
     except Exception as error:  # whatever a user's function raises
         raise ConventionError(
-            f"convention: {name} fails for {shown}, {type(error).__name__}: {error}; "
-            "it takes a pandas Series and returns one of the same length"
+            f"convention: {name} fails for {values[0]:g} to {values[-1]:g}, {type(error).__name__}: {error}; "
+            "it takes a pandas Series and returns one with a finite number for each value"
         ) from error
-    if len(results) != len(values) or not all(map(math.isfinite, results)):
-        raise ConventionError(
-            f"convention: {name} returns {results[:5]} for {shown}; it must return a finite number for each"
-        )
     return results
 
 
 def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document without a judgment: that of its grade by `unjudged`, which is 0 with zero.
-
-    A table without grade 0 gives it 0. ConventionError if a user's function cannot be computed.
-    """
+    """The gain of a returned document without a judgment: that of its grade by `unjudged`, or 0."""
     grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
     return 0.0 if convention.gain == "judged" else gain(grade, convention) or 0.0
 
 
 def discounts(depth: int, rule: Discount) -> list[float]:
-    """The discounts of the ranks 1 to `depth`. ConventionError if a user's function cannot be computed."""
+    """The discounts of the ranks 1 to `depth`."""
     if isinstance(rule, tuple):
         return [*rule[:depth], *[0.0] * (depth - len(rule))]
     if rule not in DISCOUNTS:
@@ -124,10 +109,7 @@ def score(
     convention: Convention,
     cutoff: int | None,
 ) -> Score:
-    """The score of a query, from judged documents with their grades, and returned ones with their scores and ranks.
-
-    InputError if the convention refuses the query.
-    """
+    """The score of a query, from graded documents, and returned ones with scores and ranks. InputError if refused."""
     c, grades = convention, dict[str, list[float]]()
     for document, grade in judged:
         grades.setdefault(document, []).append(grade)
@@ -137,10 +119,9 @@ def score(
     if c.negative == "error" and any(grade < 0 for grade in merged.values()):
         raise InputError(f"judgments: a negative grade, e.g. for query {query_id}")
     gains = {document: worth for document, grade in merged.items() if (worth := gain(grade, c)) is not None}
-    rows = _in_order(returned, c)
-    tie_groups = {key: at for at, key in enumerate(sorted({key for key, _ in rows}))}
-    items: dict[str, Item] = {}
-    unjudged = unjudged_gain(c)
+    rows, unjudged = _in_order(returned, c), unjudged_gain(c)
+    #: What each listed document is ordered by, and its gain.
+    items: dict[str, tuple[float, float]] = {}
     for key, document in rows:
         if document in items and c.duplicates == "error":
             raise InputError(f"results: a document is returned twice, e.g. {document} for query {query_id}")
@@ -149,15 +130,16 @@ def score(
             c.negative == "drop" and merged.get(document, 0.0) < 0
         )
         if not (is_query or is_dropped):
-            items.setdefault(document, Item(document, tie_groups[key], gains.get(document, unjudged)))
-    listed = list(items.values())
+            items.setdefault(document, (key, gains.get(document, unjudged)))
+    listed = list(items)
     if c.ties in ("worst", "best"):
         sign = 1.0 if c.ties == "worst" else -1.0
-        listed.sort(key=lambda item: (item.tie_group, sign * item.gain))
-    counting = {item.doc_id: item.gain for item in listed} if c.ideal == "retrieved" else gains
+        listed.sort(key=lambda document: (items[document][0], sign * items[document][1]))
+    counting = {document: worth for document, (_, worth) in items.items()} if c.ideal == "retrieved" else gains
     ideal = [worth for _, worth in ideal_ranking(counting, c, cutoff, len(listed))]
     weights = discounts(max(len(listed), len(ideal)), c.discount)
-    dcg, ideal_dcg = _dcg(_counted(listed, c)[:cutoff], weights), _dcg(ideal, weights)
+    counted = _counted([items[document] for document in listed], c)[:cutoff]
+    dcg, ideal_dcg = _dcg(counted, weights), _dcg(ideal, weights)
     without = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
     value = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without else dcg / ideal_dcg
     nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
@@ -167,22 +149,22 @@ def score(
     return Score(
         "missing" if is_missing else "no_relevant" if nothing else "scored",
         len(listed[:cutoff]),
-        sum(item.doc_id in gains for item in listed[:cutoff]),
+        sum(document in gains for document in listed[:cutoff]),
         dcg,
         ideal_dcg,
         None if not rows and c.missing_query == "skip" else value,
     )
 
 
-def _counted(listed: Sequence[Item], convention: Convention) -> list[float]:
-    """The gain at every rank: with averaged ties, the mean of its tie group."""
+def _counted(listed: Sequence[tuple[float, float]], convention: Convention) -> list[float]:
+    """The gain at every rank, by keys and gains: with averaged ties, the mean of those with the same key."""
     if convention.ties != "average":
-        return [item.gain for item in listed]
-    groups: dict[int, list[float]] = {}
-    for item in listed:
-        groups.setdefault(item.tie_group, []).append(item.gain)
+        return [worth for _, worth in listed]
+    groups: dict[float, list[float]] = {}
+    for key, worth in listed:
+        groups.setdefault(key, []).append(worth)
     means = {key: math.fsum(group) / len(group) for key, group in groups.items()}
-    return [means[item.tie_group] for item in listed]
+    return [means[key] for key, _ in listed]
 
 
 def _dcg(gains: Sequence[float], weights: Sequence[float]) -> float:

@@ -1,8 +1,4 @@
-"""Every table, declared once in the order of the flow, with its grain and key.
-
-Inside the program column names are fixed; the names in storage are mapped while reading. An engine gets the types of
-Spark by `from_arrow_schema`.
-"""
+"""Every table, declared once in the order of the flow, with its grain and key; see REFERENCE.md for the columns."""
 
 from collections.abc import Collection, Iterable
 
@@ -49,9 +45,8 @@ QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 #: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of a
-#: line that is not a row, or that has a number which is none. Their names contain a private character, so that no
-#: user's column has the same name.
+#: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of such
+#: a line, or of one with a number that is none. No user's column has such a name: a private character is in it.
 FAULT, LINE = "\ue000fault", "\ue000line"
 
 #: The columns that reading adds to a table as it was read.
@@ -69,10 +64,8 @@ IN_PATHS = ("evaluated_on", "evaluation_id")
 _MEASURES = f"{' '.join(COLUMNS)} double"
 
 #: One row per run, judged query and cutoff; key (dataset, evaluated_on, run, query_id, cutoff). `cutoff` is null for
-#: the whole ranking; `status` is scored, no_relevant or missing; `ndcg` is null where the convention leaves the query
-#: out of the mean; `returned` and `judged` count documents within the cutoff. The measures besides NDCG are null unless
-#: they are computed at the cutoff, and where the convention leaves the query out. `judgments_hash` changes if and only
-#: if the judgments of the query change.
+#: the whole ranking; `status` is scored, no_relevant or missing; measures are null where they are not computed, or the
+#: convention leaves the query out. `judgments_hash` changes if and only if the judgments of the query change.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
     "returned judged judgments_hash bigint, evaluation_id string, "
@@ -80,11 +73,9 @@ QUERY_SCORES = _table(
 )
 
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value), the last two null for
-#: all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their sum of DCG over their sum of ideal DCG,
-#: `ndcg_stddev` the sample standard deviation and `ndcg_stderr` the standard error of the mean, both null for a single
-#: query, `dcg` their mean DCG; all null where no query is left. `judged_rate`: judged over returned within the cutoff.
+#: all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their sum of DCG over their sum of ideal DCG.
+#: The measures besides NDCG are means over `relevant_queries`. `judged_rate`: judged over returned within the cutoff.
 #: `unjudged_queries` are in no slice, so that it is null there.
-#: The measures besides NDCG are means over `relevant_queries` queries; all of these are null unless computed.
 DATASET_SCORES = _table(
     "dataset string, evaluated_on date, run string, cutoff int, attribute value string, "
     "queries missing_queries no_relevant_queries unjudged_queries relevant_queries bigint, "
@@ -92,21 +83,19 @@ DATASET_SCORES = _table(
     f"ndcg ndcg_pooled ndcg_stddev ndcg_stderr dcg judged_rate double, {_MEASURES}"
 )
 
-#: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is
-#: the sum of the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
+#: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is the sum of
+#: the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
 TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
 #: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the
-#: next two those that one of them judges. Null where not defined; from `runs` on, only with results: how many runs and
-#: `queries` that both judge the two rankings are of.
+#: next two those that one of them judges. From `runs` on, null without results.
 AGREEMENTS = _table(
     "dataset string, pairs only_a only_b bigint, kappa kappa_quadratic alpha double, runs queries bigint, "
     "tau_b tau_ap double"
 )
 
-#: One row per rejected input row; no key, as rejected rows may be equal. The columns of the input are as text, as they
-#: were read, null where its table has none; `dataset_read` is the dataset of the row (`dataset` is that of the night),
-#: `line` the text of a line that is not a row, or that has a number which is none.
+#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row (`dataset` is that of the
+#: night), `line` the text of a line that is not a row, or that has a number which is none.
 REJECTED_ROWS = _table(
     "dataset string, evaluated_on date, "
     "table reason dataset_read run query_id doc_id relevance score rank line evaluation_id string"
@@ -114,10 +103,9 @@ REJECTED_ROWS = _table(
 
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
 #: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
-#: date of the baseline's scores, the newest one of a mean of `baseline_nights`, null if they are of this night;
-#: `attribute` and `value` are null for all queries. `queries` are those paired, which every mean is over, and in a row
-#: with weights those that have one. `p_value` and the interval are those of the paired t test, `p_randomization` that
-#: of random signs, `p_decides` the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
+#: newest date of the baseline's scores, null if they are of this night. `queries` are those paired, which every mean is
+#: over. `p_value` and the interval are those of the paired t test, `p_randomization` that of random signs, `p_decides`
+#: the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
     "measure string, cutoff int, attribute value string, "
@@ -128,18 +116,15 @@ COMPARISONS = _table(
 )
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
-#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `relevance` is null
-#: for an unjudged document, `score` where the results have none; `tied` with another document of the list.
-#: `gain` times `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
+#: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `gain` times
+#: `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
 RANKED_DOCUMENTS = _table(
     "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
     "evaluation_id string, score relevance gain discount double"
 )
 
-#: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff).
-#: `returned` and `baseline_returned` count documents within the cutoff, `common` those that both have; `entered` and
-#: `left` are the others of either. `same_order`: the same documents in the same order. The measures are from 0 to 1
-#: (COMPARING.md).
+#: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff). It
+#: counts documents within the cutoff. `same_order`: the same documents in the same order.
 LIST_CHANGES = _table(
     "dataset run baseline query_id string, cutoff int, "
     "returned baseline_returned common entered left bigint, top_changed same_order boolean, "
@@ -149,9 +134,8 @@ LIST_CHANGES = _table(
 #: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key
 #: (dataset, evaluated_on, number, evaluation_id, revision). `status` is published, refused or failed. Of the published
 #: rows of a dataset and date the one with the greatest (number, evaluation_id, revision) counts; others have no number.
-#: `verdict` is pass, fail or none, null without a gate, `run` the run that it is about, `accepted` why the night is a
-#: baseline all the same, `is_baseline` whether later nights may be compared with it. Times are in UTC, as ISO 8601;
-#: `seconds` is how long it took. From `options` on, columns are JSON; `files` has the rows and bytes of each file.
+#: `verdict` is pass, fail or none, null without a gate; `run` is the run that it is about; `accepted` is why the night
+#: is a baseline all the same. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
@@ -175,10 +159,7 @@ KEPT = {
 
 
 def measure_first(schema: pa.Schema, measures: Collection[str] = ()) -> tuple[str, ...]:
-    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others.
-
-    Columns of other measures besides NDCG are left out.
-    """
+    """The columns of a table of scores in the order of display: the key, ndcg, these measures, then the others."""
     shown = [name for name in COLUMNS if name in measures]
     hidden = {"ndcg", *COLUMNS, *([] if shown else ["relevant_queries"])}
     others = [name for name in schema.names if name not in hidden]

@@ -15,7 +15,7 @@ from ndcg_spark import rules
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff
 from ndcg_spark.convention.parsing import parse_measures
-from ndcg_spark.engine import is_sail, open_engine, running_session
+from ndcg_spark.engine import open_engine, running_session, sail_version
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
@@ -85,7 +85,7 @@ def evaluate_lazily(
         evaluated_on or datetime.datetime.now(datetime.UTC).date(),
         new_id(),
         dataset,
-        list_by_list if is_sail(session) else by_window,
+        list_by_list if sail_version(session) else by_window,
         parsed.measure_set,
     )
     typed_results = conform_rows(results, RESULTS, "results")

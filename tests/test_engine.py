@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import grpc
 import pytest
@@ -19,7 +20,7 @@ import sessions
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import errors
-from ndcg_spark.engine import failure_reason, failures, lost, open_engine
+from ndcg_spark.engine import embedded, failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
 
@@ -52,12 +53,6 @@ def sail_server(tmp_path_factory):
     with servers.running([sys.executable, "-c", program], log, dict(os.environ)):
         servers.wait_until(lambda: servers.answers(port), "the Sail server", log)
         yield f"sc://127.0.0.1:{port}"
-
-
-def test_a_running_session_is_used_and_left_running(session):
-    with open_engine("auto") as opened:
-        assert opened.session is session
-    assert session.range(1).count() == 1
 
 
 @pytest.mark.parametrize("choice", ["spark", "embedded"])
@@ -129,18 +124,13 @@ def test_the_library_says_what_to_install_where_there_is_no_spark():
     assert re.search(r"InstallationError: .*pip install 'ndcg-spark\[spark\]'", done.stderr)
 
 
-def test_local_spark_needs_java(monkeypatch):
-    monkeypatch.setenv("PATH", "")
+@pytest.mark.parametrize("java", ["", os.environ["PATH"]])
+def test_local_spark_needs_java_and_more_than_a_client(java, monkeypatch):
+    monkeypatch.setenv("PATH", java)
+    monkeypatch.setattr(engines, "is_remote_only", lambda: bool(java))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(InstallationError, match=r"pip install 'ndcg-spark\[embedded\]'.*openjdk-17"):
         engines.start_local()
-
-
-@pytest.mark.parametrize("start", [engines.start_local, lambda: engines.submitted("auto")])
-def test_a_client_is_no_spark(start, monkeypatch):
-    monkeypatch.setattr(engines, "is_remote_only", lambda: True)
-    with pytest.raises(InstallationError, match="pyspark-client has no Spark of its own"):
-        start()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +174,7 @@ def test_paths_without_a_scheme_are_in_a_storage_that_has_a_host(default, storag
     values = {"spark.master": "local[*]", "spark.hadoop.fs.defaultFS": default}
     conf = SimpleNamespace(get=values.get, set=lambda *_: None)
     monkeypatch.setattr(engines, "is_classic", lambda _: True)
-    opened = engines.wrap_session(SimpleNamespace(conf=conf, version="4.1.1"))
+    opened = engines.wrap_session(Mock(conf=conf, version="4.1.1"))
     assert (opened.default_storage, opened.sees_local_files) == (storage, is_near)
 
 
@@ -227,13 +217,13 @@ def test_a_token_for_a_server_without_encryption_is_told_at_once(sail_server, mo
     # Once a full run of the tests stood still where a connection with a token was closed.
     monkeypatch.setattr(grpc._channel.Channel, "close", lambda _: pytest.fail("it is closed"))
     engines.require_server(sail_server)
-    with pytest.raises(EngineError, match=r"token=\*\*\* \(encrypted, as use_ssl or a token demands\)"):
+    with pytest.raises(EngineError, match=r"answers at .*token=\*\*\*, "):
         engines.require_server(f"{sail_server}/;token=abc")
 
 
 @pytest.mark.parametrize("url", ["sc://host:1/;a", "sc://host:port", "http://host"])
 def test_what_is_no_address(url):
-    with pytest.raises(EngineError, match="is not the address of a Spark Connect server"):
+    with pytest.raises(EngineError, match="no Spark Connect server answers at"):
         engines.require_server(url)
 
 
@@ -315,7 +305,7 @@ def started(monkeypatch, start):
     monkeypatch.setattr("os.environ", {**os.environ})
     os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
     monkeypatch.setattr(engines, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
-    monkeypatch.setattr(engines.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
+    monkeypatch.setattr(embedded.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
     with pytest.raises(pytest.fail.Exception) as options:
         start()
     return json.loads(str(options.value))
@@ -327,16 +317,14 @@ def started(monkeypatch, start):
         ({"cpu.max": "150000 100000", "memory.max": str(2**30)}, 2, 1),
         ({"cpu.max": "max 100000", "memory.max": "max"}, 8, None),
         ({"job/cpu.max": "300000 100000", "job/memory.max": str(2**30)}, 3, 1),
-        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3, None),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8, None),
-        ({"memory/job/memory.limit_in_bytes": str(2**30), "cpu.max": "99900000 100000"}, 8, 1),
+        ({"job/memory.max": str(2**30), "cpu.max": "99900000 100000"}, 8, 1),
     ],
 )
 def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores, gigabytes, tmp_path, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {*range(8)}, raising=False)
     monkeypatch.setattr(engines, "CONTROL_GROUPS", tmp_path)
     monkeypatch.setattr(engines, "OWN_GROUPS", tmp_path / "own")
-    (tmp_path / "own").write_text("0::/job/step\n4:memory:/job\n", "ascii")
+    (tmp_path / "own").write_text("0::/job/step\n", "ascii")
     for name, limit in limits.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{limit}\n", "ascii")
@@ -344,5 +332,5 @@ def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores
     assert (engines.usable_cores(), engines.machine_memory()) == (cores, gigabytes * 2**30 if gigabytes else machine)
     options = started(monkeypatch, engines.start_local)
     assert (options["spark.master"], options["spark.authenticate"]) == (f"local[{cores}]", "true")
-    parallelism = started(monkeypatch, engines.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]
+    parallelism = started(monkeypatch, embedded.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]
     assert int(parallelism) == max(16, 4 * cores)

@@ -154,7 +154,7 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.comparison.slices import read_query_tables
-    from ndcg_spark.report.baseline import Request
+    from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.words import Labels, read_labels
 

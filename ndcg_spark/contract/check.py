@@ -19,7 +19,7 @@ from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.skipping import plan_floors, plan_pruning
+from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
 #: With this many results per judged query, most may belong to unjudged queries, which need no floor.
 _MANY_A_QUERY = 1_000
@@ -148,16 +148,23 @@ def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, R
 def _check_results(
     results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
 ) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
-    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out.
-
-    `judged` counts the judged queries of each dataset; every query counts where there are no `judgments`.
-    """
+    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out."""
     table, convention = results.table, config.convention
     if results.without:
         table = _with_excluded(table, results.without)
     reason = rules.rejection_reason(rules.result_rules(dict(table.dtypes), convention))
     judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
-    counts, cut = _count_results(results, table, reason, judged_queries, sum(judged.values()), config)
+    rows, queries = results.expected_rows or 0 if results.materialize else 0, sum(judged.values())
+    # A list from which documents are removed needs more results from below the deepest cutoff.
+    skipping = None if results.without else plan_skipping(convention, config.cutoffs, table.columns, rows, queries)
+    if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
+        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
+    has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
+    files = max(1, len(results.files)) if has_both else 0
+    counts, lists = scan.count_results(
+        table, reason, judged_queries, results.batches, files, skipping, results.materialize
+    )
+    cut = _cut(skipping, counts, lists, table)
     counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
@@ -165,40 +172,21 @@ def _check_results(
     return good, counts, rejected, cut
 
 
-def _count_results(
-    results: Source,
-    table: DataFrame,
-    reason: Column,
-    judged_queries: DataFrame | None,
-    queries: int,
-    config: EvaluationConfig,
-) -> tuple[ResultCounts, Callable[[DataFrame], DataFrame] | None]:
-    """The counts of the results, and how those that are proved to be too deep are left out: by ranks, or by floors."""
-    convention, columns = config.convention, table.columns
-    # A list from which documents are removed needs more results from below the deepest cutoff.
-    needs_all = results.without is not None
-    pruning = None if needs_all else plan_pruning(convention, config.cutoffs, columns)
-    rows, materialize = results.expected_rows or 0, results.materialize
-    can_floor = materialize is not None and not needs_all
-    floors = plan_floors(convention, config.cutoffs, columns, rows, queries) if can_floor else None
-    if floors and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        floors = floors if _are_mostly_judged(table, judged_queries) else None
-    has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
-    files = max(1, len(results.files)) if has_both else 0
-    counts, lists = scan.count_results(
-        table, reason, judged_queries, results.batches, files, pruning, floors, materialize
-    )
-    if pruning:
+def _cut(
+    skipping: Pruning | Floors | None, counts: ResultCounts, lists: DataFrame | None, table: DataFrame
+) -> Callable[[DataFrame], DataFrame] | None:
+    """How results that are proved to be too deep are left out: by ranks, or by floors."""
+    if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
         is_all = untrusted.issuperset(run.run for run in counts.runs)
-        return counts, None if is_all else partial(pruning.kept, untrusted=sorted(untrusted))
+        return None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
     number = sum(run.lists for run in counts.runs)
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, leaving those out is enough.
-    if floors is None or lists is None or not floors.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
-        return counts, None
+    if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number) or 2 * unjudged > counts.rows:
+        return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
-    return counts, partial(floors.kept, lists=F.broadcast(lists) if number <= limit else lists)
+    return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
 
 
 def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
@@ -211,10 +199,7 @@ def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
 def _with_empty_runs(
     runs: Sequence[RunCounts], judged: Mapping[str | None, int], named: Iterable[tuple[str | None, str]]
 ) -> list[RunCounts]:
-    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all.
-
-    A file's run without a dataset, among results that have datasets, is one of each.
-    """
+    """The runs that have good rows or are of a judged dataset, and those of `named` files that have no row at all."""
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present, names = {(run.dataset, run.run) for run in kept}, {run.run for run in kept}
     datasets = list(dict.fromkeys(run.dataset for run in kept))
@@ -241,10 +226,7 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
 def _split(
     source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
-    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any.
-
-    Runs a job only if there are rejected rows; if all are good, none is tested again.
-    """
+    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any."""
     if counts.rejected:
         counts = dataclasses.replace(counts, rejections=scan.count_rejections(source.name, table, reason))
     limits.refuse_rejected(source, counts, config.max_rejected_fraction)
@@ -258,6 +240,8 @@ def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """The columns of REJECTED_ROWS that do not depend on the night: the rows that have a `reason`, as text."""
     described = {"table": F.lit(name), "reason": reason}
     sources = {"dataset_read": "dataset", "line": LINE}
-    values = [field for field in REJECTED_ROWS.names if field not in {*described, "dataset", *IN_PATHS}]
-    described |= {field: scan.text_column(table, sources.get(field, field)) for field in values}
+    for field in REJECTED_ROWS.names:
+        if field not in {*described, "dataset", *IN_PATHS}:
+            source = sources.get(field, field)
+            described[field] = (F.col(source) if source in table.columns else F.lit(None)).cast("string")
     return table.select(*(column.alias(field) for field, column in described.items())).where("reason is not null")

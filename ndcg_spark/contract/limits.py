@@ -1,7 +1,4 @@
-"""What the counts decide: what is refused, and which sentences warn of a probable mistake, such as the wrong file.
-
-Warnings change neither a score nor an exit code.
-"""
+"""What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,12 +8,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.scan import Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts, row_example
+from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
+from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
@@ -46,32 +44,30 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     """InputError if no run has a judged query: the tables write ids differently, or one is the wrong file."""
     if any(run.judged_queries for run in counts.runs):
         return
-    first = counts.runs[0].run
     queries = sum(run.unjudged_queries for run in counts.runs)
-    excluded = (
-        f"without {counts.excluded:,} results that {results.without.origin} excludes, " if results.without else ""
-    )
+    excluded = f" without {counts.excluded:,} excluded results" if results.without else ""
     raise InputError(
-        f"results: {excluded}none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={first}, "
-        f"is judged; check that both tables write query ids (and datasets) alike, in {results.origin}"
+        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, is judged"
+        f"{excluded}; check that both tables write query ids (and datasets) alike, in {results.origin}"
     )
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
     """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged."""
-    lacking, unknown = f"than max_missing_fraction={max_missing:g}", f"than max_unjudged_fraction={max_unjudged:g}"
-    reasons: dict[str, list[str]] = {}
+    lacking, unjudged = [], []
     for run in _sorted(returned.runs):
         expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
         if _is_more(missing := expected - run.judged_queries, max_missing, expected):
-            example = f"run={run.run} lacks {missing} of {expected}"
-            reasons.setdefault(f"lack more of the judged queries {lacking}", []).append(example)
+            lacking.append(f"run={run.run} lacks {missing} of {expected}")
         if _is_more(run.unjudged_queries, max_unjudged, answered):
-            example = f"run={run.run} has {run.unjudged_queries} of {answered}"
-            reasons.setdefault(f"have more unjudged queries {unknown}", []).append(example)
-    if reasons:
-        runs_by_reason = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items())
-        raise InputError(f"results: {runs_by_reason}; complete the tables, or allow more")
+            unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
+    reasons = {
+        f"lack more of the judged queries than max_missing_fraction={max_missing:g}": lacking,
+        f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g}": unjudged,
+    }
+    words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
+    if words:
+        raise InputError(f"results: {words}; complete the tables, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
@@ -101,11 +97,7 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
 
 
 def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
-    """DuplicatesError if a document is judged or returned twice for a query, unless an option merges its rows.
-
-    Where ranks are the order, also if two documents of a list share one. Scoring fails where it meets one, as the
-    aggregation that makes scores sees it without a further pass; only then, or where nothing is scored, is this called.
-    """
+    """DuplicatesError if a document is judged or returned twice for a query, or two share a rank that is the order."""
     if convention.judgment_duplicates == "error":
         advice = "keep one row each, or --set judgment_duplicates=max"
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
@@ -113,7 +105,7 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
-    """Refuse duplicates in the results alone."""
+    """The same for the results alone."""
     if convention.duplicates == "error":
         advice = "keep one row each, or --set duplicates=best"
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
@@ -130,7 +122,7 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
         # A document that has a rank twice is a document returned twice, not a rank of two documents.
         several: Column = F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
         twice = table.groupBy(*key).agg(several.alias("several")).where("several")
-        example = row_example({name: F.col(name).cast("string") for name in key})
+        example = F.substring(row_example(key), 1, EXAMPLE_LENGTH)
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
         different += count
         examples += [first] if count else []
@@ -142,10 +134,7 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`.
-
-    Reads results again only to say where these two are.
-    """
+    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`."""
     merged = _sorted(run for run in counts.runs if run.merged_lists)
     if not merged or "order" in config.chosen_options:
         return
@@ -195,18 +184,6 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
 
 def _opposite(counts: ResultCounts) -> list[RunCounts]:
     return [run for run in counts.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
-
-
-def about_gains(judged: JudgmentCounts, convention: Convention) -> str | None:
-    """A note for users of trec_eval who chose no convention: gains of graded judgments are exponential."""
-    best = judged.best_grade
-    # Measures and results without scores may have changed other options.
-    if best is None or best <= 1 or convention.gain != Convention().gain:
-        return None
-    return (
-        f"grades up to {best:g} gain 2^grade - 1 here (up to {2**best - 1:g}), and trec_eval's gain is linear: "
-        "--convention trec_eval_9"
-    )
 
 
 def about_input(

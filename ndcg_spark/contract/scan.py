@@ -10,11 +10,13 @@ from pyspark.sql import functions as F
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.rules import RULES, named_by_user, typed
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
+from ndcg_spark.scoring.refusals import row_example
 from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
 
 #: The column that marks results which the table `exclude` removes from their lists; null for all others.
 EXCLUDED = f"{OWN}excluded"
-_EXAMPLE_LENGTH = 200
+#: Longer examples of rows are cut.
+EXAMPLE_LENGTH = 200
 #: The lower half of a hash.
 _LOW = 0xFFFFFFFF
 
@@ -99,7 +101,7 @@ class ResultCounts(Counts):
 
 @dataclasses.dataclass(frozen=True)
 class _Aggregates:
-    """Columns of every row, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
+    """Columns of good rows, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
 
     columns: Mapping[str, Column]
     by_query: Mapping[str, Column]
@@ -110,12 +112,11 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    best = _Aggregates(_null_if_rejected({"grade": grade}, reason), {"best": F.max("grade")}, {"best": F.max("best")})
-    counted = [_rows_and_hash(table, reason, key), best]
+    best = _Aggregates({"grade": grade}, {"best": F.max("grade")}, {"best": F.max("best")})
+    queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
-    datasets = _by_query(table, key, counted).groupBy(*key[:-1]).agg(*_totals(counted), judged)
-    rows = [row.asDict() for row in datasets.collect() if row["rows"]]
+    rows = [row.asDict() for row in queries.groupBy(*key[:-1]).agg(*totals, judged).collect() if row["rows"]]
     return JudgmentCounts(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
@@ -131,32 +132,27 @@ def count_results(
     judged_queries: DataFrame | None,
     batches: Sequence[Batch] = WHOLE,
     files: int = 0,
-    pruning: Pruning | None = None,
-    floors: Floors | None = None,
+    skipping: Pruning | Floors | None = None,
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None,
 ) -> tuple[ResultCounts, DataFrame | None]:
-    """Counts of the results in one scan of each batch, and with `floors` also one row per list: its key and FLOOR.
+    """Counts of the results in one scan of each batch, and with Floors also one row per list: its key and FLOOR.
 
     Queries are judged if they are in `judged_queries`, or all if that is None. Ranks are compared with scores if the
     table's `files` are not 0. `materialize` keeps the rows of lists where they are read twice.
     """
     key, types = query_key(table.columns), dict(table.dtypes)
-    counted = [_rows_and_hash(table, reason, ["run", *key])]
+    counted = []
     if "score" in table.columns:
-        counted.append(_scores(types, reason))
+        counted.append(_scores(types))
     if files:
-        counted.append(_ranks_beside_scores(types, reason, files))
-    if pruning:
-        refuted = F.col("judged").isNotNull() & pruning.refuted(F.col("good"))
-        columns = _null_if_rejected(pruning.columns(types), reason)
-        counted.append(_Aggregates(columns, pruning.aggregates(), {"untrusted": F.count_if(refuted)}))
-    if floors:
-        # The buckets come from the hash of the fingerprint, which is computed anyway.
-        columns = _null_if_rejected(floors.columns(types, _row_hash(table, ["run", *key])), reason)
-        counted.append(_Aggregates(columns, {FLOOR: floors.aggregate()}, {}))
-    lists = _by_query(table, ["run", *key], counted)
+        counted.append(_ranks_beside_scores(types, files))
+    if skipping:
+        # Buckets come from the hash of the fingerprint, which is computed anyway.
+        columns = skipping.columns(types, _row_hash(table, ["run", *key]))
+        counted.append(_Aggregates(columns, skipping.aggregates(), skipping.totals()))
+    lists, totals = _by_query(table, ["run", *key], reason, counted)
     by_batch, list_floors = [batch.select(lists) for batch in batches], None
-    if floors and materialize:
+    if isinstance(skipping, Floors) and materialize:
         by_batch = [materialize(by_batch)]
         list_floors = by_batch[0].select("run", *key, FLOOR)
     known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
@@ -165,8 +161,7 @@ def count_results(
         for batch in by_batch
     ]
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
-    totals = [
-        *_totals(counted),
+    totals += [
         F.sum("good").alias("good_rows"),
         F.count_if(is_judged & has_rows).alias("judged_queries"),
         F.count_if(~is_judged & has_rows).alias("unjudged_queries"),
@@ -178,44 +173,24 @@ def count_results(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
-        runs=[_run_counts(row, names) for row in rows if row["run"] and row.get("dataset", "named")],
+        runs=[
+            # What is null, such as the sum of nothing, keeps its default.
+            RunCounts(**{"dataset": None, **{name: row[name] for name in names & row.keys() if row[name] is not None}})
+            for row in ({**row, "rows": row["good_rows"]} for row in rows)
+            if row["run"] and row.get("dataset", "named")
+        ],
     )
     return counts, list_floors
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
     """One rejection per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
-    texts = {column: text_column(table, column) for column in named_by_user(table.columns)}
-    example = row_example(texts, LINE if LINE in table.columns else None)
-    rejected = table.select(reason.alias("reason"), example.alias("example")).where(F.col("reason").isNotNull())
+    row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
+    example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
+    rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
     rows = rejected.groupBy("reason").agg(F.count("*").alias("rows"), F.min("example").alias("example")).collect()
     rejections = {row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows}
     return [rejections[code] for code in RULES if code in rejections]
-
-
-def text_column(table: DataFrame, name: str) -> Column:
-    """A column as text; null if there is no such column."""
-    return (F.col(name) if name in table.columns else F.lit(None)).cast("string")
-
-
-def row_example(texts: Mapping[str, Column], line: str | None = None) -> Column:
-    """A row as `name=value` pairs, or the line of one that has it, cut to fit a message."""
-    parts = (F.concat(F.lit(f"{name}="), F.coalesce(text, F.lit("null"))) for name, text in texts.items())
-    row = F.concat_ws(" ", *parts)
-    return F.substring(F.coalesce(line, row) if line else row, 1, _EXAMPLE_LENGTH)
-
-
-def _rows_and_hash(table: DataFrame, reason: Column, key: Sequence[str]) -> _Aggregates:
-    """How many rows there are, break a rule or are excluded; and a hash of all rows, whatever their order."""
-    columns = {"reason": reason, "row": _row_hash(table, key)}
-    counts = {"rows": F.count("*"), "rejected": F.count("reason")}
-    if EXCLUDED in table.columns:
-        columns["excluded"] = F.when(reason.isNull(), F.col(EXCLUDED))
-        counts["excluded"] = F.count("excluded")
-    halves = {"high": F.shiftrightunsigned("hash", 32), "low": F.col("hash").bitwiseAND(F.lit(_LOW))}
-    totals = {name: F.sum(name) for name in counts} | {name: F.sum(half) for name, half in halves.items()}
-    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16 million rows.
-    return _Aggregates(columns, {**counts, "hash": F.sum(F.shiftright("row", 24))}, totals)
 
 
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
@@ -228,15 +203,11 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *broken)
 
 
-def _null_if_rejected(columns: Mapping[str, Column], reason: Column) -> dict[str, Column]:
-    return {name: F.when(reason.isNull(), column) for name, column in columns.items()}
-
-
-def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
+def _scores(types: Mapping[str, str]) -> _Aggregates:
     """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
     several = F.col("good") > 1
     return _Aggregates(
-        _null_if_rejected({"scored": typed("score", types)}, reason),
+        {"scored": typed("score", types)},
         {"lowest_score": F.min("scored"), "highest_score": F.max("scored")},
         {
             "lists": F.count_if(several),
@@ -245,9 +216,9 @@ def _scores(types: Mapping[str, str], reason: Column) -> _Aggregates:
     )
 
 
-def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -> _Aggregates:
+def _ranks_beside_scores(types: Mapping[str, str], files: int) -> _Aggregates:
     """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
-    rank, score, is_good = typed("rank", types), typed("score", types), reason.isNull()
+    rank, score = typed("rank", types), typed("score", types)
     ranked = (F.col("good") > 1) & (F.col("lowest_score") < F.col("highest_score")) & F.col("first_score").isNotNull()
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
     ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)
@@ -259,9 +230,9 @@ def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -
     reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
     return _Aggregates(
         {
-            "first_score": F.when(is_good & rank.isin(0, 1), score),
-            "top_score": F.when(is_good & (rank == 1), score),
-            "first_rank": F.when(is_good & rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
+            "first_score": F.when(rank.isin(0, 1), score),
+            "top_score": F.when(rank == 1, score),
+            "first_rank": F.when(rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
         },
         {
             "first_score": F.min("first_score"),
@@ -278,26 +249,32 @@ def _ranks_beside_scores(types: Mapping[str, str], reason: Column, files: int) -
     )
 
 
-def _by_query(table: DataFrame, key: Sequence[str], counted: Sequence[_Aggregates]) -> DataFrame:
-    """One row per query: its key as text, the aggregates by query, and `good`, how many rows are left to be scored."""
+def _by_query(
+    table: DataFrame, key: Sequence[str], reason: Column, counted: Sequence[_Aggregates]
+) -> tuple[DataFrame, list[Column]]:
+    """One row per query, with its key as text and `good`, how many rows are left to be scored; and aggregates of it."""
     # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
-    ids = (F.col(name).cast("string").alias(name) for name in key)
-    rows = table.select(*ids, *(column.alias(name) for part in counted for name, column in part.columns.items()))
-    by_query = (column.alias(name) for part in counted for name, column in part.by_query.items())
-    queries = rows.groupBy(*key).agg(*by_query)
+    columns = {name: F.col(name).cast("string") for name in key} | {"reason": reason, "row": _row_hash(table, key)}
+    # A sum changes if a row occurs twice, an xor does not. A sum of 40 bits cannot overflow with 16 million rows.
+    by_query = {"rows": F.count("*"), "rejected": F.count("reason"), "hash": F.sum(F.shiftright("row", 24))}
+    totals = {"rows": F.sum("rows"), "rejected": F.sum("rejected")}
+    totals["high"] = F.sum(F.shiftrightunsigned("hash", 32))
+    totals["low"] = F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
     good = F.col("rows") - F.col("rejected")
-    good = good - F.col("excluded") if EXCLUDED in table.columns else good
-    return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
+    if EXCLUDED in table.columns:
+        counted = [*counted, _Aggregates({"excluded": F.col(EXCLUDED)}, {"excluded": F.count("excluded")}, {})]
+        totals["excluded"] = F.sum("excluded")
+        good = good - F.col("excluded")
+    for part in counted:
+        columns |= {name: F.when(reason.isNull(), column) for name, column in part.columns.items()}
+        by_query |= part.by_query
+        totals |= part.totals
+    queries = table.select(*_named(columns)).groupBy(*key).agg(*_named(by_query))
+    return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")}), _named(totals)
 
 
-def _run_counts(row: Mapping[str, Any], names: set[str]) -> RunCounts:
-    # What is null, such as the sum of nothing, keeps its default.
-    values = {name: value for name, value in row.items() if name in names and value is not None}
-    return RunCounts(**{"dataset": None, **values, "rows": row["good_rows"]})
-
-
-def _totals(counted: Sequence[_Aggregates]) -> list[Column]:
-    return [column.alias(name) for part in counted for name, column in part.totals.items()]
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
 
 
 def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:

@@ -11,13 +11,11 @@ from ndcg_spark.convention.options import (
     DISCOUNTS,
     GAINS,
     MAX_GAIN,
-    MAX_GRADES,
     OPTIONS,
     Numbers,
+    accepted,
     choices,
     describe,
-    is_valid,
-    normal,
     parse_option,
     show,
 )
@@ -78,19 +76,14 @@ class Convention:
         if self.based_on not in PRESETS:
             near = did_you_mean(self.based_on, PRESETS)
             raise ConventionError(f"convention: unknown preset {self.based_on!r}{near}; choose {', '.join(PRESETS)}")
-        for option in OPTIONS:
-            object.__setattr__(self, option, normal(option, getattr(self, option)))
-        if isinstance(self.gain, Mapping) and len(self.gain) > MAX_GRADES:
-            raise ConventionError(
-                f"convention: the gain table has {len(self.gain)} grades, but at most {MAX_GRADES} are possible; "
-                "write a function instead, gain=python:package.module.function"
-            )
-        wrong = {o: getattr(self, o) for o in OPTIONS if not is_valid(o, getattr(self, o))}
+        values = {option: accepted(option, getattr(self, option)) for option in OPTIONS}
+        wrong = [option for option, value in values.items() if value is None]
         if wrong:
-            similar = {o: did_you_mean(v, OPTIONS[o].words) if isinstance(v, str) else "" for o, v in wrong.items()}
-            values = ", ".join(f"{option}={show(value)}{similar[option]}" for option, value in wrong.items())
+            named = ", ".join(f"{option}={show(getattr(self, option)):.80}" for option in wrong)
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
-            raise ConventionError(f"convention: unknown {values}; {advice}")
+            raise ConventionError(f"convention: unknown {named}; {advice}")
+        for option, value in values.items():
+            object.__setattr__(self, option, value)
         if reasons := [*_contradictions(self)]:
             raise ConventionError(f"convention: {'; '.join(reasons)}")
 
@@ -215,14 +208,17 @@ def list_presets_and_options() -> list[str]:
 
 def describe_preset(name: str) -> list[str]:
     """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
-    chosen, preset = Convention.preset(name), PRESETS[name]
+    chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
+    shown = {option: (show(value), show(standard[option])) for option, value in chosen.options().items()}
     parts = {
         "In words": chosen.formula.split("; "),
         "In mathematical notation (d a document, rel its grade, d_r the document at rank r from 1, q a query)": (
             mathematics(chosen)
         ),
-        "Options": [f"{option:<26}{show(getattr(chosen, option))}" for option in OPTIONS],
-        "Differs from standard in": differences(chosen, Convention()) or ["nothing: it is the default"],
+        "Options, and what standard has where it differs": [
+            f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
+            for option, (value, default) in shown.items()
+        ],
         "Not reproduced, deliberately": preset.not_reproduced or ["nothing known"],
     }
     lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]
@@ -251,10 +247,3 @@ def mathematics(convention: Convention) -> list[str]:
         ideals[c.ideal],
         "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  ndcg_pooled = sum of DCG@k / sum of IDCG@k",
     ]
-
-
-def differences(convention: Convention, other: Convention) -> list[str]:
-    """The options in which a convention differs from another, each with its value and its meaning in words."""
-    values = {option: getattr(convention, option) for option in OPTIONS}
-    changed = {option: value for option, value in values.items() if value != getattr(other, option)}
-    return [f"{option}={show(value)}: {describe(option, value)}".rstrip(": ") for option, value in changed.items()]

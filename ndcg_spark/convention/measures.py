@@ -78,6 +78,8 @@ class Measure:
 
 _relevance_measure = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
 _RELEVANT = {"relevant": "relevant"}
+#: A value of the documents of a list that meet a condition, in ascending order.
+_collected = "sort_array(collect_list(if({{listed}} and {}, {}, null)))".format
 #: The weight of a rank in RBP (Moffat and Zobel 2008).
 _WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
 #: ERR: the probability that the reader reaches a document that may satisfy them, and the sum so far.
@@ -116,7 +118,7 @@ MEASURES: dict[str, Measure] = {
             "ap": "aggregate(transform(filter(relevant_ranks, rank -> rank <= {k}), (rank, at) -> "
             "try_divide(at + 1, rank)), 0D, (so_far, term) -> so_far + term) / greatest(relevant_documents, 1)"
         },
-        lists={"relevant_ranks": "sort_array(collect_list(if({listed} and relevant > 0, {rank}, null)))"},
+        lists={"relevant_ranks": _collected("relevant > 0", "{rank}")},
         is_ratio=True,
     ),
     "rr": _relevance_measure(
@@ -150,20 +152,14 @@ MEASURES: dict[str, Measure] = {
         ("ERR",),
         {"err": _CASCADE},
         ("stop",),
-        lists={
-            "stops": "sort_array(collect_list(if({listed} and stop > 0, named_struct('rank', {rank}, 'stop', stop), "
-            "null)))"
-        },
+        lists={"stops": _collected("stop > 0", "named_struct('rank', {rank}, 'stop', stop)")},
     ),
     "bpref": _relevance_measure(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
         ("Bpref", "bpref"),
         {"bpref": f"{_BPREF} / greatest(relevant_documents, 1)"},
         # Twice the rank of each judged document, and one more if it is relevant.
-        lists={
-            "judged_ranks": "sort_array(collect_list(if({listed} and judged, {rank} * 2 + cast(relevant as int), "
-            "null)))"
-        },
+        lists={"judged_ranks": _collected("judged", "{rank} * 2 + cast(relevant as int)")},
         is_ratio=True,
         whole=True,
     ),
@@ -192,17 +188,13 @@ class MeasureSet:
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
-        """The measure and the cutoff that runs are sorted by, and that reports, trends and lists of nights show.
-
-        It is the first in the list; without any, NDCG at the deepest of these cutoffs that is a rank.
-        """
+        """The measure and the cutoff that runs are sorted by: the first in the list, else NDCG at the deepest rank."""
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
-        """The default cutoff of a column of scores, which has values at these cutoffs.
+        """The default cutoff of a column of scores with values at these cutoffs.
 
-        That is the cutoff of the headline if the column is listed with it, or is not listed and the cutoff is a rank;
-        else the deepest finite one.
+        It is the headline's if the column is listed there, or is not listed and that is a rank; else the deepest rank.
         """
         available = set(cutoffs)
         listed = available & {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
@@ -211,17 +203,13 @@ class MeasureSet:
         return headline if is_default else deepest_finite(listed or available)
 
     def cutoffs_for(self, *measures: str) -> list[Cutoff]:
-        """The cutoffs of any of these measures, ascending, the whole ranking last."""
+        """The cutoffs of any of these measures, ascending."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
-
-    def has(self, *measures: str) -> bool:
-        """Whether any of these measures is listed."""
-        return any(name in measures for name, _ in self.pairs)
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        """The measures besides NDCG, by name, in the order of MEASURES."""
-        return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and self.has(name)}
+        """The measures besides NDCG, in the order of MEASURES."""
+        return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and name in dict(self.pairs)}
 
     @property
     def needs_highest_grade(self) -> bool:

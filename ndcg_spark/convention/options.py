@@ -1,8 +1,4 @@
-"""Every option of a convention: its values, the meaning of each in words, and what it computes.
-
-Validation, the formula in words, the computed Columns and the documentation all follow from these entries. A new
-gain is one entry of GAINS.
-"""
+"""Every option of a convention, from which validation, formulas, Columns and documentation follow."""
 
 import ast
 import dataclasses
@@ -54,6 +50,11 @@ class Option:
     says: str = "{}"
 
 
+#: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
+MAX_GAIN = 1e300
+#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
+MAX_GRADES = 500
+
 #: `rel` is the grade of a judged document.
 GAINS: dict[str, Formula] = {
     "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, _: 2.0**rel - 1.0),
@@ -91,7 +92,7 @@ TIES: dict[str, TieRule] = {
 OPTIONS: dict[str, Option] = {
     "gain": Option(
         {name: entry.words for name, entry in GAINS.items()},
-        "a table {grade: gain}, python:package.module.function",
+        f"a table {{grade: gain}} of up to {MAX_GRADES} grades, python:package.module.function",
         "gain {}",
     ),
     "discount": Option(
@@ -166,11 +167,6 @@ OPTIONS: dict[str, Option] = {
     ),
 }
 
-#: Sums of larger gains could overflow a double. With exp2 the largest grade is 996.
-MAX_GAIN = 1e300
-#: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
-MAX_GRADES = 500
-
 #: Which numbers an option accepts. Unjudged documents have grade 0, which must not be relevant.
 _NUMBERS: dict[str, Callable[[float], bool]] = {
     **dict.fromkeys(("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN),
@@ -182,10 +178,7 @@ _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """The option and the value of ``--set option=value``: a word, number, list, table or bool.
-
-    ConventionError if there is no equals sign. Whether the option takes the value is not checked.
-    """
+    """The option and the value of ``--set option=value``: a word, number, list or table, which is not yet checked."""
     option, equals, value = text.partition("=")
     if not equals:
         raise ConventionError(f"convention: {text!r} has no value; write for example gain=linear")
@@ -222,42 +215,31 @@ def choices(option: str) -> str:
     return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
 
 
-def normal(option: str, value: Any) -> Any:
-    """The value in its normal form, or unchanged if it has none."""
+def accepted(option: str, value: Any) -> Any:
+    """The value in its normal form; None if the option does not accept it."""
     if option == "exclude_query_as_document":
-        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
-    if option == "gain" and isinstance(value, Mapping):
-        pairs = [(_number(grade), _number(gain)) for grade, gain in value.items()]
-        if all(grade is not None and gain is not None for grade, gain in pairs):
-            return dict(sorted(pairs))
-    if option == "discount" and isinstance(value, list | tuple):
-        weights = [_number(weight) for weight in value]
-        return tuple(weights) if None not in weights else tuple(value)
-    return _number(value) if option in _NUMBERS and _number(value) is not None else value
-
-
-def is_valid(option: str, value: Any) -> bool:
-    """Whether an option accepts this value, which must be in its normal form."""
-    if option == "exclude_query_as_document":
-        return isinstance(value, bool)
+        return {"true": True, "false": False}.get(show(value))
+    if option in _NUMBERS and _NUMBERS[option](_number(value)):
+        return _number(value)
     if isinstance(value, str):
-        return value in OPTIONS[option].words or (option in ("gain", "discount") and bool(_PYTHON.fullmatch(value)))
-    if option in _NUMBERS:
-        return isinstance(value, float) and _NUMBERS[option](value)
-    if option == "gain" and isinstance(value, Mapping):
-        numbers = [*value.keys(), *value.values()]
-        finite = all(isinstance(number, float) and abs(number) <= MAX_GAIN for number in numbers)
-        return 0 < len(value) <= MAX_GRADES and finite
-    if option == "discount" and isinstance(value, tuple):
-        finite = all(isinstance(weight, float) and 0 <= weight < math.inf for weight in value)
-        return bool(value) and finite and list(value) == sorted(value, reverse=True)
-    return False
+        is_function = option in ("gain", "discount") and _PYTHON.fullmatch(value)
+        return value if is_function or value in OPTIONS[option].words else None
+    if option == "gain" and isinstance(value, Mapping) and 0 < len(value) <= MAX_GRADES:
+        gains = {_number(grade): _number(gain) for grade, gain in value.items()}
+        is_finite = all(abs(number) <= MAX_GAIN for pair in gains.items() for number in pair)
+        return dict(sorted(gains.items())) if is_finite else None
+    if option == "discount" and isinstance(value, list | tuple) and value:
+        weights = tuple(map(_number, value))
+        is_finite = all(0 <= weight < math.inf for weight in weights)
+        return weights if is_finite and list(weights) == sorted(weights, reverse=True) else None
+    return None
 
 
-def _number(value: object) -> float | None:
+def _number(value: object) -> float:
+    """The number; NaN, which no option accepts, if there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
+        return math.nan
     try:
         return float(value)
     except (ValueError, OverflowError):
-        return None
+        return math.nan

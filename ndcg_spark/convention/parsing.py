@@ -1,9 +1,8 @@
 """Cutoffs and measures as people write them: `1,3,all`, `precision`, `P@5` or `RBP(p=0.5)`."""
 
-import dataclasses
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite, format_cutoff
 from ndcg_spark.errors import ConfigurationError
@@ -13,15 +12,10 @@ from ndcg_spark.text import did_you_mean
 MAX_CUTOFFS = 100
 #: A whole number from 1 that fits into an int.
 _CUTOFF = re.compile("0*[1-9][0-9]{0,8}|0*1[0-9]{9}")
-
-_NAMES = {name: name for name in MEASURES} | {
-    written: name for name, measure in MEASURES.items() for written in measure.written
-}
+_NAMES = {written: name for name, measure in MEASURES.items() for written in (name, *measure.written)}
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
-#: At a cutoff the case of a name does not matter: `p@5`.
-_AT_A_CUTOFF = {name.lower(): name for name in reversed(_NAMES)}
 #: The cutoff of a measure that is written without one, by its name in the configuration.
 ALL_CUTOFFS = "all cutoffs"
 
@@ -31,15 +25,10 @@ def parse_cutoffs(written: object) -> list[Cutoff]:
     several = written.split(",") if isinstance(written, str) else written
     texts = ["all" if cutoff is None else str(cutoff).strip() for cutoff in listed(several)]
     invalid = [text for text in texts if text != "all" and not _CUTOFF.fullmatch(text)]
-    if invalid or not texts:
-        what = f"invalid cutoff {', '.join(map(repr, invalid))}" if invalid else "the list is empty"
-        raise ConfigurationError(f"cutoffs: {what}; use positive integers or 'all'")
-    cutoffs: set[Cutoff] = {None if text == "all" else int(text) for text in texts}
-    if len(cutoffs) > MAX_CUTOFFS:
-        raise ConfigurationError(
-            f"cutoffs: {len(cutoffs)} are given, but one evaluation takes at most {MAX_CUTOFFS}; evaluate in parts"
-        )
-    return sorted(cutoffs, key=by_depth)
+    if invalid or not 0 < len({*texts}) <= MAX_CUTOFFS:
+        what = f"invalid cutoff {', '.join(map(repr, invalid))}" if invalid else f"{len({*texts})} are given"
+        raise ConfigurationError(f"cutoffs: {what}; use from 1 to {MAX_CUTOFFS} positive integers or 'all'")
+    return sorted({None if text == "all" else int(text) for text in texts}, key=by_depth)
 
 
 def parse_cutoff(written: object) -> Cutoff:
@@ -47,8 +36,7 @@ def parse_cutoff(written: object) -> Cutoff:
     return parse_cutoffs([written])[0]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Word:
+class _Word(NamedTuple):
     """One measure as it was written."""
 
     text: str
@@ -58,13 +46,8 @@ class _Word:
     #: The options that its arguments set.
     options: Mapping[str, str]
 
-    def cutoffs(self, configured: Sequence[Cutoff]) -> Sequence[Cutoff]:
-        """Its own cutoff, or those that are configured."""
-        return configured if self.cutoff == ALL_CUTOFFS else [parse_cutoff(self.cutoff)]
 
-
-@dataclasses.dataclass(frozen=True)
-class ParsedMeasures:
+class ParsedMeasures(NamedTuple):
     """The measures of a text, all cutoffs of the evaluation, and the options that their arguments set."""
 
     measure_set: MeasureSet
@@ -94,21 +77,18 @@ def parse_measures(
     """
     words = _words(" ".join(map(str, listed(measures))))
     configured = list(cutoffs or (default if any(word.cutoff == ALL_CUTOFFS for word in words) else ()))
-    pairs = dict.fromkeys((word.name, cutoff) for word in words for cutoff in word.cutoffs(configured))
-    headline = words[0].name, deepest_finite(words[0].cutoffs(configured))
+    own = [configured if word.cutoff == ALL_CUTOFFS else [parse_cutoff(word.cutoff)] for word in words]
+    pairs = dict.fromkeys((word.name, k) for word, depths in zip(words, own, strict=True) for k in depths)
+    headline = words[0].name, deepest_finite(own[0])
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
     return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
-    """The measures of texts that each have a cutoff, such as precision@5; only NDCG if there are none.
-
-    `headline` is such a text, by default the first.
-    """
+    """The measures of texts with cutoffs, such as precision@5, and the headline, by default the first of them."""
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
-    first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
-    return MeasureSet(parsed.pairs, first)
+    return MeasureSet(parsed.pairs, parse_measures(headline, None, ()).measure_set.first) if headline else parsed
 
 
 def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
@@ -133,19 +113,16 @@ def listed(one_or_several: Any) -> Iterable[Any]:
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     """The measures of a text. ConfigurationError if it has none, or for the first word that is none."""
-    columns = [name for name in also if name not in MEASURES]
-    choices, words = ", ".join([*MEASURES, *columns]), _WORDS.findall(text)
+    names = _NAMES | {name: name for name in also if name not in MEASURES}
+    choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
-    names = _NAMES | {name: name for name in columns}
     return [_word(word, names, choices) for word in words]
 
 
 def _word(word: str, names: dict[str, str], choices: str) -> _Word:
     match = _MEASURE.fullmatch(word)
     written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
-    if cutoff and written not in names:
-        written = _AT_A_CUTOFF.get(written.lower(), written)
     if match is None or written not in names:
         # Of names that differ only in case, the configuration's own name is suggested.
         near = did_you_mean(written, [*reversed(names)])
@@ -153,21 +130,19 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
             f"measures: {word!r} is not a measure{near}; choose from {choices}, or write for example P@5"
         )
     name = names[written]
-    if cutoff and cutoff != "all" and not _CUTOFF.fullmatch(cutoff):
-        raise ConfigurationError(f"measures: {word} has an invalid cutoff; write {written}@10")
-    is_whole = name in MEASURES and MEASURES[name].whole
-    if is_whole and cutoff not in (None, "all"):
-        raise ConfigurationError(
-            f"measures: {word} has a cutoff, but {name} is computed on the whole ranking; write {written}"
-        )
-    options, takes = {}, MEASURES[name].arguments if name in MEASURES else {}
+    measure = MEASURES.get(name)
+    if cutoff not in (None, "all") and (not _CUTOFF.fullmatch(cutoff) or (measure and measure.whole)):
+        to_do = f"{name} is computed on the whole ranking" if measure and measure.whole else f"write {written}@10"
+        raise ConfigurationError(f"measures: {word} has an invalid cutoff; {to_do}")
+    options, takes = {}, measure.arguments if measure else {}
     for argument in match["arguments"].split(",") if match["arguments"] else []:
         short, _, value = (piece.strip() for piece in argument.partition("="))
         if short not in takes or not value:
             known = " and ".join(f"{known}=..." for known in takes) or "no arguments; --set changes the convention"
             raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
         options[takes[short]] = value
-    return _Word(word, name, cutoff or ("all" if is_whole or written != name else ALL_CUTOFFS), options)
+    is_whole = written != name or (measure is not None and measure.whole)
+    return _Word(word, name, cutoff or ("all" if is_whole else ALL_CUTOFFS), options)
 
 
 def _options(words: Iterable[_Word]) -> dict[str, str]:

@@ -1,7 +1,4 @@
-"""Presets: the tools whose NDCG has a name here, each as the options that reproduce its numbers.
-
-An option that a preset does not name has its default. `tests/parity` compares the presets with the live tools.
-"""
+"""Presets: the tools whose NDCG has a name here, as the options that reproduce it (see tests/parity)."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """The exceptions of engines: which there are, what they mean, and their message."""
 
 import contextlib
+import importlib
 from collections.abc import Iterator
 
 from ndcg_spark.errors import first_line
@@ -13,14 +14,9 @@ def failures() -> tuple[type[Exception], ...]:
     # After the JVM has died, py4j raises the errors of the operating system when it opens another connection.
     kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
     # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
-    with contextlib.suppress(ImportError):
-        from py4j.protocol import Py4JError
-
-        kinds += (Py4JError,)
-    with contextlib.suppress(ImportError):
-        from grpc import RpcError
-
-        kinds += (RpcError,)
+    for module, name in (("py4j.protocol", "Py4JError"), ("grpc", "RpcError")):
+        with contextlib.suppress(ImportError):
+            kinds += (getattr(importlib.import_module(module), name),)
     return kinds
 
 

@@ -32,7 +32,8 @@ class Footer(NamedTuple):
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
     """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
-        return [Footer(_types(file.snapshot.schema)) for file in files if file.snapshot]
+        snapshots = (file.snapshot for file in files if file.snapshot)
+        return [Footer({field.name: field.type for field in snapshot.schema}) for snapshot in snapshots]
     if kind not in BINARY:
         return []
     if not files[0].storage:
@@ -56,19 +57,15 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
                 # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
                 schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
     refuse_alike(schema.names, f"{where}: {file.path}")
-    return Footer(_types(schema), rows, constant)
-
-
-def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
-    return dict(zip(schema.names, schema.types, strict=True))
+    return Footer({field.name: field.type for field in schema}, rows, constant)
 
 
 def _constant(metadata: Any) -> frozenset[str]:
     """The columns of floating-point numbers with one minimum and maximum in a part of the file."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     known = [chunk for chunk in chunks if chunk.physical_type in ("FLOAT", "DOUBLE") and chunk.is_stats_set]
-    alike = [chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max]
+    alike = (chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max)
     return frozenset(chunk.path_in_schema for chunk in alike)
 
 
@@ -142,7 +139,8 @@ def _plain_copy(
 ) -> ParquetCopy:
     """The columns of these types, and those `names` that folders give. InputError for a column of times."""
     # Spark would take a duration for a number.
-    wrong = [f"{name} is {stored}" for name, stored in types.items() if pa.types.is_temporal(_value_type(stored))]
+    values = {name: stored.value_type if is_list(stored) else stored for name, stored in types.items()}
+    wrong = [f"{name} is {types[name]}" for name, value in values.items() if pa.types.is_temporal(value)]
     if wrong:
         raise InputError(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
@@ -170,7 +168,3 @@ def _plain_copy(
                 yield from stored.to_batches(columns=[*types], batch_readahead=1)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return _value_type(kind.value_type) if is_list(kind) else kind

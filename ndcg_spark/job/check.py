@@ -75,7 +75,9 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
     with _checked(config) as context:
         checked = context.checked
         # Lists without their unjudged documents would have none to find.
-        evaluation = context.evaluation.under(context.config.convention.replace(unjudged="zero"))
+        evaluation = dataclasses.replace(
+            context.evaluation, convention=context.config.convention.replace(unjudged="zero")
+        )
         table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
         order = F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id"
         return [row.asDict() for row in table.orderBy(*order).limit(limit).select(*TO_JUDGE.names).collect()]

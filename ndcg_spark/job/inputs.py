@@ -133,14 +133,9 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
 
 def warn_of_input(context: Context) -> None:
     """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
-    config, checked = context.config, context.checked
-    shows_ndcg = not config.measures or config.measure_set.has("ndcg")
-    if shows_ndcg and not config.chosen_options and all(source.format == "trec" for source in context.sources):
-        note = limits.about_gains(checked.judgment_counts, config.convention)
-        if note:
-            report_step("note", note)
+    checked = context.checked
     counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in limits.about_input(*counts, config.convention):
+    for sentence in limits.about_input(*counts, context.config.convention):
         report_step("warning", sentence)
 
 

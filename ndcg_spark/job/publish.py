@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
+from ndcg_spark.convention.measures import deepest_finite
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
@@ -117,7 +118,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     deep.
     """
     checked, evaluation = context.checked, context.evaluation
-    convention, depth = evaluation.convention, evaluation.deepest_finite
+    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     key = query_key(checked.judgments.columns)
     queries = None if lists is None else lists.select(*key).distinct()
 

@@ -15,8 +15,8 @@ from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import explained
-from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.explanations import explanation_view
+from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view

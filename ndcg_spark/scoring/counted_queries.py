@@ -1,7 +1,4 @@
-"""Scores per run, query and cutoff, for the product of the runs and the judged queries, and their means.
-
-Which queries count is decided here and nowhere else.
-"""
+"""Scores for the product of the runs and the judged queries, and their means: which queries count is decided here."""
 
 from collections.abc import Sequence
 
@@ -31,10 +28,7 @@ def scores_of_pairs(
     cutoffs: Sequence[Cutoff],
     measures: MeasureSet,
 ) -> DataFrame:
-    """The columns of QUERY_SCORES, one row per run, judged query and cutoff, whether the run answered the query or not.
-
-    `ndcg` is from 0 to 1, unless negative gains are kept or unjudged documents have one.
-    """
+    """The columns of QUERY_SCORES, one row per run, judged query and cutoff, whether the run answered it or not."""
     run_key = ["run", *query_key]
     pairs = runs.join(queries, on=["dataset"], how="inner") if "dataset" in query_key else runs.crossJoin(queries)
     answered = scores.withColumn("answered", F.lit(True))
@@ -50,22 +44,9 @@ def scores_of_pairs(
         F.explode(F.array(*(_at_cutoff(k, measures) for k in cutoffs))).alias("at"),
     ).select(*run_key, "judgments_hash", "answered", "at.*")
     ndcg, status = _ndcg_and_status(convention, [*run_key, "cutoff"])
-    return long.select(
-        *run_key,
-        F.nullif("cutoff", F.lit(0)).alias("cutoff"),
-        status.alias("status"),
-        "returned",
-        "judged",
-        "judgments_hash",
-        ndcg.alias("ndcg"),
-        "dcg",
-        "ideal_dcg",
-        "cg",
-        *(
-            F.expr(f"nullif({name}, {_NOTHING})" if measures.columns else "cast(null as double)").alias(name)
-            for name in COLUMNS
-        ),
-    )
+    absent = "nullif({}, " + _NOTHING + ")" if measures.columns else "cast(null as double)"
+    beside = {name: F.expr(absent.format(name)) for name in COLUMNS}
+    return long.withColumns({"cutoff": F.nullif("cutoff", F.lit(0)), "status": status, "ndcg": ndcg, **beside})
 
 
 def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column, Column]:
@@ -78,18 +59,13 @@ def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column
     score = _by_policy(ndcg, no_gain, F.lit(_WITHOUT_GAIN.get(convention.no_relevant)), missing, convention, key)
     # An ideal of the returned documents is 0 for a missing query, even if it has relevant documents.
     nothing_relevant = no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
-    is_missing, is_without = F.lit("missing"), F.lit("no_relevant")
-    if convention.missing_query == "zero":
-        return score, F.when(nothing_relevant, is_without).when(missing, is_missing).otherwise("scored")
-    return score, F.when(missing, is_missing).when(nothing_relevant, is_without).otherwise("scored")
+    cases = [(missing, F.lit("missing")), (nothing_relevant, F.lit("no_relevant"))]
+    (first, name), (second, other) = reversed(cases) if convention.missing_query == "zero" else cases
+    return score, F.when(first, name).when(second, other).otherwise("scored")
 
 
 def _with_measures(table: DataFrame, key: Sequence[str], convention: Convention, measures: MeasureSet) -> DataFrame:
-    """The table with every measure at every cutoff, null where it is left out.
-
-    All measures of a query are left out together. Without relevant documents, the convention decides the ratios, and
-    the others are computed.
-    """
+    """The table with every measure at every cutoff; all measures of a query are left out, as null, together."""
     # `returned` is null for a missing query, and fails for a list with a document twice.
     missing, without, zero = F.col("returned").isNull(), F.col(beside_ndcg.RELEVANT) == 0, F.lit(0.0)
     columns = {}
@@ -116,17 +92,14 @@ def _by_policy(
 
 
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
-    """The scores at one cutoff, which is 0 for the whole ranking.
-
-    The fields and types are the same for every cutoff, as `F.array` requires.
-    """
+    """The scores at one cutoff, 0 for the whole ranking; the fields are the same at all, as `F.array` requires."""
     judged, dcg, ideal_dcg, cg = (column_at(score, cutoff) for score in ("judged", "dcg", "ideal_dcg", "cg"))
-    columns = beside_ndcg.columns_at(cutoff, measures)
-    values = (
-        f", coalesce({columns[name]}, {_NOTHING}) as {name}" if name in columns else f", {_NOTHING} as {name}"
-        for name in COLUMNS
-    )
-    beside = "".join(values) if measures.columns else ""
+    computed = {name for name in measures.beside_ndcg if cutoff in measures.cutoffs_for(name)}
+    columns = {column for name in computed for column in measures.beside_ndcg[name].values}
+    values = {
+        name: f"coalesce({column_at(name, cutoff)}, {_NOTHING})" if name in columns else _NOTHING for name in COLUMNS
+    }
+    beside = "".join(f", {value} as {name}" for name, value in values.items()) if measures.columns else ""
     return F.expr(
         f"struct({cutoff or 0} as cutoff, least(coalesce(returned, 0L), {cutoff or 2**62}L) as returned, "
         f"coalesce({judged}, 0L) as judged, coalesce({dcg}, 0D) as dcg, coalesce({ideal_dcg}, 0D) as ideal_dcg, "
@@ -137,9 +110,8 @@ def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> Column:
 def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None) -> DataFrame:
     """One row per dataset, date, run, cutoff and slice, in no order, with the columns of DATASET_SCORES.
 
-    A slice is an `attribute` and a `value`, null for all queries; it has no row in a dataset without such a query.
-    `queries` counts the queries whose ndcg is not null, and ndcg, dcg and ndcg_pooled are of these. judged_rate is over
-    all queries.
+    A slice has no row in a dataset without such a query. ndcg, dcg and ndcg_pooled are of the `queries` whose ndcg is
+    not null, judged_rate is of all.
     """
     slices = slices or Slices()
     counted = F.col("ndcg").isNotNull()
@@ -167,8 +139,8 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
 def _means_of_measures(measures: MeasureSet) -> list[Column]:
     """The means of the measures besides NDCG, and how many queries they cover."""
     if not measures.beside_ndcg:
-        nothing = [F.lit(None).cast("double").alias(name) for name in COLUMNS]
-        return [F.lit(None).cast("bigint").alias("relevant_queries"), *nothing]
+        null = F.lit(None)
+        return [null.cast("bigint").alias("relevant_queries"), *(null.cast("double").alias(name) for name in COLUMNS)]
     # All computed measures leave out the same queries, so they have one count, the largest.
     counts = [F.count(measure.column) for measure in measures.beside_ndcg.values()]
     largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
@@ -184,11 +156,7 @@ def _is_computed(measures: MeasureSet, at: Column) -> Column:
 def with_every_run(
     scores: DataFrame, runs: DataFrame, cutoffs: list[int | None], measures: MeasureSet = NDCG_ONLY
 ) -> DataFrame:
-    """The scores with a row of all queries for every run of `runs` and every cutoff, and the column unjudged_queries.
-
-    `runs` has the columns dataset, evaluated_on, run and unjudged_queries. If none of a run's queries is judged, its
-    counts are 0 and its scores null. An unjudged query is in no slice, so that their count is null there.
-    """
+    """The scores with a row for every run and cutoff, of 0 queries where none is judged, and unjudged_queries."""
     # The cutoff of the whole ranking is null, which joins do not match, so it is 0 here.
     expected = runs.withColumn("at", F.explode(F.array(*(F.lit(cutoff or 0) for cutoff in cutoffs))))
     scored = scores.withColumn("at", F.coalesce("cutoff", F.lit(0))).drop("cutoff")

@@ -5,7 +5,6 @@ import datetime
 import functools
 import uuid
 from collections.abc import Sequence
-from typing import Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -47,36 +46,21 @@ class Evaluation:
     def __post_init__(self) -> None:
         beside_ndcg.refuse_averaged(self.convention, self.measures)
 
-    def under(self, convention: Convention) -> Self:
-        """The same evaluation under another convention."""
-        return dataclasses.replace(self, convention=convention)
-
     @property
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""
         return None if self.convention.ideal == "retrieved" else self.cutoffs[-1]
 
-    @property
-    def deepest_finite(self) -> int | None:
-        """The deepest cutoff that is a rank; None if the whole ranking is the only cutoff."""
-        return deepest_finite(self.cutoffs)
-
 
 def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table QUERY_SCORES: one row per run, judged query and cutoff, in no order.
-
-    `results` may include unjudged queries, which cost time and change nothing; see `lists.keep_judged_queries`. `runs`
-    has one row per run, with its dataset if the tables name datasets.
-    """
+    """The table QUERY_SCORES, in no order; `runs` has one row per run, with its dataset if the tables name datasets."""
     key = query_key(judgments.columns)
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
     graded = beside_ndcg.with_highest_grade(judged, judgments, key, convention, measures)
-    document_columns = beside_ndcg.document_columns(convention, measures)
-    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, document_columns)
-    ranks, aggregates = (make(convention, measures) for make in (beside_ndcg.rank_columns, beside_ndcg.list_aggregates))
-    scores = lists.run_scores(listed, key, convention, cutoffs, depth, ranks, aggregates)
+    listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
+    scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
     counts = beside_ndcg.query_aggregates(convention, measures)
     queries = ideal.judged_queries(judged, key, None if None in cutoffs else depth, counts)
     kept = [ideal.JUDGMENTS_HASH, *counts]
@@ -93,10 +77,7 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table TO_JUDGE: the unjudged documents within the deepest cutoff of any run, in no order.
-
-    `results` are those of judged queries, as `lists.keep_judged_queries` returns them.
-    """
+    """The table TO_JUDGE of the results of judged queries, in no order."""
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
     listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
@@ -107,7 +88,7 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 def dataset_scores(
     per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
 ) -> DataFrame:
-    """The table DATASET_SCORES from a table QUERY_SCORES: one row per run, cutoff and slice, in no order."""
+    """The table DATASET_SCORES from a table QUERY_SCORES, in no order."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
@@ -119,12 +100,9 @@ def dataset_scores(
 def ranked_documents(
     judgments: DataFrame, results: DataFrame, evaluation: Evaluation, with_ideal: bool = True
 ) -> DataFrame:
-    """The table RANKED_DOCUMENTS down to the deepest finite cutoff, or whole if there is none, in no order.
-
-    It has the lists of all queries of the `results`, judged or not, and if wanted the ideal rankings.
-    """
+    """The table RANKED_DOCUMENTS of all queries of the results, down to the deepest rank, in no order."""
     key = query_key(judgments.columns)
-    convention, depth = evaluation.convention, evaluation.deepest_finite
+    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
     listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
     listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])
@@ -137,10 +115,7 @@ def ranked_documents(
 
 
 def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], evaluation: Evaluation) -> DataFrame:
-    """The table REJECTED_ROWS from tables of the check, in no order.
-
-    A row of none of the published `datasets` gets the first of them, so that it never creates a night of another one.
-    """
+    """The table REJECTED_ROWS. A row of no published dataset gets the first, so that it creates no other night."""
     named = [name for name in datasets if name is not None]
     rows = functools.reduce(DataFrame.unionByName, tables)
     if named:
@@ -150,10 +125,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
-    """One row per run (and dataset), in no order: unjudged_queries, how many of its queries are unjudged.
-
-    With a `convention` that ranks by scores, `run` fails with MERGED where ranks show that a list is two.
-    """
+    """One row per run: unjudged_queries. With a `convention`, it fails where ranks show that a list is two."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()
@@ -163,7 +135,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
         counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in aggregates.items()))
         is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
-        run = F.when(is_merged, refusal(MERGED, ["run", *key]).cast("string")).otherwise(F.col("run"))
+        run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
         queries = counted.select(run.alias("run"), *key)
     unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
     return queries.join(judged, on=key, how="left").groupBy("run", *key[:-1]).agg(unjudged)

@@ -26,28 +26,21 @@ _LOW = 0xFFFFFFFF
 
 
 def gain(relevance: Column, convention: Convention) -> Column:
-    """The gain of a judged document whose grade is not null; exp2: Burges et al. 2005, linear: Jarvelin et al. 2002.
-
-    Null for a grade that a table of gains lacks, and for a gain that is not a number or beyond MAX_GAIN.
-    """
-    worth = _gain(counted_grade(relevance, convention), convention)
+    """The gain of a judged grade; null if a table lacks it, or it is no number or beyond MAX_GAIN."""
+    rule, grade = convention.gain, counted_grade(relevance, convention)
+    if isinstance(rule, Mapping):
+        worth = F.coalesce(*(F.when(grade == F.lit(known), F.lit(value)) for known, value in rule.items()))
+    else:
+        worth = _computed(GAINS, rule, grade)
     return F.when(F.abs(worth) <= MAX_GAIN, worth)
 
 
 def counted_grade(relevance: Column, convention: Convention) -> Column:
-    """The grades as they count; see `convention.counted_grade`."""
+    """The same as `convention.counted_grade` for Columns."""
     if isinstance(convention.min_relevance, str):
         return relevance
     binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
     return F.when(relevance >= 0, binary).otherwise(relevance)
-
-
-def _gain(relevance: Column, convention: Convention) -> Column:
-    rule = convention.gain
-    if isinstance(rule, Mapping):
-        entries = [F.when(relevance == F.lit(grade), F.lit(value)) for grade, value in rule.items()]
-        return F.coalesce(*entries)
-    return _computed(GAINS[rule], relevance) if rule in GAINS else user_function(rule, relevance)
 
 
 def discount(rank: Column, convention: Convention) -> Column:
@@ -55,16 +48,12 @@ def discount(rank: Column, convention: Convention) -> Column:
     rule = convention.discount
     if isinstance(rule, tuple):
         return F.coalesce(F.get(F.array(*map(F.lit, rule)), rank - F.lit(1)), F.lit(0.0))
-    # A user's function gets doubles, because numpy.reciprocal of the whole number 2 is 0.
-    return _computed(DISCOUNTS[rule], rank) if rule in DISCOUNTS else user_function(rule, rank.cast("double"))
+    return _computed(DISCOUNTS, rule, rank)
 
 
 def user_function(name: str, column: Column) -> Column:
-    """A user's Python function of a column, as doubles, row by row; runs as a pandas UDF.
-
-    It is wrapped here and not on import, because a UDF that is made before the session belongs to classic Spark and
-    fails on Connect. Raises ConventionError if it cannot be imported.
-    """
+    """A user's Python function of a column of numbers, as a pandas UDF. ConventionError if it cannot be imported."""
+    # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and fails on Connect.
     function = load_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
@@ -73,7 +62,8 @@ def user_function(name: str, column: Column) -> Column:
     wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
         floats, DoubleType()
     )
-    return wrapped(column)
+    # Ranks too are doubles, because numpy.reciprocal of the whole number 2 is 0.
+    return wrapped(column.cast("double"))
 
 
 class _Columns:
@@ -86,17 +76,13 @@ class _Columns:
     where = staticmethod(lambda condition, then, otherwise: F.when(condition, F.lit(then)).otherwise(F.lit(otherwise)))
 
 
-def _computed(formula: Formula, column: Column) -> Column:
-    value: Column = formula.compute(column, _Columns())
+def _computed(formulas: Mapping[str, Formula], rule: str, column: Column) -> Column:
+    value: Column = formulas[rule].compute(column, _Columns()) if rule in formulas else user_function(rule, column)
     return value
 
 
 def judged_documents(judgments: DataFrame, query_key: list[str], convention: Convention) -> DataFrame:
-    """One row per judged document: the query key, doc_id, relevance and gain, in no order.
-
-    `gain` is null for a negative grade, unless the convention keeps these. Such a row stays, because it shows that its
-    query is judged.
-    """
+    """The judged documents with their gain, null for a negative grade that is not kept: its query is judged."""
     key = [*query_key, "doc_id"]
     relevance = F.col("relevance")
     worth = gain(relevance, convention)
@@ -114,9 +100,8 @@ def judged_queries(
 ) -> DataFrame:
     """One row per judged query, in no order: its key, gains, JUDGMENTS_HASH and the `aggregates` of its documents.
 
-    `gains` are those of the ideal ranking down to `depth`, an array of double, the largest first. A document judged
-    twice is refused even if one of its gains is beyond the depth. The hash of the documents and their relevance is
-    the same in any order, on any engine and for any file format.
+    `gains` are those of the ideal ranking down to `depth`, the largest first. A document judged twice is refused also
+    where one of its gains is beyond the depth. The hash is the same in any order, on any engine.
     """
     rows = judged.withColumn("hash", F.xxhash64("doc_id", "relevance"))
     queries = rows.groupBy(*query_key).agg(
@@ -137,10 +122,7 @@ def judged_queries(
 def ideal_ranking(
     queries: DataFrame, query_key: list[str], convention: Convention, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """One row per query and rank of its ideal ranking, from 1: the query key, ideal_rank, and discounted gain.
-
-    The columns `kept` of `judged_queries` are repeated in every row. A query without any gain has one row of nulls.
-    """
+    """One row per query and rank of its ideal ranking, at least one: key, `kept`, IDEAL_RANK and discounted."""
     ranked = queries.select(*query_key, *kept, F.posexplode_outer("gains").alias("position", "gain"))
     ranked = ranked.select(*query_key, *kept, (F.col("position") + 1).alias(IDEAL_RANK), "gain")
     discounted = F.col("gain") * discount(F.col(IDEAL_RANK), convention)
@@ -178,10 +160,7 @@ def capped_ideal_scores(
 
 
 def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """One row per query and rank of its ideal ranking, from 1 to `depth`, in no order.
-
-    Columns: the query key, doc_id, rank, relevance, gain, discount. Of equal gains the larger document id comes first.
-    """
+    """One row per query and rank of its ideal ranking, down to `depth`; of equal gains, the larger id comes first."""
     ranked = rank_by_gain(judged.where(F.col("gain").isNotNull()), query_key, "gain", "rank")
     within = ranked if depth is None else ranked.where(F.col("rank") <= depth)
     weight = discount(F.col("rank"), convention).alias("discount")

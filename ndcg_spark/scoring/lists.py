@@ -1,16 +1,16 @@
 """The list of each run and query: ranked, joined with the judgments, and summed to DCG or shown as documents."""
 
 import functools
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, column_at
+from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import query_key as key_columns
+from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import IDEAL_RANK, discount
 from ndcg_spark.scoring.ranking import LISTED, RANK, Ranker, are_distinct, sums_at, within
@@ -18,7 +18,6 @@ from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
-_NONE: Mapping[str, Column] = MappingProxyType({})
 
 
 def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -34,13 +33,12 @@ def listed_gains(
     convention: Convention,
     depth: int | None,
     rank: Ranker = ranking.by_window,
-    document_columns: Mapping[str, Column] = _NONE,
+    measures: MeasureSet = NDCG_ONLY,
 ) -> DataFrame:
     """The results down to `depth`, ranked and joined with the judgments, in no order.
 
-    One row per run, query key and doc_id, with the rank, own_gain, gain and judged. `own_gain` is the document's own;
-    `gain` is what counts at its rank, which is the mean of its tie group if ties are averaged. `document_columns` are
-    further doubles, computed from those of a document and its judgment, and averaged over ties like `gain`.
+    `own_gain` is the document's own; `gain` is what counts at its rank, which is the mean of its tie group if ties are
+    averaged. What the measures besides NDCG need is averaged in the same way.
     """
     run_key = ["run", *query_key]
     # Judgments that decide which documents stay on the list are joined before it is ranked.
@@ -52,7 +50,8 @@ def listed_gains(
         table = _with_judgments(table, judged, query_key)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
-    table = table.withColumns(dict(document_columns)) if document_columns else table
+    document_columns = beside_ndcg.document_columns(convention, measures)
+    table = table.withColumns(document_columns) if document_columns else table
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
@@ -83,19 +82,17 @@ def run_scores(
     convention: Convention,
     cutoffs: Sequence[Cutoff],
     depth: int | None,
-    rank_columns: Mapping[str, Column] = _NONE,
-    list_aggregates: Mapping[str, Column] = _NONE,
+    measures: MeasureSet,
 ) -> DataFrame:
     """One row per run and query with results: its key, returned, and dcg_K, cg_K and judged_K for every cutoff K.
 
-    `returned` counts the listed documents, at most `depth`. With ideal=retrieved there is ideal_dcg_K as well.
-    `rank_columns` are added to the documents, and `list_aggregates` are of these. DISTINCT is false for a list in which
-    a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
+    With ideal=retrieved there is ideal_dcg_K as well, and with `measures` the aggregates that they need.
+    DISTINCT is false for a list in which a document counts twice, whose sums are wrong; see `refuse_returned_twice`.
     """
     run_key = ["run", *query_key]
     listed = ranking.is_listed(convention)
     discounted = F.col("gain") * discount(F.col(RANK), convention)
-    table = documents.withColumns({"discounted": discounted, **rank_columns})
+    table = documents.withColumns({"discounted": discounted, **beside_ndcg.rank_columns(convention, measures)})
     sums = {"returned": F.count(F.when(listed, 1))}
     for k in cutoffs:
         counts = listed if k == depth else listed & within(RANK, k)
@@ -108,20 +105,18 @@ def run_scores(
         )
         ideal = F.col("ideal_gain") * discount(F.col(IDEAL_RANK), convention)
         sums |= sums_at(cutoffs, "ideal_dcg", ideal, IDEAL_RANK)
+    sums |= beside_ndcg.list_aggregates(convention, measures)
     scores = table.groupBy(*run_key).agg(
-        *(column.alias(name) for name, column in {**sums, **list_aggregates}.items()),
+        *(column.alias(name) for name, column in sums.items()),
         F.collect_list(F.when(listed, F.col("doc_id"))).alias("documents"),
     )
-    return scores.select(*run_key, *sums, *list_aggregates, are_distinct("documents").alias(DISTINCT))
+    return scores.select(*run_key, *sums, are_distinct("documents").alias(DISTINCT))
 
 
 def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """The table with the sums of `run_scores` by key, each of which fails if DISTINCT is false, with RETURNED_TWICE.
-
-    Every sum is guarded, because engines compute only the columns that are used.
-    """
+    """The table whose sums all fail, as engines compute only what is used, with RETURNED_TWICE if not DISTINCT."""
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint"}
     kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
     sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}
@@ -136,9 +131,7 @@ def returned_documents(
 ) -> DataFrame:
     """One row per run, query and returned document down to `depth`, in no order.
 
-    Columns: run, the query key, doc_id, rank, on_list, returned_rank, tie_group, tied, score, relevance, gain,
-    own_gain, discount. `rank` is the rank in the list that is scored, where `on_list` is true; `gain` times `discount`
-    is what counts there. `relevance` is null for an unjudged document, and `score` if the results have ranks only.
+    `rank` is that in the list that is scored, where `on_list` is true; `gain` times `discount` is what counts there.
     """
     run_key = ["run", *query_key]
     score = F.col("score") if "score" in results.columns else F.lit(None).cast("double")
@@ -160,16 +153,12 @@ def returned_documents(
 def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame:
     """The same documents, whose `rank` fails with RETURNED_TWICE if a list that is not scored has a document twice."""
     copies = F.count(F.lit(1)).over(Window.partitionBy(*run_key, "doc_id"))
-    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"]).cast("int")
+    refused = refusal(RETURNED_TWICE, [*run_key, "doc_id"], "int")
     return documents.withColumn("rank", F.when(copies > 1, refused).otherwise(F.col("rank")))
 
 
 def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """One row per query and unjudged document of `listed_gains`, down to the deepest cutoff, in no order.
-
-    Columns: the query key, doc_id, `runs` that return it, its `best_rank` in any of them, and `weight`, the sum of the
-    discounts of its ranks over these runs.
-    """
+    """One row per query and unjudged document of `listed_gains`, in no order, with the columns of TO_JUDGE."""
     unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
     unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
     return unjudged.groupBy(*key, "doc_id").agg(

@@ -1,8 +1,4 @@
-"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each.
-
-They are computed from columns of documents, their sums down to every cutoff, other aggregates of lists, and counts of
-the judged documents of queries.
-"""
+"""The measures besides NDCG, in the same pass over the same ranked documents; `convention.measures` defines each."""
 
 from collections.abc import Iterator, Mapping
 
@@ -96,25 +92,12 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
 
 
 def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
-    """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio.
-
-    The values are doubles from 0 to 1, null or 0 where the run did not answer the query.
-    """
+    """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio."""
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():
             for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
                 yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
-
-
-def columns_at(cutoff: Cutoff, measures: MeasureSet) -> dict[str, str]:
-    """For each column of the measures, the one of `values` with its values at this cutoff."""
-    return {
-        column: column_at(column, cutoff)
-        for name, measure in measures.beside_ndcg.items()
-        if cutoff in measures.cutoffs_for(name)
-        for column in measure.values
-    }
 
 
 def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Column:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import TIES
-from ndcg_spark.scoring.refusals import RANK_TWICE, failure, refusal
+from ndcg_spark.scoring.refusals import RANK_TWICE, refusal
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
@@ -52,11 +52,10 @@ Ranker = Callable[[DataFrame, list[str], Convention, int | None], DataFrame]
 
 
 def by_window(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The table with RANK within every key, cut at `depth`; with TIE_RANK as well if gains break ties.
+    """The table with RANK within every key, cut at `depth`; with TIE_RANK and whole tie groups if gains break ties.
 
-    In that case RANK is by document id until `settle_ties`, and the cut keeps whole tie groups. Documents that are not
-    LISTED come last; they stay, so that a query which loses all its documents still counts as answered. Where ranks are
-    the order, RANK fails with RANK_TWICE if two documents within the depth, or at its end, share one.
+    Documents that are not LISTED come last; they stay, so that a query which loses all its documents still counts as
+    answered. Where ranks are the order, RANK fails if two documents within the depth, or at its end, share one.
     """
     scored = [*([F.desc(LISTED)] if removes_documents(convention) else []), *_sort_keys(convention)]
     window = Window.partitionBy(*key)
@@ -70,17 +69,16 @@ def by_window(table: DataFrame, key: list[str], convention: Convention, depth: i
     shared = F.col(TIE_RANK) < F.col(RANK)
     if removes_documents(convention):
         shared &= F.col(LISTED)
-    refused = refusal(RANK_TWICE, [*key, "rank"]).cast("int")
+    refused = refusal(RANK_TWICE, [*key, "rank"], "int")
     return cut.withColumn(RANK, F.when(shared, refused).otherwise(F.col(RANK)))
 
 
 def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth: int | None) -> DataFrame:
-    """The key, doc_id and RANK of the first `depth` documents of each list; the same ranks as `by_window`.
+    """The key, doc_id and RANK of the first `depth` documents of each list, which is sorted by itself if it can be.
 
-    Each list is collected and sorted by itself. Measured with 9.6 million results: on the embedded engine 1.2 s instead
-    of 3.1 s by a window, which sorts the whole table by the text of key and document; on Spark 11.4 s instead of 7.2 s,
-    because Spark limits a window to the depth before the shuffle. Whatever needs more than the order of a list uses
-    `by_window`.
+    Measured with 9.6 million results: on the embedded engine 1.2 s instead of 3.1 s by a window, which sorts the whole
+    table by the text of key and document; on Spark 11.4 s instead of 7.2 s, because Spark limits a window to the depth
+    before the shuffle.
     """
     if depth is None or breaks_ties_by_gain(convention) or removes_documents(convention):
         return by_window(table, key, convention, depth)
@@ -93,7 +91,7 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
     if convention.order == "rank":
         # One more than the depth, because two documents may share the last rank.
         single = are_distinct(F.slice(F.col("documents.key_0"), 1, depth + 1))
-        listed = F.when(single, listed).otherwise(failure(RANK_TWICE, key).cast("array<string>"))
+        listed = F.when(single, listed).otherwise(refusal(RANK_TWICE, key, "array<string>"))
     best = lists.select(*key, listed.alias("documents"))
     ranked = best.select(*key, F.posexplode("documents").alias("position", "doc_id"))
     return ranked.select(*key, "doc_id", (F.col("position") + 1).alias(RANK))
@@ -119,12 +117,8 @@ def _number_keys(ascending: bool) -> list[Column]:
 
 def removes_documents(convention: Convention) -> bool:
     """Whether the convention can remove returned documents from their list; the table then has the column LISTED."""
-    return (
-        convention.exclude_query_as_document
-        or convention.duplicates == "best"
-        or convention.unjudged == "drop"
-        or convention.negative == "drop"
-    )
+    c = convention
+    return c.exclude_query_as_document or c.duplicates == "best" or "drop" in (c.unjudged, c.negative)
 
 
 def is_listed(convention: Convention) -> Column:
@@ -142,9 +136,8 @@ def settle_ties(
 ) -> DataFrame:
     """The table with ties broken by the column `gain`, if the convention does so, and cut at `depth` again.
 
-    Averaged, every document of a tie group has the mean of the group in each of the `averaged` columns. The DCG is then
-    its expectation over all orders of the group, whatever the discount and wherever the cutoff falls (McSherry and
-    Najork 2008).
+    Averaged, documents have the means of their tie group. The DCG is then its expectation over all orders of the group,
+    whatever the discount and wherever the cutoff falls (McSherry and Najork 2008).
     """
     if not breaks_ties_by_gain(convention):
         return table

@@ -1,7 +1,4 @@
-"""Rows that are refused while the scores are computed, because they cannot be found earlier or were not checked.
-
-A refusal is an exception of the engine with the text ``ndcg_spark refuses [code] sentence``.
-"""
+"""Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code] sentence``."""
 
 import dataclasses
 import re
@@ -59,36 +56,34 @@ def refused(error: BaseException) -> tuple[str, str] | None:
     return (match["code"], match["sentence"].strip()) if match else None
 
 
-def refusal(why: Refusal, key: Iterable[str]) -> Column:
-    """A column of double that fails when it is computed, with the `key` columns of the row as the example."""
-    return failure(why, key).cast("double")
+def refusal(why: Refusal, key: Iterable[str], kind: str = "double", line: str | None = None) -> Column:
+    """A column of this type that fails when it is computed; its example is the `line` of the row, else the `key`."""
+    refuses = F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. ")
+    return F.raise_error(F.concat(refuses, row_example(key, line), F.lit(f"; {why.to_do}"))).cast(kind)
 
 
-def failure(why: Refusal, key: Iterable[str], line: str | None = None) -> Column:
-    """The same as `refusal` without a type, to be cast to any; the example is the column `line` where it has one."""
+def row_example(names: Iterable[str], line: str | None = None) -> Column:
+    """These columns of a row as `name=value` pairs, or its column `line` where it has one."""
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
-    row = (
-        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')" for name in key
+    pairs = (
+        f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')" for name in names
     )
-    words = F.expr(f"concat_ws(' ', {', '.join(row)})")
-    words = F.coalesce(F.col(line), words) if line else words
-    message = F.concat(F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. "), words, F.lit(f"; {why.to_do}"))
-    return F.raise_error(message)
+    row = F.expr(f"concat_ws(' ', {', '.join(pairs)})")
+    return F.coalesce(F.col(line), row) if line else row
 
 
 def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataFrame:
-    """The same table, which fails when a column is computed for a row that breaks that column's rule.
+    """An unchecked table, which fails when a column is computed for a row that breaks that column's rule.
 
-    For tables that were not checked. A row is refused only for the columns that are used, and for the first rule that
-    it breaks. A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and
-    would fail at good rows.
+    A filter would be shorter, but the embedded engine evaluates all branches of a condition in a filter, and would fail
+    at good rows.
     """
     kinds, columns = dict(table.dtypes), named_by_user(table.columns)
+    line = LINE if LINE in kinds else None
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(tests)):
         why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
-        failing = failure(why, columns, LINE if LINE in kinds else None)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
-            guarded[column] = F.when(breaks, failing.cast(kinds[column])).otherwise(kept)
+            guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(kept)
     return table.withColumns(guarded).select(*columns)

@@ -1,14 +1,13 @@
 """Results below the deepest cutoff of their list are skipped before it is ranked, where a scan proves that they are.
 
 With ranks: in a run of which every list is in the order of its ranks. A list is if enough of its rows have a rank down
-to the depth, and the worst of these is better than the best of the others; no list is sorted to see that. Measured with
-9.6 million results on the embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
+to the depth, and the worst of these is better than the best of the others. Measured with 9.6 million results on the
+embedded engine: 1.7 s instead of 3.3 s, and 0.64 GB instead of 0.98 GB.
 
-Without ranks: where a list's floor is known, a score that at least `depth` of its results reach. The results of a list
-are distributed over more than `depth` buckets, and the best score of each is kept. The best `depth` of these scores
-belong to different results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's
-100 results reach it. Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s,
-2.3 GB instead of 4.2 GB.
+Without ranks: where a list's floor is known, a score that at least `depth` of its results reach. Of the results of a
+list in each of more than `depth` buckets, the best score is kept. The best `depth` of these belong to different
+results, so the least of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's 100 results reach it.
+Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s, 2.3 instead of 4.2 GB.
 """
 
 import dataclasses
@@ -39,27 +38,25 @@ class Pruning:
     depth: int
     convention: Convention
 
-    def columns(self, types: Mapping[str, str]) -> dict[str, Column]:
-        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`.
-
-        `types` are those of the table as it was read. A row without a rank is far.
-        """
+    def columns(self, types: Mapping[str, str], _row: Column) -> dict[str, Column]:
+        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
         return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
 
     def aggregates(self) -> dict[str, Column]:
-        """What `refuted` needs of each list, as aggregates of its `columns`."""
+        """Aggregates of the `columns` of a list."""
         return {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")}
 
-    def refuted(self, good: Column) -> Column:
-        """Whether a list may not be in the order of its ranks, by its `aggregates` and its number of good rows."""
-        too_few = F.col("near_rows") < F.least(good, F.lit(self.depth))
+    def totals(self) -> dict[str, Column]:
+        """How many judged lists of a run may not be in the order of their ranks, by their `aggregates`."""
+        too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
         # Rows with equal scores are in the order of their ranks only if ranks break ties.
         by_rank = self.convention.order == "score" and self.convention.ties == "rank"
         mixed = F.col("worst_near") < F.col("best_far") if by_rank else F.col("worst_near") <= F.col("best_far")
-        return too_few | F.coalesce(mixed, F.lit(False))
+        refuted = too_few | F.coalesce(mixed, F.lit(False))
+        return {"untrusted": F.count_if(F.col("judged").isNotNull() & refuted)}
 
     def kept(self, results: DataFrame, untrusted: Collection[str]) -> DataFrame:
         """The results with a rank down to the depth, and all results of the runs that are not trusted."""
@@ -84,15 +81,19 @@ class Floors:
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
     def columns(self, types: Mapping[str, str], row: Column) -> dict[str, Column]:
-        """The value that a row is ranked by, and its bucket. `row` is its hash; `types` are those of the table read."""
+        """The value that a row is ranked by, and its bucket; `row` is its hash."""
         return {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
 
-    def aggregate(self) -> Column:
+    def aggregates(self) -> dict[str, Column]:
         """The floor of a list, by its `columns`: minus infinity if fewer than `depth` buckets have a result."""
         best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
         lowest = F.lit(float("-inf"))
         descending = F.sort_array(F.array(*(F.coalesce(score, lowest) for score in best)), asc=False)
-        return F.get(descending, F.lit(self.depth - 1))
+        return {FLOOR: F.get(descending, F.lit(self.depth - 1))}
+
+    def totals(self) -> dict[str, Column]:
+        """Nothing of runs."""
+        return {}
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
         """The results that reach the FLOOR of their list, and those of lists that have none."""
@@ -102,28 +103,18 @@ class Floors:
         return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
 
 
-def plan_pruning(convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str]) -> Pruning | None:
-    """How results with these columns can be pruned; None if they have no ranks or every result may matter."""
-    depth = _deepest_that_matters(convention, cutoffs)
-    return None if depth is None or "rank" not in columns else Pruning(depth, convention)
-
-
-def plan_floors(
+def plan_skipping(
     convention: Convention, cutoffs: Sequence[int | None], columns: Collection[str], rows: int, queries: int
-) -> Floors | None:
-    """The floors for so many results of so many judged queries; None if every one may matter, or floors cost more."""
-    depth = _deepest_that_matters(convention, cutoffs)
-    if depth is None or convention.order != "score" or "rank" in columns or "score" not in columns:
-        return None
-    floors = Floors(depth, convention)
-    return floors if floors.buckets <= MAX_BUCKETS and floors.is_worthwhile(rows, queries) else None
-
-
-def _deepest_that_matters(convention: Convention, cutoffs: Sequence[int | None]) -> int | None:
-    """The rank below which no result of a list can matter; None if every result may."""
+) -> Pruning | Floors | None:
+    """How so many results of so many judged queries can be skipped; None if all may matter, or floors cost more."""
     # Where documents are removed from a list, deeper ones move up.
-    needs_all = convention.ideal == "retrieved" or ranking.removes_documents(convention)
-    return None if needs_all else cutoffs[-1]
+    if convention.ideal == "retrieved" or ranking.removes_documents(convention) or cutoffs[-1] is None:
+        return None
+    if "rank" in columns:
+        return Pruning(cutoffs[-1], convention)
+    floors = Floors(cutoffs[-1], convention)
+    can_find = "score" in columns and convention.order == "score" and floors.buckets <= MAX_BUCKETS
+    return floors if can_find and floors.is_worthwhile(rows, queries) else None
 
 
 def _score(types: Mapping[str, str], convention: Convention) -> Column:

@@ -67,7 +67,7 @@ def test_arguments_set_options_of_the_convention(measures, options):
         ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', but it takes rel=\.\.\."),
         ("nDCG(dcg='exp-log2')@10", "but it takes no arguments; --set changes the convention"),
         ("foo P@0", "'foo' is not a measure; choose from"),
-        ("bpref@3", "bpref@3 has a cutoff"),
+        ("bpref@3", "bpref@3 has an invalid cutoff; bpref is computed on the whole"),
         ("RBP(rel=2)", r"the argument 'rel=2', but it takes p="),
         ("", "the list is empty; choose from ndcg, precision"),
         ([], "the list is empty"),

@@ -1,7 +1,7 @@
 import pytest
 
 from ndcg_spark import Convention
-from ndcg_spark.convention.convention import describe_preset, differences, list_presets_and_options, mathematics
+from ndcg_spark.convention.convention import describe_preset, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS, show
 from ndcg_spark.convention.presets import PRESETS
@@ -12,10 +12,12 @@ def test_a_preset_is_described_with_its_formula_options_and_differences(name):
     convention, lines = Convention.preset(name), describe_preset(name)
     assert convention.label == name
     assert lines[:2] == [f"{name}: {PRESETS[name].tool}", f"verified with {PRESETS[name].verified}"]
-    assert {f"  {line}" for line in (*mathematics(convention), *differences(convention, Convention()))} <= {*lines}
-    options = lines[lines.index("Options") + 1 :]
+    assert {f"  {line}" for line in mathematics(convention)} <= {*lines}
+    options = lines[lines.index("Options, and what standard has where it differs") + 1 :]
+    standard = Convention().options()
     assert [line.split() for line in options[: len(OPTIONS)]] == [
-        [option, show(value)] for option, value in convention.options().items()
+        [option, show(value), *([] if value == standard[option] else [show(standard[option])])]
+        for option, value in convention.options().items()
     ]
     assert len(lines[lines.index("Not reproduced, deliberately") :]) > 1
 
@@ -43,11 +45,3 @@ def test_the_list_has_every_option_and_measure_as_the_field_writes_it():
     assert [written[name] for name in ("ndcg", "precision", "rbp", "bpref")] == [
         *("nDCG@10", "P(rel=...)@10", "RBP(p=...)@10", "Bpref(rel=...)")
     ]
-
-
-def test_what_differs_is_said_option_by_option():
-    assert differences(Convention.preset("trec_eval"), Convention()) == [
-        "gain=linear: gain relevance",
-        "no_relevant=zero: queries without gain score 0",
-    ]
-    assert differences(Convention(gain={0: 0, 1: 2}), Convention()) == ["gain={0: 0, 1: 2}: gain {0: 0, 1: 2}"]

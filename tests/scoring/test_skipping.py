@@ -15,7 +15,7 @@ from ndcg_spark import Convention, config, evaluate
 from ndcg_spark.contract.scan import count_results
 from ndcg_spark.rules import rejection_reason, result_rules
 from ndcg_spark.scoring import skipping
-from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, plan_floors, plan_pruning
+from ndcg_spark.scoring.skipping import MAX_BUCKETS, MIN_ROWS, Floors, Pruning, plan_skipping
 
 DEPTH = 2
 GRADES = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 0.0, "h": 3.0}
@@ -66,19 +66,9 @@ def listed(ranks, scores=None, query="q"):
 )
 def test_ranks_that_are_the_order(session, options, rows, trusted):
     convention = Convention(**options)
-    pruning = plan_pruning(convention, [1, DEPTH], ["rank", "score"])
-    _, counts, _ = counted(session, rows, convention, pruning=pruning)
+    pruning = Pruning(DEPTH, convention)
+    _, counts, _ = counted(session, rows, convention, skipping=pruning)
     assert [run.untrusted for run in counts.runs] == [int(not trusted)]
-
-
-def test_a_run_with_one_list_out_of_order_is_kept_whole(session):
-    rows = [row | {"run": run} for run in ("good", "bad") for row in listed([1, 2, 3])]
-    rows += [row | {"run": "bad"} for row in listed([1, 2, 3], [1.0, 2.0, 3.0], "q2")]
-    pruning = plan_pruning(Convention(), [DEPTH], ["rank", "score"])
-    table, counts, _ = counted(session, rows, Convention(), pruning=pruning)
-    untrusted = [run.run for run in counts.runs if run.untrusted]
-    kept = pruning.kept(table, untrusted).groupBy("run").count().collect()
-    assert (untrusted, {row["run"]: row["count"] for row in kept}) == (["bad"], {"good": DEPTH, "bad": 6})
 
 
 def test_half_as_many_buckets_again_as_documents_that_matter():
@@ -86,16 +76,16 @@ def test_half_as_many_buckets_again_as_documents_that_matter():
 
 
 @pytest.mark.parametrize(
-    ("options", "cutoffs", "columns", "rows", "queries", "pruned", "floored"),
+    ("options", "cutoffs", "columns", "rows", "queries", "kind"),
     [
-        ({}, [1, 10], ["score"], MIN_ROWS, MIN_ROWS // 30, False, True),
-        ({}, [10], ["score"], MIN_ROWS - 1, 1, False, False),
-        ({}, [10], ["score"], MIN_ROWS, MIN_ROWS // 30 + 1, False, False),
-        ({}, [MAX_BUCKETS * 2 // 3 + 1], ["score"], MIN_ROWS, 1, False, False),
-        ({}, [10], ["score", "rank"], MIN_ROWS, 1, True, False),
-        ({"order": "rank"}, [10], ["rank"], MIN_ROWS, 1, True, False),
+        ({}, [1, 10], ["score"], MIN_ROWS, MIN_ROWS // 30, Floors),
+        ({}, [10], ["score"], MIN_ROWS - 1, 1, type(None)),
+        ({}, [10], ["score"], MIN_ROWS, MIN_ROWS // 30 + 1, type(None)),
+        ({}, [MAX_BUCKETS * 2 // 3 + 1], ["score"], MIN_ROWS, 1, type(None)),
+        ({}, [10], ["score", "rank"], MIN_ROWS, 1, Pruning),
+        ({"order": "rank"}, [10], ["rank"], MIN_ROWS, 1, Pruning),
         *(
-            (options, cutoffs, columns, MIN_ROWS, 1, False, False)
+            (options, cutoffs, columns, MIN_ROWS, 1, type(None))
             for columns in (["score"], ["score", "rank"])
             for options, cutoffs in (
                 ({}, [10, None]),
@@ -106,10 +96,8 @@ def test_half_as_many_buckets_again_as_documents_that_matter():
         ),
     ],
 )
-def test_when_results_are_skipped(options, cutoffs, columns, rows, queries, pruned, floored):
-    convention = Convention(**options)
-    assert (plan_pruning(convention, cutoffs, columns) is not None) == pruned
-    assert (plan_floors(convention, cutoffs, columns, rows, queries) is not None) == floored
+def test_when_results_are_skipped(options, cutoffs, columns, rows, queries, kind):
+    assert isinstance(plan_skipping(Convention(**options), cutoffs, columns, rows, queries), kind)
 
 
 def floors(session, depth, lists, **options):
@@ -117,7 +105,7 @@ def floors(session, depth, lists, **options):
     rows = [result(doc, score, query) for query, scores in lists.items() for doc, score in scores.items()]
     convention = Convention(**options)
     table, counts, of_lists = counted(
-        session, rows, convention, floors=Floors(depth, convention), materialize=lambda parts: next(iter(parts))
+        session, rows, convention, skipping=Floors(depth, convention), materialize=lambda parts: next(iter(parts))
     )
     assert counts == counted(session, rows, convention)[1]
     kept = {query: set() for query in lists}
@@ -212,12 +200,12 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
     monkeypatch.setattr(skipping, "MIN_ROWS", 0)
     monkeypatch.setattr(skipping, "MIN_DEPTHS", 0)
     if with_ranks:
-        pruning = plan_pruning(convention, [1, DEPTH], ["score", "rank"])
-        whole, counts, _ = counted(session, rows, convention, pruning=pruning)
+        pruning = plan_skipping(convention, [1, DEPTH], ["score", "rank"], 1, 1)
+        whole, counts, _ = counted(session, rows, convention, skipping=pruning)
         kept = pruning.kept(whole, [run.run for run in counts.runs if run.untrusted])
     else:
-        way = plan_floors(convention, [1, DEPTH], ["score"], 1, 1)
-        whole, _, lists = counted(session, rows, convention, floors=way, materialize=lambda parts: next(iter(parts)))
+        way = plan_skipping(convention, [1, DEPTH], ["score"], 1, 1)
+        whole, _, lists = counted(session, rows, convention, skipping=way, materialize=lambda parts: next(iter(parts)))
         kept = way.kept(whole, F.broadcast(lists))
     assert 0 < kept.count() < whole.count()
     columns = ["query_id", "cutoff", "returned", "judged", "ndcg", "dcg", "cg"]
