@@ -136,7 +136,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.night_documents import night_documents_to_judge
+        from ndcg_spark.job.explain import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
     else:
@@ -211,7 +211,7 @@ def explain(style: str, **arguments: Any) -> None:
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
     if output := _night(arguments):
-        from ndcg_spark.job.night_documents import explain_night
+        from ndcg_spark.job.explain import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
