@@ -95,7 +95,7 @@ def test_errors(folder, monkeypatch):
         (["--convention", "trec"], "configuration", 2),
         (["--no-such-option"], "configuration", 2),
         (["nowhere.txt"], "missing_input", 3),
-        (["--output", "run.txt/out"], "storage", 4),
+        (["--output", "run.txt/out"], "engine", 4),
     ],
 )
 def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, arguments, code, exit_code):

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -167,9 +167,8 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     """Notes on the rows that are shown."""
     notes, runs = notes_on_tests(rows, correction, starred=False), {row["run"] for row in rows}
     if any(row["interval_low"] is not None for row in rows):
-        queries = _span({row["queries"] for row in rows})
-        covered = f"interval: {100 * (1 - alpha):g} % of the mean difference over the {queries} queries that both have"
-        notes.append(f"{covered}, each by itself")
+        covered = f"{100 * (1 - alpha):g} % of the mean difference over the queries that both have"
+        notes.append(f"interval: {covered}, each by itself")
     for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
         # The runs with a flag, where others do not have it.
         named = list(dict.fromkeys(row["run"] for row in rows if flag in row["flags"]))
@@ -182,14 +181,14 @@ def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list
     """The baseline, the test, and what the stars mean if there are any."""
     sizes = {row["family_size"] for row in rows if row["family_size"] is not None}
     is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
-    adjusted = f", adjusted for {_span(sizes)} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
+    adjusted = (
+        f", adjusted for {' or '.join(map(str, sorted(sizes)))} comparisons ({_CORRECTIONS[correction]})"
+        if is_adjusted
+        else ""
+    )
     meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
     dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}
     notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]
     is_tested = any(row["p_value"] is not None for row in rows)
     return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
-
-
-def _span(numbers: Iterable[int]) -> str:
-    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))

@@ -8,19 +8,20 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
-from ndcg_spark.comparison.slices import Attributes
+from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import Change, changed_documents
+from ndcg_spark.explanation.explain import changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.job.night_documents import read_facts
+from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import baseline_night
@@ -49,7 +50,7 @@ class Request:
     measure: str | None = None
     baseline: str | None = None
     baseline_date: str | None = None
-    attributes: Attributes | None = None
+    attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
 
 
@@ -81,12 +82,10 @@ class PageBaseline:
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
-def choose_baseline(
-    night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request
-) -> PageBaseline | None:
+def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
     """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`.
 
-    None if there is nothing to compare with. ConfigurationError for a run or a date that is not there.
+    ConfigurationError for a run or a date that is not there.
     """
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
@@ -112,7 +111,7 @@ def choose_baseline(
     judgments = night.row["judgments_fingerprint"]
     if same := [other for other in earlier if other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0]) if len(runs) > 1 else None
+    return PageBaseline(runs[0] if len(runs) > 1 else None)
 
 
 class QueryScore(NamedTuple):
@@ -133,7 +132,7 @@ class Lists(NamedTuple):
 
     facts: Facts
     newest: Facts | None
-    changes: Sequence[Change]
+    changes: Sequence[Row]
 
 
 class NightData:
@@ -156,12 +155,13 @@ class NightData:
         self.runs: list[str] = sorted(values, key=lambda run: best_first(values[run], run))
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
-        self.baseline = choose_baseline(night, nights, self.runs, request) or PageBaseline()
+        self.baseline = choose_baseline(night, nights, self.runs, request)
         self._gate: Row = gate if self.baseline.name else {}
         #: What intervals cover: 95 %.
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
-        compared = self._compare(request.attributes or read_attributes([night]))
+        attributes = read_attributes([night]) if request.attributes is None else request.attributes
+        compared = self._compare(attributes)
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
@@ -189,7 +189,8 @@ class NightData:
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
         self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
-        rates = [point.value for point in trends["judged_rate"].points if point.date in self.baseline.dates]
+        dates = [] if self.baseline.run else self.baseline.dates
+        rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
@@ -222,10 +223,10 @@ class NightData:
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
         if not (nights or self.baseline.run):
             return None
-        (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
-        own = source.read(queries, [metric], source.runs)[metric]
+        (source,), others = night_sources([self.night]), night_sources(nights)
+        own = source.read(queries, metric)
         # Read one after the other.
-        read = (other.read(queries, [metric], other.runs)[metric] for other in others)
+        read = (other.read(queries, metric) for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
         key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
         pairs = [(run, self.baseline.run or run) for run in source.runs]
@@ -233,10 +234,10 @@ class NightData:
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
-    def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
+    def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
-        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05))
-        rows = comparison_rows(self._sides, options, attributes) if self._sides else []
+        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
+        rows = comparison_rows(self._sides, options) if self._sides else []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -275,14 +276,14 @@ class NightData:
         for query in self.queries:
             lists = self.documents.get(query.query_id)
             # Parts sum to the difference only where all lists that the baseline is the mean of are kept.
-            if not lists or not lists.newest or abs(fsum(c.part for c in lists.changes) - query.change) > 1e-6:
+            if not lists or not lists.newest or abs(fsum(row["part"] for row in lists.changes) - query.change) > 1e-6:
                 continue
             covered.append(abs(query.change))
             unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
             for change in lists.changes:
-                sums[change.what] += change.part / len(self.queries)
-                lost += min(change.part, 0.0)
-                unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
+                sums[change["what"]] += change["part"] / len(self.queries)
+                lost += min(change["part"], 0.0)
+                unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0

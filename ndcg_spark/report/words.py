@@ -128,17 +128,14 @@ class Banner(NamedTuple):
 
 def banner(data: "NightData") -> Banner:
     """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
-    row, verdict, accepted = data.row, data.verdict, data.night.row["accepted"]
-    headline, said = _headline(data), _evidence(data)
-    word, tone = verdict_label({"verdict": verdict.get("verdict")})
+    row, verdict, headline, said = data.row, data.verdict, _headline(data), _evidence(data)
+    word, tone = verdict_label(data.night.row)
     if not verdict:
         tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
         said = [headline] if row is not None else []
         headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
-    if verdict and accepted:
-        said.append(Markup("Accepted as a baseline of later nights: {}.").format(message(accepted)))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
 

@@ -82,7 +82,7 @@ def test_parts_sum_to_the_difference_and_are_named(output):
     for query in data.queries:
         if query.query_id in data.documents:
             changes = data.documents[query.query_id].changes
-            assert sum(change.part for change in changes) == pytest.approx(query.change)
+            assert sum(change["part"] for change in changes) == pytest.approx(query.change)
 
 
 def test_causes_are_shares_of_the_difference(output):
@@ -111,7 +111,7 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "may be chance.")),
         (7, 36, {"verdict": REJUDGED}, ("NO VERDICT", "mid", "other judgments.")),
         (7, 0, {"verdict": MISSING}, ("NO VERDICT", "mid", "x has no results.")),
-        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT", "mid", "no good night.")),
+        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT (ACCEPTED)", "mid", "no good night.")),
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "bm25 is not shown to be worse than dense")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "hybrid is worse: 0.443, down 0.1")),
     ],
