@@ -60,26 +60,29 @@ def evaluate(
     All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
     DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
 
+    Returns `Scores` in pandas: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a row per
+    query, `dataset_scores` and `query_scores` all. With Spark `SparkScores`: the last two as lazy DataFrames, which
+    `to_pandas()` computes. Raises ConfigurationError for an option, InputError for a table or a row that is refused,
+    and EngineError; rows of Spark are checked when the scores are used, by an exception of Spark's with ``ndcg_spark
+    refuses``.
+
     Parameters
     ----------
-    judgments : table
-        Columns query_id, doc_id, relevance, and dataset if there is more than one, or the names of other tools (qid,
-        docno, label). Grades are needed unless `relevance` is given or the gain is `judged`.
-    results : table
-        Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. A table without a column
-        run is one run named `run`, files are runs named after themselves; without scores, ranks give the order.
+    judgments, results : table
+        Columns query_id, doc_id and relevance; run, query_id, doc_id, score or rank; and dataset in both, or the names
+        that other tools give these columns. Results without a run are one, `run`, and files are runs named after
+        themselves; without scores, ranks give the order.
     cutoffs : int, None or several of them
         Ranks from 1; None or "all" for the whole ranking.
     convention : Convention or str
         Which NDCG to compute: a Convention, or a preset perhaps followed by options, ``trec_eval order=score``.
     measures : str or several of them
-        Names such as `precision`, for every cutoff, or as papers write them, each with its own cutoff: `P@5`, `AP`,
-        `RBP(p=0.5)`; also the measures of ir_measures. Runs are ordered by the first.
+        Names such as `precision`, for every cutoff, or as papers and ir_measures write them, each with its own cutoff:
+        `P@5`, `AP`, `RBP(p=0.5)`. Runs are ordered by the first.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
     attributes : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
-        A table of Spark is fetched.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute. One of Spark is fetched.
     exclude : table, optional
         query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
     run, dataset : str
@@ -88,19 +91,6 @@ def evaluate(
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
         The session that scores, if no table is one of its DataFrames.
-
-    Returns
-    -------
-    Scores or SparkScores
-        Scores are pandas DataFrames: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a
-        row per query, `dataset_scores` and `query_scores` all. SparkScores are the last two as lazy DataFrames of
-        Spark, and `to_pandas()` computes them.
-
-    Raises
-    ------
-    NdcgSparkError
-        ConfigurationError for an option, InputError for a table or a row that is refused, EngineError. With Spark the
-        rows are checked when the scores are used, and the exception is Spark's; it contains ``ndcg_spark refuses``.
 
     Examples
     --------

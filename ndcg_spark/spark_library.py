@@ -28,17 +28,8 @@ from ndcg_spark.scoring.refusals import refuse_rows
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
     """The running session or, if there is none, a new one that stays open until the program ends.
 
-    Parameters
-    ----------
-    engine : str
-        `embedded`, `spark`, or `auto`: the embedded engine if it is installed, else local Spark.
-    remote : str, optional
-        The URL of a Spark Connect server, sc://host:port.
-
-    Raises
-    ------
-    EngineError
-        The requested engine, or every engine, is not available.
+    `engine` is `embedded`, `spark`, or `auto`: the embedded engine if it is installed, else local Spark; `remote` is
+    the URL of a Spark Connect server, sc://host:port. EngineError if it, or every engine, is not available.
     """
     opened = contextlib.ExitStack()
     session = opened.enter_context(open_engine(engine, remote)).session

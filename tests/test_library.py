@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ndcg_spark import Convention, background, compare, evaluate, open_session
+from ndcg_spark import Convention, background, compare, compare_judgments, compare_lists, evaluate, open_session
 from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
 
@@ -126,6 +126,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
         assert evaluate("qrels", results, 10, "trec_eval").table().loc["bm25", "ndcg@10"] == pytest.approx(EXPECTED)
     with pytest.raises(MissingInputError, match=r"^judgments: .*qrel$|^judgments: no files at qrel;"):
         evaluate("qrel", "bm25.run")
+    assert compare_lists("bm25.run", tmp_path / "bm25.run")["rbo"].tolist() == [1]
+    assert compare_judgments("qrels", JUDGED, "bm25.run")["kappa"].tolist() == [1]
     # A path beside a table of this process.
     assert ndcg(JUDGED, "bm25.run", 10, "trec_eval", run="mine") == pytest.approx(EXPECTED)
 
@@ -326,6 +328,7 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
         assert row["ndcg"] == pytest.approx(EXPECTED)
         assert scores.to_pandas() is scores.to_pandas()
         assert scores.to_pandas().table().loc[row["run"]].tolist() == [pytest.approx(EXPECTED), 1]
+    assert compare_lists(rows, RETURNED, baseline="r")["rbo"].tolist() == [1]
     excluded = evaluate(JUDGED, rows, 10, "trec_eval", exclude={"query_id": ["1"], "doc_id": ["12"]}, run="mine")
     (row,) = excluded.dataset_scores.collect()
     assert (row["run"], row["ndcg"]) == ("mine", pytest.approx(2 / (2 + 1 / math.log2(3))))

@@ -118,23 +118,17 @@ class PresetScores:
 
 
 def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
-    """The configured data scored under every preset, in the order of PRESETS. Presets with equal options run once.
+    """The configured data scored under every preset, in the order of PRESETS.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
     preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
     """
     options = parse_measures(config.measures, None, ()).options if config.measures else {}
-    scored: dict[Convention, PresetScores] = {}
     compared = []
     with engine_for(config) as engine:
         for name in PRESETS:
-            convention = Convention.preset(name).replace(**options)
-            if convention not in scored:
-                scored[convention] = _scored(engine, config, convention)
-                report_step("scored", name)
-            same = scored[convention]
-            changed = same.preset.partition(" ")[1:]
-            compared.append(dataclasses.replace(same, preset=name + "".join(changed)))
+            compared.append(_scored(engine, config, Convention.preset(name).replace(**options)))
+            report_step("scored", name)
     if all(entry.refused for entry in compared):
         raise InputError(str(compared[0].refused))
     return compared

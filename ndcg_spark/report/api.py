@@ -118,19 +118,10 @@ def explain(
 ) -> View:
     """The score of one query, document by document, as the command `explain` shows it.
 
-    Parameters
-    ----------
-    source, results : Scores, a path, or two tables
-        What `evaluate` returned; the folder of a night that keeps its documents; or judgments and results as
-        `evaluate` takes them, all of which are checked. Tables of Spark are fetched.
-    query, run, baseline, dataset : str
-        The query, the run to explain (by default every one), and the run to show the changes since.
-    cutoff : int or str, optional
-        A rank, or `all`; by default that of the headline, or 10.
-    date, baseline_date : date or str, optional
-        Which night of the folder to explain, by default the newest; and the night to show the changes since.
-    convention, relevance : optional
-        For two tables only, as `evaluate` takes them.
+    `source` is what `evaluate` returned, the folder of a night that keeps its documents, or judgments beside results,
+    as `evaluate` takes them; tables of Spark are fetched. By default every run is explained, at the cutoff of the
+    headline, in the newest night; `baseline` is the run, and `baseline_date` the night, to show the changes since.
+    `convention` and `relevance` are for two tables only.
 
     What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
     `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
@@ -146,7 +137,7 @@ def explain(
     """
     rank = None if cutoff is None else str(cutoff)
     request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
-    is_night, is_scored = isinstance(source, str | os.PathLike) and results is None, isinstance(source, Scores)
+    is_scored, is_night = isinstance(source, Scores), isinstance(source, str | os.PathLike) and results is None
     if ((date or baseline_date) and not is_night) or ((convention or relevance) and (is_night or is_scored)):
         raise ConfigurationError("explain: dates are of nights, and convention and relevance of two tables; leave out")
     if is_night:
@@ -155,12 +146,9 @@ def explain(
         raise ConfigurationError(
             "explain: no documents are known; give the folder of a night, or judgments and results"
         )
-    scratch = Scratch()
-    if is_scored:
-        config = source.inputs
-    else:
-        settings = {"convention": convention or "standard"}
-        config = make_config({"judgments": source, "results": results}, settings, scratch, relevance)
+    settings, scratch = {"convention": convention or "standard"}, Scratch()
+    given = {"judgments": source, "results": results}
+    config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)
     return explanation_view(call("job.explain.explain_on", config, request))
 
 
@@ -229,10 +217,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     if baseline is None:
         means = scores.per_query(measure).mean().sort_values(ascending=False)
         low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
-        rows = [
-            {"row": {"run": run, "mean": mean, "conclusion": None}, "at": 100 * (mean - low) / width, "low": None}
-            for run, mean in means.items()
-        ]
+        marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
+        rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
         return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
     compared = _rows(compare(scores, baseline, measures=measure, full=True))
     compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
