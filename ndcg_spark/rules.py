@@ -3,6 +3,7 @@
 The job counts the rows that break a rule; the library fails at the first one.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DataType, DoubleType, IntegerType, StringType
+from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
@@ -20,8 +21,10 @@ from ndcg_spark.schemas import FAULT, INTERNAL, JUDGMENTS, OPTIONAL, OWN, RESULT
 _BLANKS = " \t\r\n\f"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
-_SMALL_NUMBERS = {"tinyint", "smallint", "int"}
-_FITS = {StringType: {"string"}, DoubleType: {*_SMALL_NUMBERS, "float", "double"}, IntegerType: _SMALL_NUMBERS}
+#: The types of columns that have ids, and that have numbers. A column that is always null can have no type (void).
+_TEXT = r"string|varchar.*|char\(.*"
+_IDS = rf"{_TEXT}|tinyint|smallint|int|bigint|void|decimal\(\d+,0\)"
+_NUMBERS = rf"{_IDS}|float|double|decimal.*"
 _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
 
@@ -74,17 +77,16 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
     # A column that needs no cast gets none, so that a filter on it can be applied while the file is read.
     if source == kind.simpleString() and kind != DoubleType():
         return column
-    if source in _FITS[type(kind)] or source == "void" or isinstance(kind, StringType):
-        fits = column.cast(kind)
-        return fits + F.lit(0.0) if source in ("float", "double") else fits
-    if _is_text(source):
+    if isinstance(kind, StringType):
+        return column.cast(kind)
+    if re.fullmatch(_TEXT, source):
         text = F.btrim(column, F.lit(_BLANKS))
         column = F.when(text.rlike(_PLAIN_NUMBER), text)
     elif source.startswith("decimal"):
         # The embedded engine casts a decimal to a wrong double, but its text to the right one.
         column = column.cast("string")
-    number = column.try_cast(DoubleType())
-    return number + F.lit(0.0) if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
+    number = (column if source == "double" else column.try_cast(DoubleType())) + F.lit(0.0)
+    return number if kind == DoubleType() else F.when(number == F.floor(number), number.try_cast(kind))
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
@@ -119,7 +121,8 @@ def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Colu
     if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
         raise missing_columns(missing, sorted(named_by_user(has)), where)
     names = [name for name in schema.names if name in has]
-    if wrong := [f"{name} is {has[name]}" for name in names if not _holds(has[name], _TYPES[name])]:
+    kinds = {name: _IDS if _TYPES[name] == StringType() else _NUMBERS for name in names}
+    if wrong := [f"{name} is {has[name]}" for name in names if not re.fullmatch(kinds[name], has[name])]:
         raise InputError(
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
             "ids are text or whole numbers, relevance, score and rank are numbers"
@@ -135,21 +138,6 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) ->
     return InputError(
         f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
     )
-
-
-def _holds(source: str, kind: DataType) -> bool:
-    """Whether a column of the type `source` can hold such values; in a text column, values are tried one by one."""
-    # A column that is always null can have no type (void).
-    if _is_text(source) or source in (*_SMALL_NUMBERS, "bigint", "void"):
-        return True
-    decimal = source.startswith("decimal")
-    if isinstance(kind, StringType):
-        return decimal and source.endswith(",0)")
-    return decimal or source in ("float", "double")
-
-
-def _is_text(source: str) -> bool:
-    return source == "string" or source.startswith(("varchar", "char("))
 
 
 # ---- rules

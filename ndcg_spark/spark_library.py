@@ -23,12 +23,12 @@ from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
+from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
-from ndcg_spark.slices import make_slices
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:

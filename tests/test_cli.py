@@ -95,14 +95,14 @@ def test_errors(folder, monkeypatch):
         (["--convention", "trec"], "configuration", 2),
         (["--no-such-option"], "configuration", 2),
         (["nowhere.txt"], "missing_input", 3),
-        (["--output", "run.txt/out"], "storage", 4),
+        (["--output", "run.txt/out"], "engine", 4),
     ],
 )
 def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, arguments, code, exit_code):
     done = evaluate(folder, *arguments, *wish)
-    found = json.loads(done.stdout)["error"]
-    assert (done.returncode, found["exit_code"], found["code"]) == (exit_code, exit_code, code)
-    assert found["message"] in done.stderr
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["exit_code"], error["code"]) == (exit_code, exit_code, code)
+    assert error["message"] in done.stderr
 
 
 def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
@@ -192,7 +192,7 @@ def test_names_are_utf_8_in_any_locale(folder):
     assert (night["dataset"], night["dataset_scores"][0]["run"]) == ("é", "système")
 
 
-FULL = "stdout: the results could not be printed, [Errno 28] No space left on device"
+FULL = "stdout: [Errno 28] No space left on device"
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,8 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
         " ".join(line[:2]): line[2:4] for line in map(str.split, done.stdout.splitlines()) if "refuses:" not in line
     }
     # Only q1 has a document of grade 2, at rank 1. What averages ties has no bpref.
-    found = [rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")]
-    assert found == [["0.5000", "1.0000"], ["0.2500", "0.5000"], ["-", "-"]]
+    scores = [rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")]
+    assert scores == [["0.5000", "1.0000"], ["0.2500", "0.5000"], ["-", "-"]]
     assert "lightgbm ties=doc_id_asc" in done.stdout
     assert "retrieved_list relevant_from=2 refuses: results: no column rank" in done.stdout
     assert "sklearn relevant_from=2 refuses: judgments: 1 negative grade(s)" in done.stdout

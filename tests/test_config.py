@@ -33,15 +33,6 @@ def written(tmp_path):
     return write
 
 
-def test_defaults():
-    config = configured()
-    assert (config.judgments.path, config.results.path, config.output) == (["qrels"], ["run"], None)
-    assert (config.dataset, config.cutoffs, config.engine) == ("default", [1, 3, 5, 10], "auto")
-    assert config.convention == Convention()
-    limits = "max_rejected_fraction", "max_missing_fraction", "max_unjudged_fraction", "min_judged_rate"
-    assert [getattr(config, name) for name in limits] == [0, 1, 1, 0]
-
-
 @pytest.mark.parametrize(
     ("text", "overrides", "expected"),
     [
@@ -69,10 +60,10 @@ def test_defaults():
 )
 def test_overrides(written, text, overrides, expected):
     config = load(written(text), overrides)
-    found = {**dict(config), "convention": config.convention.label}
+    values = {**dict(config), "convention": config.convention.label}
     for table in ("judgments", "results"):
-        found[table] = found[table].model_dump(include=set(expected.get(table, ())))
-    assert {name: found[name] for name in expected} == expected
+        values[table] = values[table].model_dump(include=set(expected.get(table, ())))
+    assert {name: values[name] for name in expected} == expected
 
 
 def test_measures_set_cutoffs_and_options():

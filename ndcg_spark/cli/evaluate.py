@@ -136,7 +136,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.night_documents import night_documents_to_judge
+        from ndcg_spark.job.explain import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
     else:
@@ -167,7 +167,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
 
 @command(
     argument("old", "Results: a file, folder, glob or table:catalog.db.name."),
-    argument("new", "Other results, in the same way.", metavar="[NEW]", required=False),
+    argument("new", "Other results, in the same way, or the same ones."),
     option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]"),
     option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9),
     option("--queries", "N", "List the N queries of each run that changed most.", type=click.IntRange(0), default=10),
@@ -178,19 +178,14 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     output_format(*FORMATS),
 )
 def compare_lists(
-    old: str, new: str | None, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
+    old: str, new: str, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
 ) -> None:
-    """Compare the lists of results without judgments.
-
-    Without NEW, every run of OLD is compared with the --baseline. All queries count, judged or not.
-    """
+    """Compare the lists of results without judgments. All queries count, judged or not."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
     from ndcg_spark.report.comparisons import print_lists
 
-    if new is None and baseline is None:
-        raise ConfigurationError("arguments: there is no baseline; give NEW, or --baseline RUN")
-    configs = [load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new) if path]
-    print_lists(job(configs[0], configs[1] if new else None, baseline, persistence, queries), style)
+    before, after = (load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new))
+    print_lists(job(before, after, baseline, persistence, queries), style)
 
 
 @command(
@@ -216,7 +211,7 @@ def explain(style: str, **arguments: Any) -> None:
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
     if output := _night(arguments):
-        from ndcg_spark.job.night_documents import explain_night
+        from ndcg_spark.job.explain import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:

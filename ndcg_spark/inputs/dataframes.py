@@ -29,8 +29,8 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
         runs = []
         for run, one in table.items():
             label = f"{where}: run {run_name(run, where)!r}"
-            rows = frame(one if is_spark(one) else to_arrow({run: one}, schema.names, where), schema, session, label)
-            if is_spark(one) and "run" in rows.columns:
+            rows = frame(one, schema, session, label)
+            if "run" in rows.columns:
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
             # Engines disagree about ids that are numbers in one table and text in another.
@@ -115,9 +115,8 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     # A document that is null, with null beside it, is what stands for a row without a list.
     nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
     rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
-    query = F.coalesce(F.col("query_id").cast("string"), F.lit("null"))
-    shown = (F.concat(F.lit(f" {name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
-    line = F.concat(F.lit("query_id="), query, F.lit(","), *shown)
+    shown = (F.concat(F.lit(f"{name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
+    line = F.concat_ws(" ", F.concat(F.lit("query_id="), F.col("query_id").cast("string")), *shown)
     flags = {FAULT: F.when(is_unequal, F.lit("lists_of_unequal_length")), LINE: F.when(is_unequal, line)}
     others = [*(name for name in table.columns if name not in lists), *flags]
     exploded = table.withColumns(flags).select(*others, F.posexplode(rows).alias("position", "row"))

@@ -65,13 +65,18 @@ class JsonLines:
             return None
         try:
             first = json.loads(block.lstrip().partition(b"\n")[0])
-            kinds = {theirs: _kind(ours, first.get(theirs)) for ours, theirs in self.columns.items()}
+            # The text of a fraction counts as an id, so it is not parsed.
+            numbers, texts = dict.fromkeys((int, float), pa.float64()), {int: pa.int64()}
+            kinds = {
+                theirs: ((numbers if ours in NUMBERS else texts) | {str: pa.string()})[type(first[theirs])]
+                for ours, theirs in self.columns.items()
+            }
             table = arrow_json.read_json(
                 pa.BufferReader(block),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
                 arrow_json.ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore"),
             )
-        except (ValueError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
         # Arrow would take two objects in a line for two rows, and an object in two lines for one.
         lines = block.strip().count(b"\n") + 1
@@ -133,19 +138,16 @@ class JsonObject:
         return Part(with_numbers(columns, lines))
 
     def _rows(self, outer: tuple[str, ...], content: Any, label: str) -> Iterator[tuple[str | None, ...]]:
-        is_inner = len(outer) == len(self.names) - 2
+        levels = len(self.names) - 1 - len(outer)
+        if not levels and (content is None or isinstance(content, str)):
+            yield (*outer, content)
         # Without a document, a run would vanish.
-        is_empty = outer and not is_inner and isinstance(content, tuple) and not any(value for _, value in content)
-        if is_empty or not isinstance(content, tuple):
+        elif levels and isinstance(content, tuple) and (levels == 1 or not outer or any(rows for _, rows in content)):
+            for key, value in content:
+                yield from self._rows((*outer, key), value, label)
+        else:
             form = "{run: {query: {document: score}}}" if len(self.names) > 3 else "{query: {document: number}}"
             raise InputError(f"{label} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
-        for key, value in content:
-            if not is_inner:
-                yield from self._rows((*outer, key), value, label)
-            elif value is None or isinstance(value, str):
-                yield (*outer, key, value)
-            else:
-                raise InputError(f"{label} is not a number of {key!r} below {'.'.join(outer)!r}; write one")
 
 
 def _decoded(text: str) -> Any:
@@ -154,14 +156,3 @@ def _decoded(text: str) -> Any:
     if "\\ud" in text or "\\uD" in text:
         json.dumps(content, ensure_ascii=False).encode()
     return content
-
-
-def _kind(name: str, value: object) -> pa.DataType:
-    """The type in which a column is parsed that has this value; ValueError if it is not plain."""
-    if name in NUMBERS and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return pa.float64()
-    if isinstance(value, str):
-        return pa.string()
-    if isinstance(value, int) and not isinstance(value, bool):
-        return pa.int64()
-    raise ValueError("the text of a fraction counts, and all else is no value")

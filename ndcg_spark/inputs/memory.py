@@ -105,7 +105,8 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
                 raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
             rows = rows.drop_columns(["run"])
         for at, field in enumerate(rows.schema):
-            if field.name in ("dataset", "query_id", "doc_id") and pa.types.is_integer(field.type):
+            is_whole = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+            if field.name in ("dataset", "query_id", "doc_id") and is_whole:
                 rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
     if len({"doc_id" in rows.column_names and not is_list(rows["doc_id"].type) for rows in parts}) > 1:

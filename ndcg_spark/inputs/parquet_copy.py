@@ -119,9 +119,9 @@ def write_copy(
                 yield to_table(part, file)
 
     def write(thread: int) -> tuple[int, set[str]]:
-        rows, names = 0, set[str]()
+        rows, names, target = 0, set[str](), folder / f"{thread:04}.parquet"
         try:
-            with _writer(folder / f"{thread:04}.parquet", schema) as writer:
+            with _writer(target, schema) as writer:
                 for table in _together(tables(thread)):
                     rows += len(table)
                     names |= {name for name in schema.names if table.column(name).null_count < len(table)}
@@ -129,6 +129,9 @@ def write_copy(
         finally:
             # Where one has failed the others end after their part; where one is done, all parts are taken.
             stopped.set()
+        if thread and not rows:
+            # An engine would take the time of a file for one without rows; the table needs one.
+            target.unlink()
         return rows, names
 
     try:
@@ -142,9 +145,6 @@ def write_copy(
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
         ) from error
-    # An engine would take the time of a file for one without rows; the table needs one.
-    for number in [number for number, (rows, _) in enumerate(written) if not rows and number]:
-        (folder / f"{number:04}.parquet").unlink()
     return ParquetCopy(folder, sum(rows for rows, _ in written), set().union(*(names for _, names in written)))
 
 

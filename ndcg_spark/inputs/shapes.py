@@ -10,6 +10,8 @@ from itertools import accumulate, product
 from statistics import mode
 from typing import Any
 
+import pandas as pd
+
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
@@ -26,8 +28,8 @@ _LAYOUTS = {
     "results": {6: _RUN, 5: "query_id 2 doc_id 4 5", 4: "query_id doc_id 3 4", 3: "query_id doc_id 3"},
     "exclude": {2: "query_id doc_id"},
 }
-#: From here on, a whole number is a time in seconds: March 1973.
-_SECONDS = 10**8
+#: From 100,000,000 on, a whole number is a time in seconds: March 1973.
+_TIME = r"[1-9][0-9]{8,}"
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
@@ -53,8 +55,8 @@ class Shape:
         layout = " ".join(self.fields)
         if self.kind in ("trec", "json") and layout not in (_RUN, _LAYOUTS["judgments"][4]):
             return [f"read as {layout}"]
-        named = {name: self.columns[name] for name in self.has - {*config.columns} if name in self.columns}
-        renamed = [f"{name} is {column}" for name, column in sorted(named.items()) if column != name]
+        given = [(name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})]
+        renamed = [f"{name} is {column}" for name, column in given if column != name]
         return [", ".join(renamed)] if renamed else []
 
     def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
@@ -147,27 +149,19 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     # More fields than a run has belong to its name.
     rows = [row[:6] if is_run and not separator else row for row in rows]
     fields = mode(map(len, rows)) if rows else max(layouts)
-    rows = [row for row in rows if len(row) == fields]
+    usual = pd.DataFrame([row for row in rows if len(row) == fields], columns=range(fields), dtype=str)
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
-    if is_run and fields == 3 and _count_up(rows):
+    if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
         names[2] = "rank"
-    shape = table.numbered(kind, names)
-    column, problem = f"--column {table.name}.", None
+    shape, column, is_mapped, problem = table.numbered(kind, names), f"--column {table.name}.", table.config.columns, ""
     if is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
-        which = f"{column}rank={max(3, fields - 1)} or {column}score={fields}"
-        problem = f"of which one may be a rank or a score; say which, {which}"
-    elif table.config.columns:
-        return shape
-    elif (
-        table.name == "judgments"
-        and fields == 4
-        and all(row[3].isdecimal() and int(row[3]) >= _SECONDS for row in rows)
-    ):
-        others = f"{column}query_id=1 {column}doc_id=2 {column}relevance=3"
-        problem = f"of which the last is a time; number the others, {others}"
-    elif fields not in layouts or (lines and lines[0].startswith(("{", "["))):
-        others = "name another format, --input-format csv, tsv, jsonl or json"
-        problem = f"which are not known; number them, {column}query_id=1 and so on, or {others}"
+        problem = (
+            f"one of which may be a rank or a score; write {column}rank={max(3, fields - 1)} or {column}score={fields}"
+        )
+    elif not is_mapped and names[3:] == ["relevance"] and rows and usual[3].str.fullmatch(_TIME).all():
+        problem = f"the last of which is a time; write {column}query_id=1 {column}doc_id=2 {column}relevance=3"
+    elif not is_mapped and (fields not in layouts or (lines and lines[0].startswith(("{", "[")))):
+        problem = f"which are not known; write {column}query_id=1 and so on, or --input-format csv, tsv, jsonl or json"
     if problem:
         first = lines[0][:200] if lines else ""
         raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}")
@@ -187,23 +181,11 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         return table.numbered("json", names[0 if "run" in table.names and depth > 2 else 1 :])
     shape = table.shape("jsonl", keys)
     if not shape.has - {*table.folders}:
-        expected = ", ".join(table.config.columns.get(name, name) for name in table.names if name != "dataset")
+        first = lines[0][:200] if lines else ""
         raise InputError(
-            f"{table.origin} begins with {lines[0][:200] if lines else ''!r}, which is not JSON lines; write one "
-            f"object a line, with the keys {expected}, or {{query: {{document: number}}}}"
+            f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; write an object "
+            "a line, or {query: {document: number}}"
         )
     documents = [row.get(shape.columns.get("doc_id", "doc_id")) for row in objects]
     has_lists = isinstance(next((value for value in documents if value is not None), None), list)
     return replace(shape, has_lists=has_lists, has=shape.has | ({"rank"} & {*table.names} if has_lists else set()))
-
-
-def _count_up(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the lines of each query are numbered 1, 2, 3, one after the other."""
-    ranks: dict[str, list[str]] = {}
-    for query, _, rank in rows:
-        ranks.setdefault(query, []).append(rank)
-    return bool(rows) and all(given == [f"{at + 1}" for at in range(len(given))] for given in ranks.values())
-
-
-def _is_timed(row: Sequence[str]) -> bool:
-    return row[3].isdecimal() and int(row[3]) >= _SECONDS

@@ -1,14 +1,14 @@
 """Files with types, and tables with a log: read in place where every engine can, else after a plain copy."""
 
 import base64
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.engine_files import read_copy, read_files
@@ -32,7 +32,8 @@ class Footer(NamedTuple):
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
     """The footers of files with types, with their columns; of far files only that of the first one."""
     if kind in TABLES:
-        return [Footer(_types(file.snapshot.schema)) for file in files if file.snapshot]
+        snapshots = (file.snapshot for file in files if file.snapshot)
+        return [Footer({field.name: field.type for field in snapshot.schema}) for snapshot in snapshots]
     if kind not in BINARY:
         return []
     if not files[0].storage:
@@ -56,42 +57,29 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
                 # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
                 schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
     refuse_alike(schema.names, f"{where}: {file.path}")
-    return Footer(_types(schema), rows, constant)
-
-
-def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
-    return dict(zip(schema.names, schema.types, strict=True))
+    return Footer({field.name: field.type for field in schema}, rows, constant)
 
 
 def _constant(metadata: Any) -> frozenset[str]:
     """The columns of floating-point numbers with one minimum and maximum in a part of the file."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     known = [chunk for chunk in chunks if chunk.physical_type in ("FLOAT", "DOUBLE") and chunk.is_stats_set]
-    alike = [chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max]
+    alike = (chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max)
     return frozenset(chunk.path_in_schema for chunk in alike)
 
 
-def plain_types(
-    files: Sequence[File], known: Sequence[Footer], names: Iterable[str], where: str
-) -> dict[str, pa.DataType]:
-    """The plain types of those columns `names` that there are; InputError where files differ in them."""
-    types = {}
-    for name in names:
-        kinds: dict[pa.DataType | None, str] = {}
-        for file, footer in zip(files, known, strict=False):
-            kind = footer.columns.get(name)
-            kinds.setdefault(kind and plain_type(kind), f"{kind or 'absent'} in {file.path}")
-        # A column without any value agrees with every type.
-        is_null = kinds.pop(pa.null(), None)
-        if len(kinds) > 1:
-            raise InputError(
-                f"{where}: files with different columns or types, {name} is {' and '.join([*kinds.values()][:2])}; "
-                "write them alike"
-            )
-        if is_null or None not in kinds:
-            types[name] = next(filter(None, kinds), pa.string())
-    return types
+def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) -> dict[str, pa.DataType]:
+    """The plain types of those columns `names` that a file has; InputError where no type holds the values of all."""
+    schemas = []
+    for footer in known:
+        kinds = {name: plain_type(kind) for name, kind in footer.columns.items() if name in names}
+        schemas.append(pa.schema(kinds))
+    try:
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(f"{where}, files with different types, {first_line(error)}; write them alike") from error
+    return {field.name: pa.string() if pa.types.is_null(field.type) else field.type for field in schema}
 
 
 def read_typed(
@@ -110,13 +98,14 @@ def read_typed(
     stored = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in stored if holds_structs(kind)]
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
-    types = plain_types(files, known, dict.fromkeys(names), where)
+    origin = f"{where}: {files[0].path}"
+    types = _plain_types(known, names, origin)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
-    # A column of two types has two entries, and not every engine reads both. None hashes unsigned numbers.
+    # Not every engine reads files with different columns or types. None hashes unsigned numbers.
     if (
         shape.kind == "parquet"
         and not (is_out_of_reach or in_both)
-        and len({*stored}) == len(dict(stored))
+        and all(footer.columns == known[0].columns for footer in known)
         and all(is_readable(kind) for _, kind in stored)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
         # Statistics leave NaN out, so Sail would read the one number in its place.
@@ -127,7 +116,7 @@ def read_typed(
     else:
         copy = _plain_copy(engine, shape.kind, files, types, names, in_both, where)
         table, rows = read_copy(engine, copy, where), copy.rows
-    listed = document_rows(table, shape.columns, schema, f"{where}: {files[0].path}")
+    listed = document_rows(table, shape.columns, schema, origin)
     return listed, None if FAULT in listed.columns else rows
 
 
@@ -142,7 +131,8 @@ def _plain_copy(
 ) -> ParquetCopy:
     """The columns of these types, and those `names` that folders give. InputError for a column of times."""
     # Spark would take a duration for a number.
-    wrong = [f"{name} is {stored}" for name, stored in types.items() if pa.types.is_temporal(_value_type(stored))]
+    values = {name: stored.value_type if is_list(stored) else stored for name, stored in types.items()}
+    wrong = [f"{name} is {types[name]}" for name, value in values.items() if pa.types.is_temporal(value)]
     if wrong:
         raise InputError(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
@@ -155,7 +145,8 @@ def _plain_copy(
         for ours, theirs in in_both.items():
             refuse_other_value(batch[theirs], ours, theirs, file, where)
         given = {name: value for name, value in file.partition if name in folders}
-        return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
+        with reading(file.path, where):
+            return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset
@@ -163,14 +154,11 @@ def _plain_copy(
         # The library of each format raises kinds of its own.
         with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
-                yield from file.snapshot.scan([*types])
+                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in types])
             else:
                 system, path = file.location(where)
                 stored = dataset.dataset(path, filesystem=system, format=kind)
-                yield from stored.to_batches(columns=[*types], batch_readahead=1)
+                columns = [name for name in stored.schema.names if name in types]
+                yield from stored.to_batches(columns=columns, batch_readahead=1)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return _value_type(kind.value_type) if is_list(kind) else kind

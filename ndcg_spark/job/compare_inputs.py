@@ -82,24 +82,24 @@ class _Side(NamedTuple):
 
 
 def compare_lists(
-    old: EvaluationConfig, new: EvaluationConfig | None, baseline: str | None, persistence: float, queries: int
+    old: EvaluationConfig, new: EvaluationConfig, baseline: str | None, persistence: float, queries: int
 ) -> ListComparison:
-    """Compare the lists of new results with those of old results, or the old runs with one of themselves.
+    """Compare the lists of new results with those of old results.
 
     `queries` is how many of the most changed queries are named for each run and cutoff.
     ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     with engine_for(old) as engine:
-        sides = [_side(engine, config) for config in (new, old) if config is not None]
+        sides = [_side(engine, config) for config in (new, old)]
         sources = [side.source for side in sides]
         if len({"dataset" in side.good.columns for side in sides}) > 1:
             raise InputError("results: only one side has a column dataset; name it in both or in neither")
-        runs = compared_runs(sides[0].runs, sides[-1].runs, baseline)
+        runs = compared_runs(sides[0].runs, sides[1].runs, baseline)
         how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
         try:
             with translated_failures(sources):
-                changes = list_changes(sides[0].needed, sides[-1].needed, *how)
+                changes = list_changes(sides[0].needed, sides[1].needed, *how)
                 materialize = materializer(engine, "list_changes")
                 # It is read twice.
                 table = materialize([changes]) if materialize else changes.persist()

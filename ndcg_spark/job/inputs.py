@@ -21,10 +21,10 @@ from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_r
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, measure_first, query_key
 from ndcg_spark.scoring import refusals
+from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.scoring.ranking import by_window, list_by_list
-from ndcg_spark.slices import Slices
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import without_slices
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import background
-from ndcg_spark.comparison.trend import FLOOR, lines
+from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
+from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.job.night_documents import explain_night
 from ndcg_spark.library import explained
-from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.explanations import explanation_view
+from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.verdicts import verdict_view
@@ -38,7 +38,6 @@ def trend(
     run: str | None = None,
     measures: str | None = None,
     last: int = 60,
-    floor: float = FLOOR,
 ) -> "pd.DataFrame":
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
@@ -47,7 +46,7 @@ def trend(
     measure, cutoff and night, in the columns of ``--format csv``. Raises ConfigurationError if there is no such
     dataset, run, measure or night, and StorageError if the output cannot be read.
     """
-    return trend_view(*lines(str(output), dataset, run, measures, last, floor)).to_pandas()
+    return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
 
 
 def report_night(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -83,50 +83,34 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
     Rows are by dataset, measure, cutoff and whether they have weights, attribute, and then the worst first.
     """
     measures = list(dict.fromkeys(map(_measure, compared.rows)))
-    is_sliced = any(row["attribute"] is not None for row in compared.rows)
-    several = len({(row["run"], row["baseline"]) for row in compared.rows}) > len({row["run"] for row in compared.rows})
 
     def key(row: Row) -> tuple[Any, ...]:
         what = row["dataset"], measures.index(_measure(row)), row["attribute"] or ""
         difference = row["difference"] is None, round(row["difference"] or 0.0, DECIMALS)
         return *what, difference, row["run"], row["baseline"], row["value"] or ""
 
-    def who(row: Row) -> dict[str, Any]:
-        return {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"] if several else None}
-
     rows = sorted(compared.rows, key=key)
     lines = [
-        {
-            **who(row),
-            "measure": _measure(row) if len(measures) > 1 else None,
-            "slice": f"{row['attribute']}={row['value']}"
-            if row["attribute"] is not None
-            else ""
-            if is_sliced
-            else None,
-            **compared_cells(row),
-        }
+        {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
+        | {"slice": "" if row["attribute"] is None else f"{row['attribute']}={row['value']}"}
+        | compared_cells(row)
         for row in rows
     ]
+    hidden = {name for name in ("measure", "slice") if len({line[name] for line in lines}) < 2}
     # With names of up to a dozen letters, a line has a hundred at most.
-    is_wide = len(measures) > 1, is_sliced
-    left_out = ["baseline"] * any(is_wide) + ["won/tied/lost"] * all(is_wide)
-    names = [name for name in (lines[0] if lines else ()) if name not in left_out]
-    tables = [
-        make_table(
-            lines,
-            names,
-            comparison_notes(rows, correction, alpha),
-            title=counts(compared.rows),
-            sentences=compared.warnings,
-        )
-    ]
+    hidden |= {0: {"baseline", "won/tied/lost"}, 1: {"baseline"}}.get(len(hidden), set())
+    if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
+        hidden.add("against")
+    names = [name for name in (lines[0] if lines else ()) if name not in hidden]
+    more = {"title": counts(compared.rows), "sentences": compared.warnings}
+    compared_table = make_table(lines, names, comparison_notes(rows, correction, alpha), **more)
     queries = [
-        {**who(row), "measure": _measure(row), "query": row["query_id"]}
-        | {"before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
+        {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
+        | {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
         for row in compared.queries
     ]
-    return tables + ([make_table(queries)] if queries else [])
+    names = [name for name in (queries[0] if queries else ()) if name != "against" or name not in hidden]
+    return [compared_table, make_table(queries, names)] if queries else [compared_table]
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
@@ -183,9 +167,8 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     """Notes on the rows that are shown."""
     notes, runs = notes_on_tests(rows, correction, starred=False), {row["run"] for row in rows}
     if any(row["interval_low"] is not None for row in rows):
-        queries = _span({row["queries"] for row in rows})
-        covered = f"interval: {100 * (1 - alpha):g} % of the mean difference over the {queries} queries that both have"
-        notes.append(f"{covered}, each by itself")
+        covered = f"{100 * (1 - alpha):g} % of the mean difference over the queries that both have"
+        notes.append(f"interval: {covered}, each by itself")
     for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
         # The runs with a flag, where others do not have it.
         named = list(dict.fromkeys(row["run"] for row in rows if flag in row["flags"]))
@@ -198,14 +181,14 @@ def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list
     """The baseline, the test, and what the stars mean if there are any."""
     sizes = {row["family_size"] for row in rows if row["family_size"] is not None}
     is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
-    adjusted = f", adjusted for {_span(sizes)} comparisons ({_CORRECTIONS[correction]})" if is_adjusted else ""
+    adjusted = (
+        f", adjusted for {' or '.join(map(str, sorted(sizes)))} comparisons ({_CORRECTIONS[correction]})"
+        if is_adjusted
+        else ""
+    )
     meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
     dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}
     notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]
     is_tested = any(row["p_value"] is not None for row in rows)
     return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
-
-
-def _span(numbers: Iterable[int]) -> str:
-    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))

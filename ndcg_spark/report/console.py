@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import io
 import itertools
 import logging
 import os
@@ -21,42 +22,35 @@ BROKEN_PIPE = 141
 #: To the start of the line of a terminal, which is erased.
 _ERASED = "\r\x1b[K"
 _PROGRAM = logging.getLogger("ndcg_spark")
-#: A table in a terminal has at most this many rows.
-_MAX_ROWS = 50
 
 
 def prepare_streams() -> None:
     """Let stdout and stderr take every name in any locale; lead them to /dev/null if they are closed."""
-    for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
-        if stream is None:
-            # Otherwise the next file that is opened gets this descriptor, and what others print goes into it.
-            with contextlib.suppress(OSError):
-                null = os.open(os.devnull, os.O_WRONLY)
-                if null != descriptor:
-                    os.dup2(null, descriptor)
-                    os.close(null)
-        elif hasattr(stream, "reconfigure"):
+    # Otherwise the next file that is opened gets their descriptor, and what others print goes into it.
+    descriptor = 0
+    while descriptor <= 2:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
     """Around everything that prints results to stdout."""
+    lost = "so the results could not be printed; what was published stays"
     if sys.stdout is None:
-        raise StorageError("stdout: it is closed, so the results could not be printed; what was published stays")
+        raise StorageError(f"stdout: it is closed, {lost}")
     # What is being done is erased.
     LOGGER.debug("")
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError as error:
-        _leave_stdout()
         raise SystemExit(BROKEN_PIPE) from error
     except OSError as error:
-        _leave_stdout()
-        raise StorageError(
-            f"stdout: the results could not be printed, {first_line(error)}; what was published stays"
-        ) from error
+        raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 
 
 def print_view(view: View, style: str) -> None:
@@ -68,8 +62,7 @@ def print_view(view: View, style: str) -> None:
             print_csv(view.columns, view.rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
-            limit = _MAX_ROWS if write is text else sys.maxsize
-            print("\n\n".join("\n".join(write(table.first(limit, "in --format json"))) for table in view.tables))
+            print("\n\n".join("\n".join(write(table)) for table in view.tables))
 
 
 def echo(lines: Iterable[str]) -> None:
@@ -191,9 +184,3 @@ def write_file(option: str, file: Path, content: str | bytes) -> None:
             with contextlib.suppress(OSError):
                 path.unlink()
         raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
-
-
-def _leave_stdout() -> None:
-    """Send what is still in the buffer nowhere, or the interpreter would fail at it again when it ends."""
-    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The numbers of a page about one night of a dataset."""
+"""The numbers of a page about one night of a dataset, and the one baseline that all are compared with."""
 
 import dataclasses
 import zlib
@@ -8,22 +8,26 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
-from ndcg_spark.comparison.slices import Attributes
+from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
-from ndcg_spark.explanation.explain import Change, changed_documents
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.explain import changed_documents
 from ndcg_spark.explanation.facts import Facts
-from ndcg_spark.job.night_documents import read_facts
+from ndcg_spark.gate.config import baseline_run
+from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baseline import PageBaseline, Request, choose_baseline
+from ndcg_spark.nights.select import baseline_night
+from ndcg_spark.report.words import Labels, day
 from ndcg_spark.tables.table import best_first
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import GOOD, unknown_name
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
@@ -35,6 +39,79 @@ _NIGHTS, _DEPTH = 28, 10
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a page is asked to show; None for what it chooses itself."""
+
+    dataset: str | None = None
+    run: str | None = None
+    measure: str | None = None
+    baseline: str | None = None
+    baseline_date: str | None = None
+    attributes: pa.Table | None = None
+    labels: Labels = dataclasses.field(default_factory=Labels)
+
+
+@dataclasses.dataclass(frozen=True)
+class PageBaseline:
+    """What every number of a page is compared with."""
+
+    #: The run that the others are compared with; None: every run with the one of its name.
+    run: str | None = None
+    #: The other nights that it is the mean of, the newest last; none if it is a run of the same night.
+    nights: Sequence[Night] = ()
+    #: The gate's name of it; None if the gate did not compare with it.
+    name: str | None = None
+
+    @property
+    def dates(self) -> list[str]:
+        """The dates of its nights."""
+        return [night.evaluated_on for night in self.nights]
+
+    @property
+    def label(self) -> str:
+        """Its name: `the mean of 7 good nights, 13 to 19 November`, `bm25 in the night of 19 November` or `bm25`."""
+        if not self.nights:
+            return self.run or ""
+        first, last, good = self.dates[0], self.dates[-1], "good " if self.name == GOOD else ""
+        since = str(int(first[8:])) if first[:7] == last[:7] else day(first)
+        mean = f"the mean of {len(self.dates)} {good}nights, {since} to {day(last)}"
+        nights = mean if len(self.dates) > 1 else f"the {good}night of {day(last)}"
+        return nights if self.run is None else f"{self.run} in {nights}"
+
+
+def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
+    """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`.
+
+    ConfigurationError for a run or a date that is not there.
+    """
+    if request.baseline_date is not None:
+        named = baseline_night(nights, night, request.baseline_date)
+        if named.record["options"] != night.record["options"]:
+            raise ConfigurationError(f"baseline-date: {named} has another convention; choose another night")
+        return PageBaseline(request.baseline, [named])
+    if request.baseline not in (None, *runs):
+        raise unknown_name("baseline", "run", str(request.baseline), runs)
+    if request.baseline is not None:
+        return PageBaseline(request.baseline)
+    verdict, options = night.record["verdict"] or {}, night.record["options"]
+    known = [other for other in nights if other.dataset == night.dataset and other.record["options"] == options]
+    decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
+    # The one that the verdict is about comes first.
+    for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
+        name, kept = entry["name"], [other for other in known if other.evaluated_on in entry["nights"]]
+        if baseline_run(name) is not None:
+            return PageBaseline(baseline_run(name), name=name)
+        if kept and len(kept) == len(entry["nights"]):
+            # One that was evaluated again has other numbers than those that the gate saw.
+            return PageBaseline(None, kept, name if kept[-1].evaluation_id == entry["evaluation_id"] else None)
+    earlier = [other for other in known if other.evaluated_on < night.evaluated_on]
+    judgments = night.row["judgments_fingerprint"]
+    if same := [other for other in earlier if other.row["judgments_fingerprint"] == judgments]:
+        return PageBaseline(None, same[-1:])
+    return PageBaseline(runs[0] if len(runs) > 1 else None)
 
 
 class QueryScore(NamedTuple):
@@ -55,18 +132,7 @@ class Lists(NamedTuple):
 
     facts: Facts
     newest: Facts | None
-    changes: Sequence[Change]
-
-
-class Parts(NamedTuple):
-    """The parts of a difference, by what happened to documents: left, down, up, came_in and same_rank."""
-
-    sums: Mapping[str, float]
-    #: Of the loss, the share at ranks that unjudged documents hold now.
-    unjudged: float
-    #: How many queries it is of, and which share of all change they have.
-    queries: int
-    share: float
+    changes: Sequence[Row]
 
 
 class NightData:
@@ -81,16 +147,21 @@ class NightData:
         # A trend has these measures only.
         shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not request.measure]
         self.metric: Metric = (shown or metrics(request.measure, [(night, rows)]))[0]
+        #: As people write it: NDCG@10.
+        self.measure = f"{self.metric[0].replace('ndcg', 'NDCG')}@{format_cutoff(self.metric[1])}"
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
         values = {row["run"]: row.get(self.metric[0]) for row in rows if row["cutoff"] == self.metric[1]}
         self.runs: list[str] = sorted(values, key=lambda run: best_first(values[run], run))
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
-        self.baseline = choose_baseline(night, nights, self.runs, request) or PageBaseline()
+        self.baseline = choose_baseline(night, nights, self.runs, request)
         self._gate: Row = gate if self.baseline.name else {}
+        #: What intervals cover: 95 %.
+        self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
-        compared = self._compare(request.attributes or read_attributes([night]))
+        attributes = read_attributes([night]) if request.attributes is None else request.attributes
+        compared = self._compare(attributes)
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
@@ -118,24 +189,18 @@ class NightData:
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
         self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
-        rates = [point.value for point in trends["judged_rate"].points if point.date in self.baseline.dates]
+        dates = [] if self.baseline.run else self.baseline.dates
+        rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
         #: What the comparison and the gate warn of.
-        self.warnings = [*self._notes(), *self.verdict.get("warnings", ())]
-
-    @property
-    def measure(self) -> str:
-        """The measure as people write it: NDCG@10."""
-        measure, cutoff = self.metric
-        return f"{'NDCG' if measure == 'ndcg' else measure}@{format_cutoff(cutoff)}"
-
-    @property
-    def level(self) -> str:
-        """What intervals cover: 95 %."""
-        return f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
+        self.warnings: list[str] = list(self.verdict.get("warnings", ()))
+        if self._sides and self._sides.rejudged.any():
+            what = "are left out" if self._sides.only is not None else "change scores, too"
+            judged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
+            self.warnings.insert(0, f"{judged}, which {what}.")
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -154,15 +219,14 @@ class NightData:
         return next((run for run in named if run in self.compared), self.runs[0])
 
     def _read_sides(self) -> Sides | None:
-        """The scores of the night and those of the baseline; None if these cannot be compared."""
+        """The scores of the night and those of the baseline."""
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
-        is_other = any(other.record["options"] != self.night.record["options"] for other in nights)
-        if is_other or not (nights or self.baseline.run):
+        if not (nights or self.baseline.run):
             return None
-        (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
-        own = source.read(queries, [metric], source.runs)[metric]
+        (source,), others = night_sources([self.night]), night_sources(nights)
+        own = source.read(queries, metric)
         # Read one after the other.
-        read = (other.read(queries, [metric], other.runs)[metric] for other in others)
+        read = (other.read(queries, metric) for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
         key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
         pairs = [(run, self.baseline.run or run) for run in source.runs]
@@ -170,19 +234,10 @@ class NightData:
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
-    def _notes(self) -> list[str]:
-        if self._sides is None:
-            return (
-                [f"{self.baseline.label} has another convention: nothing is compared."] if self.baseline.nights else []
-            )
-        left_out = "are left out" if self._sides.only is not None else "change scores, too"
-        rejudged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
-        return [f"{rejudged}, which {left_out}."] if self._sides.rejudged.any() else []
-
-    def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
+    def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
-        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05))
-        rows = comparison_rows(self._sides, options, attributes) if self._sides else []
+        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
+        rows = comparison_rows(self._sides, options) if self._sides else []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -215,23 +270,25 @@ class NightData:
             documents[name] = Lists(facts, theirs[-1] if theirs else None, changes)
         return documents
 
-    def _parts(self) -> Parts | None:
+    def _parts(self) -> Row | None:
+        """The parts of the difference by what happened to documents, and what share of all change they cover."""
         sums, covered, lost, unjudged = dict.fromkeys(("left", "down", "up", "came_in", "same_rank"), 0.0), [], 0.0, 0.0
         for query in self.queries:
             lists = self.documents.get(query.query_id)
             # Parts sum to the difference only where all lists that the baseline is the mean of are kept.
-            if not lists or not lists.newest or abs(fsum(c.part for c in lists.changes) - query.change) > 1e-6:
+            if not lists or not lists.newest or abs(fsum(row["part"] for row in lists.changes) - query.change) > 1e-6:
                 continue
             covered.append(abs(query.change))
             unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
             for change in lists.changes:
-                sums[change.what] += change.part / len(self.queries)
-                lost += min(change.part, 0.0)
-                unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
+                sums[change["what"]] += change["part"] / len(self.queries)
+                lost += min(change["part"], 0.0)
+                unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0
-        return Parts(shown, unjudged / lost if lost else 0.0, len(covered), share) if covered else None
+        parts = {"sums": shown, "unjudged": unjudged / lost if lost else 0.0, "queries": len(covered), "share": share}
+        return parts if covered else None
 
     def _never_returned(self) -> tuple[int, int] | None:
         if not 0 < self.night.kept_rows("ranked_documents") <= _COUNTED:

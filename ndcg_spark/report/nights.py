@@ -22,7 +22,7 @@ _NAMED, _EVENTS = 3, 30
 _KEY = ("dataset", "evaluated_on", "evaluation_id")
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
-    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
+    *("median", "low", "high", "flags", "why", "verdict", "notes"),
 )
 
 
@@ -36,7 +36,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     records += [(row, ()) for row in nights.attempts]
     value = [{**{name: row[name] for name in _KEY}, "record": row, "dataset_scores": rows} for row, rows in records]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    table = make_table(list(map(_night, nights, scores)), (), notes, is_whole=True)
+    table = make_table(list(map(_night, nights, scores)), (), notes)
     all_rows = [row for rows in scores for row in rows]
     print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
 

@@ -1,4 +1,3 @@
-"use strict";
 // A table is sorted by a column when its heading is pressed, and the other way round when it is pressed again.
 const number = (cell) => {
   const text = cell.dataset.v ?? cell.textContent.trim().replace("\u2212", "-").replace(/,/g, "");

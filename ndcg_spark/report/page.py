@@ -16,11 +16,11 @@ from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.select import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
-from ndcg_spark.report.baseline import Request
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.night import NightData
+from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.verdicts import verdict_table
+from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import rendered
@@ -44,15 +44,12 @@ class Page:
 
     def _repr_html_(self) -> str:
         # A document of its own, as its style and its script are for a whole page.
-        return (
-            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" style="width: 100%; height: 80vh"></iframe>'
-        )
+        style = "width: 100%; height: 80vh"
+        return f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
-        shown = ((data.night.dataset, words.banner(data)) for data in self.parts)
-        return "\n".join(
-            f"{dataset}: {top.word}: {top.headline.striptags()} {top.sentence.striptags()}" for dataset, top in shown
-        )
+        tops = [(data.night.dataset, words.banner(data)) for data in self.parts]
+        return "\n".join(f"{name}: {top.word}: {(top.headline + ' ' + top.sentence).striptags()}" for name, top in tops)
 
 
 def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
@@ -175,25 +172,19 @@ def evaluated_with_report(
     that cannot be written is refused before anything is evaluated.
     """
     refuse_unwritable("report", html)
-
-    # Here, because an engine is needed only where there is something to evaluate.
-    from ndcg_spark.scratch import Scratch
-
-    scratch, kept = Scratch(), config
-    if not config.output:
-        kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
+    scratch, is_kept = Scratch(), config.output is not None
     try:
+        kept = {} if is_kept else {"output": str(scratch.folder()), "documents": "all"}
         # Writing to a folder that is removed is not reported.
-        with contextlib.nullcontext() if config.output else hidden("wrote"):
-            outcome = evaluate(kept)
-        date, request = config.date.isoformat(), Request(baseline=baseline)
+        with contextlib.nullcontext() if is_kept else hidden("wrote"):
+            outcome = evaluate(config.model_copy(update=kept))
 
         def write() -> None:
             with hidden():
-                page = read_page(str(outcome.output), date, request, config.output is not None)
+                page = read_page(str(outcome.output), config.date.isoformat(), Request(baseline=baseline), is_kept)
                 write_file("report", html, page.html)
             report_step("report", str(html))
 
-        yield outcome if config.output else dataclasses.replace(outcome, output=None), write
+        yield outcome if is_kept else dataclasses.replace(outcome, output=None), write
     finally:
         scratch.remove()

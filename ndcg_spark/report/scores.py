@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 #: By dataset, run, column of a measure and cutoff.
 Marks = Mapping[tuple[str, str, str, int | None], str]
-#: The columns of COMPARISONS that stand beside a run's scores.
-_BESIDE = [name for name in COMPARISONS.names if name not in DATASET_SCORES.names]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
@@ -30,13 +28,13 @@ _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
 def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     """Print the dataset scores of an evaluation, how they compare with a baseline, and the verdicts of its gate.
 
-    In LaTeX the scores are the table of a paper, with stars. In CSV every row has the columns of its comparison by the
-    first measure that was asked for at its cutoff. In JSON there is all that is to say about it.
+    In LaTeX the scores are the table of a paper, with stars. CSV has the rows of COMPARISONS instead if there are any,
+    and JSON has everything.
     """
     compared, measures = outcome.comparison, outcome.measure_set
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
-    rows = [row for run in sorted_runs(outcome.dataset_scores, measures) for row in run]
-    rows += outcome.slice_scores
+    runs = sorted_runs(outcome.dataset_scores, measures)
+    rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
         notes += notes_on_tests(compared.rows, "holm") if compared else []
@@ -47,21 +45,14 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
         tables += [score_table(outcome.slice_scores, (), measures)] if outcome.slice_scores else []
         tables += comparison_tables(compared) if compared else []
     tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
-    # It is printed beside the scores.
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
-    del value["comparison"]
     value["output"] = outcome.output and masked(outcome.output)
+    # It is printed beside the scores.
+    del value["comparison"]
     if compared:
         value |= comparison_value(compared)
-        # Of several measures at a cutoff, the first that was asked for.
-        by_key = {_key(row): row for row in reversed(flat(compared.rows))}
-        rows = [{**dict.fromkeys(_BESIDE), **by_key.get(_key(row), {}), **row} for row in rows]
-        columns = [*columns, *_BESIDE]
+        columns, rows = COMPARISONS.names, flat(compared.rows)
     print_view(View(tables, value, columns, rows), style)
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("dataset", "run", "cutoff", "attribute", "value"))
 
 
 def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY) -> Table:
@@ -177,5 +168,5 @@ def print_check(checked: Mapping[str, Any], style: str) -> None:
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
     """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
-    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED], is_whole=True)
+    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)

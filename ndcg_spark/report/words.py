@@ -29,9 +29,11 @@ WHAT = {
     "came_in": "relevant came in",
     "same_rank": "same rank, other gain",
 }
+#: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
     **dict.fromkeys(("better", "worse"), "it is not chance"),
     "same": "the difference is certainly too small to matter",
+    "doubt": "the two tests disagree about whether it is chance",
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
@@ -56,21 +58,15 @@ class Labels:
 
     def query(self, query_id: str) -> Markup:
         """The text of a query, else its id."""
-        return _titled(query_id, self.queries.get(query_id))
+        return name(self.queries.get(query_id, query_id))
 
     def document(self, doc_id: str) -> Markup:
         """The title of a document with its link, else its id."""
         title, link = self.documents.get(doc_id, (None, None))
+        shown = name(title or doc_id)
         # Nothing but an address: a page runs no script of others.
-        if not str(link).startswith(("https://", "http://")):
-            return _titled(doc_id, title)
-        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, _titled(doc_id, title))
-
-
-def _titled(identifier: str, label: str | None) -> Markup:
-    if label is None:
-        return name(identifier)
-    return Markup('<span title="{}">{}</span>').format(printable(identifier)[:200], name(label))
+        is_link = str(link).startswith(("https://", "http://"))
+        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, shown) if is_link else shown
 
 
 def read_labels(file: Path) -> Labels:
@@ -132,17 +128,14 @@ class Banner(NamedTuple):
 
 def banner(data: "NightData") -> Banner:
     """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
-    row, verdict, accepted = data.row, data.verdict, data.night.row["accepted"]
-    headline, said = _headline(data), _evidence(data)
-    word, tone = verdict_label({"verdict": verdict.get("verdict")})
+    row, verdict, headline, said = data.row, data.verdict, _headline(data), _evidence(data)
+    word, tone = verdict_label(data.night.row)
     if not verdict:
         tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
         said = [headline] if row is not None else []
         headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
-    if verdict and accepted:
-        said.append(Markup("Accepted as a baseline of later nights: {}.").format(message(accepted)))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
 
@@ -179,16 +172,11 @@ def _evidence(data: "NightData") -> list[Markup]:
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    p, result, chance = (
-        row["p_decides"],
-        data.result(data.run) or {},
-        _CHANCE.get(row["conclusion"], "it may be chance"),
-    )
+    p, result, conclusion = row["p_decides"], data.result(data.run) or {}, row["conclusion"]
     sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
-    if "doubt" in row["flags"]:
-        chance = "the two tests disagree about whether it is chance"
+    chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it may be chance")
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if result.get("allowed") is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"

@@ -81,8 +81,6 @@ class Table:
     #: Above the table, and sentences below the title.
     title: str = ""
     sentences: Sequence[str] = ()
-    #: Whether all rows are shown in a terminal, however many.
-    is_whole: bool = False
 
     @functools.cached_property
     def numbers(self) -> Collection[int]:
@@ -97,13 +95,6 @@ class Table:
     def cells(self) -> list[list[str]]:
         """The rows as text."""
         return [[cell(heading, row[heading]) for heading in self.headings] for row in self.rows]
-
-    def first(self, limit: int, where: str) -> "Table":
-        """The table with at most this many rows, unless it is whole; a note says how many more there are and where."""
-        more = len(self.rows) - limit
-        if more <= 0 or self.is_whole:
-            return self
-        return dataclasses.replace(self, rows=self.rows[:limit], notes=[f"and {more:,} more {where}", *self.notes])
 
 
 def make_table(

@@ -92,11 +92,6 @@ def latex(table: Table) -> list[str]:
     ]
 
 
-def html(table: Table) -> str:
-    """The table as one element, for notebooks; the notes follow as paragraphs."""
-    return rendered("tables/table.html.j2", table=table)
-
-
 def rendered(template: str, **values: Any) -> str:
     """A template of this package with these values. All text is escaped and made printable, except our own markup."""
     import jinja2
@@ -179,7 +174,7 @@ class View:
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
-        return "".join(map(html, self.tables))
+        return "".join(rendered("tables/table.html.j2", table=table) for table in self.tables)
 
     def __repr__(self) -> str:
         """As it is printed."""

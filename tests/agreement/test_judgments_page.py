@@ -16,12 +16,12 @@ EXAMPLES = re.findall(r"^\| `(\w+)` \| .* \| `([^`]+)` \| (\d\.\d{4}) \|$", PAGE
 
 
 def cells(name):
-    (found,) = re.findall(rf"^\| {name} \|(.*)\|$", PAGE, re.MULTILINE)
-    return [cell.strip() for cell in found.split("|")]
+    (row,) = re.findall(rf"^\| {name} \|(.*)\|$", PAGE, re.MULTILINE)
+    return [cell.strip() for cell in row.split("|")]
 
 
 @pytest.fixture(scope="module")
-def found(session):
+def agreement(session):
     sides = [{}, {}]
     for query, document, *grades in zip(*map(cells, ("query", "document", "A", "B")), strict=True):
         for side, grade in zip(sides, grades, strict=True):
@@ -30,19 +30,19 @@ def found(session):
     return compare_judgments(*sides).iloc[0].to_dict()
 
 
-@pytest.mark.parametrize(("measure", "arithmetic", "value"), EXAMPLES, ids=[each[0] for each in EXAMPLES])
-def test_an_example_is_what_its_arithmetic_and_the_program_say(found, measure, arithmetic, value):
+@pytest.mark.parametrize(("measure", "arithmetic", "value"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
+def test_an_example_is_what_its_arithmetic_and_the_program_say(agreement, measure, arithmetic, value):
     expected = eval(arithmetic)  # noqa: S307  # the page's own arithmetic
     assert f"{expected:.4f}" == value
-    assert found[measure] == pytest.approx(expected, abs=1e-12)
-    assert (found["pairs"], found["only_a"], found["only_b"]) == (10, 1, 1)
+    assert agreement[measure] == pytest.approx(expected, abs=1e-12)
+    assert (agreement["pairs"], agreement["only_a"], agreement["only_b"]) == (10, 1, 1)
 
 
 def test_the_correlations_of_the_page_are_those_of_its_rankings():
     shown = re.findall(r"`([\d /()*+-]+)` = (\d\.\d{4})", PAGE)
     reference, top, bottom = [4, 3, 2, 1], [3, 4, 2, 1], [4, 3, 1, 2]
     expected = [tau_b(reference, top), tau_ap(reference, top), tau_ap(reference, bottom)]
-    assert [f"{each:.4f}" for each in expected] == [value for _, value in shown]
+    assert [f"{value:.4f}" for value in expected] == [printed for _, printed in shown]
     assert [eval(arithmetic) for arithmetic, _ in shown] == pytest.approx(expected)  # noqa: S307  # the same
     assert tau_b(reference, bottom) == pytest.approx(expected[0])
 

@@ -1,7 +1,5 @@
 """The command `compare` on published nights, and `evaluate --baseline`, as people and programs meet them."""
 
-import csv
-import io
 import json
 import shutil
 
@@ -135,13 +133,3 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
     for row, other in zip(comparison_rows(done), expected, strict=True):
         assert row | own == {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()} | own
     assert json.loads(done.stdout)["output"] is None
-
-
-def test_in_csv_the_comparison_by_the_first_measure_at_a_cutoff_stands_beside_the_scores(folder):
-    done = evaluate(folder, "--measures", "nDCG@3 P@3 P@1", "--baseline", "old", "--format", "csv")
-    rows = {(row["run"], row["cutoff"]): row for row in csv.DictReader(io.StringIO(done.stdout))}
-    assert rows["old", "3"] | {"baseline": "", "p_value": "", "flags": ""} == rows["old", "3"]
-    for cutoff, measure in (("1", "precision"), ("3", "ndcg")):
-        new, difference = rows["new", cutoff], float(rows["new", cutoff][measure]) - float(rows["old", cutoff][measure])
-        assert new | {"baseline": "old", "measure": measure} == new
-        assert float(new["difference"]) == pytest.approx(difference)

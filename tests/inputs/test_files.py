@@ -187,15 +187,6 @@ def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
-@pytest.mark.slow
-def test_a_storage_that_does_not_answer_is_worth_a_retry(monkeypatch):
-    environment = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
-    for name, value in {**environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(StorageError, match=r"results: s3://bucket/runs cannot be read, "):
-        list_files("s3://bucket/runs", "results")
-
-
 def test_hdfs_is_not_asked_below_a_file_and_its_failures_are_those_of_a_storage(monkeypatch):
     def status(_: object, path: str) -> types.SimpleNamespace:
         """What a NameNode answers to users who are not its superuser, with the file /in/qrels."""

@@ -1,4 +1,4 @@
-"""Files that the tools themselves write, each evaluated as it is: the number is the tool's own."""
+"""Files that the tools themselves write, evaluated as they are: the number is the tool's own."""
 
 import json
 import random
@@ -18,10 +18,10 @@ SCORES = {
 }
 
 
-def ndcg(judgments, results, preset, cutoff=5, **of_results):
+def ndcg(judgments, results, preset, cutoff=5, **more):
     settings = {
         "judgments": {"path": str(judgments)},
-        "results": {"path": str(results), **of_results},
+        "results": {"path": str(results), **more},
         "cutoffs": [cutoff],
         "convention": preset,
     }
@@ -48,8 +48,8 @@ def test_what_ranx_saves_scores_as_ranx_scores_it(tmp_path, ranx, kind):
 
 def test_the_dictionaries_of_pytrec_eval_score_as_it_scores_them(tmp_path):
     tool = pytest.importorskip("pytrec_eval")
-    found = tool.RelevanceEvaluator(GRADES, {"ndcg_cut.5"}).evaluate(SCORES)
-    expected = sum(scores["ndcg_cut_5"] for scores in found.values()) / len(found)
+    scores = tool.RelevanceEvaluator(GRADES, {"ndcg_cut.5"}).evaluate(SCORES)
+    expected = sum(score["ndcg_cut_5"] for score in scores.values()) / len(scores)
     for name, value in (("qrels", GRADES), ("run", SCORES)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
     assert ndcg(tmp_path / "qrels.json", tmp_path / "run.json", "pytrec_eval") == pytest.approx(expected, abs=1e-9)

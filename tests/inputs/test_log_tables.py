@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 import checked
+import input_files
 import log_tables
 import pyarrow as pa
 import pytest
 from commands import command_line
-from input_files import returned
-from input_files import rows as rows_of
 from kept_nights import only_night
 from log_tables import rows
 from pyarrow import parquet
@@ -143,7 +142,7 @@ CASES = {
 }
 
 
-def settings_of(name: str, folder: Path) -> dict:
+def case_settings(name: str, folder: Path) -> dict:
     given = CASES[name][0](folder)
     (folder / "web.qrels").write_text("q1 0 x 1\n1 0 x 1\n", encoding="utf-8")
     return {
@@ -154,7 +153,7 @@ def settings_of(name: str, folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def embedded(engine, tmp_path_factory):
-    settings = {name: settings_of(name, tmp_path_factory.mktemp("case")) for name in CASES}
+    settings = {name: case_settings(name, tmp_path_factory.mktemp("case")) for name in CASES}
     with pytest.MonkeyPatch.context() as patch:
         for case in settings.values():
             for stored in Path(case["judgments"]["path"]).parent.glob("*/catalog.db"):
@@ -200,9 +199,9 @@ def test_tables_score_what_the_same_rows_score_as_parquet_and_the_record_has_the
 
 def test_what_happens_to_a_table_after_it_was_read_changes_nothing(engine, tmp_path):
     table = two_days(tmp_path)
-    source = returned(engine, table)
+    source = input_files.returned(engine, table)
     shutil.rmtree(table)
-    assert rows_of(source, "run", "doc_id") == [("a", "x"), ("a", "y"), ("b", "x")]
+    assert input_files.rows(source, "run", "doc_id") == [("a", "x"), ("a", "y"), ("b", "x")]
     refuse_changed([source])
 
 
@@ -210,4 +209,4 @@ def test_delta_without_its_library_is_refused_with_what_installs_it(engine, tmp_
     table = two_days(tmp_path)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(InputError, match=r"is a table of Delta, .*pip install 'ndcg-spark\[delta\]'"):
-        returned(engine, table)
+        input_files.returned(engine, table)

@@ -83,12 +83,3 @@ def test_no_room_for_the_rows_is_no_fault_of_the_input(engine, tmp_path, monkeyp
     path = file(tmp_path / "a.run", "q1 Q0 d1 1 0.5 bm25\n").path
     with pytest.raises(EngineError, match=r"results: no temporary copy, .*No space left.*; make room, set TMPDIR"):
         returned(engine, path)
-
-
-def test_a_thread_that_cannot_be_started_is_no_fault_of_the_input(scratch, monkeypatch):
-    def refused(*_):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("threading.Thread.start", refused)
-    with pytest.raises(EngineError, match=r"results: no temporary copy, can't start new thread; .* allow more threads"):
-        write_copy(NUMBERS, lambda _: iter([[1]]), to_table, SCHEMA, scratch, "results")

@@ -68,7 +68,7 @@ REFUSED = [
     (returned, "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "SCORE": [2.0]}, {}, CASE),
     (returned, "a.csv", "qid,docno,score\n", {"run_from": "column"}, r"a\.csv has no column run"),
     (returned, "a.txt", "q d 2 1\n", {"columns": {"score": "9"}}, r"columns\.score = '9'"),
-    *((judged, "a.json", text, {}, "is not JSON lines") for text in (f"[{ROW}]", '["q1", "d1", 2]\n', '{"q": 1}')),
+    *((judged, "a.json", text, {}, "not JSON lines") for text in (f"[{ROW}]", '["q1", "d1", 2]\n', '{"q": 1}')),
 ]
 
 

@@ -101,12 +101,18 @@ CASES = {
     "an unused column of two types": (NOTES, "", BOTH),
     "a rank without a value": (NO_RANKS, "", {"a": 2}),
     "a rank without a value in one file": (NO_RANKS | RANKS, "", BOTH),
+    "numbers of two types": ({"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])}, "", BOTH),
     "scores of two types": (
-        {"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])},
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=["3", "2"])},
         "",
-        r"score is double in .*a\.parquet and int64 in .*b\.parquet",
+        "score has incompatible types",
     ),
-    "a column in one file only": ({"a.parquet": columns("a")} | RANKS, "", r"rank is absent in .*a\.parquet and int64"),
+    "ranks in one file only": ({"a.parquet": columns("a")} | RANKS, "", BOTH),
+    "scores in one file only": (
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=None)},
+        "",
+        "2 score.s. that are not finite",
+    ),
 }
 
 
@@ -127,7 +133,7 @@ def settings(tmp_path_factory):
 
 #: What Spark reads by names that it could take for others, or only a look into the files can tell.
 ON_SPARK = {
-    *("= in a name below a folder of a run", "strange folders of parquet", "scores of two types"),
+    *("= in a name below a folder of a run", "strange folders of parquet", "numbers of two types"),
     "a rank without a value in one file",
 }
 #: Those of whose files, folders and globs Spark alone can tell the names.

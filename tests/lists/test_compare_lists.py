@@ -41,7 +41,7 @@ def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted(folder):
 
 def test_the_runs_of_one_input_are_compared_with_one_of_them(folder):
     (folder / "both.run").write_text(OLD + NEW.replace(" r\n", " s\n"), encoding="utf-8")
-    (row,) = found(folder, "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
+    _, row = found(folder, "both.run", "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
     assert (row["run"], row["baseline"], row["queries"]) == ("s", "r", 3)
 
 

@@ -22,28 +22,10 @@ from ndcg_spark.report.verdicts import verdict_table, write_junit
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tables.writers import latex
 
-UNCHANGED = {
-    **dict.fromkeys(COMPARISONS.names),
-    "dataset": "web",
-    "run": "new",
-    "baseline": "new",
-    "measure": "ndcg",
-    "cutoff": 10,
-    "queries": 11,
-    "mean": 0.5,
-    "baseline_mean": 0.5,
-    "difference": 1e-17,
-    "interval_low": -2e-17,
-    "interval_high": 4e-17,
-    "p_value": 1.0,
-    "p_adjusted": 1.0,
-    "p_decides": 1.0,
-    "wins": 0,
-    "ties": 11,
-    "losses": 0,
-    "conclusion": "cannot_tell",
-    "flags": ["unchanged"],
-}
+UNCHANGED = dict.fromkeys(COMPARISONS.names) | {"dataset": "web", "run": "new", "baseline": "new", "measure": "ndcg"}
+UNCHANGED |= {"cutoff": 10, "queries": 11, "mean": 0.5, "baseline_mean": 0.5, "difference": 1e-17}
+UNCHANGED |= {"interval_low": -2e-17, "interval_high": 4e-17, "p_value": 1.0, "p_adjusted": 1.0, "p_decides": 1.0}
+UNCHANGED |= {"wins": 0, "ties": 11, "losses": 0, "conclusion": "cannot_tell", "flags": ["unchanged"]}
 
 
 def row(run, difference=0.1, **more):
@@ -181,16 +163,16 @@ def test_what_is_no_pass_comes_first():
 
 def suite(tmp_path, *results, **more):
     write_junit(tmp_path / "gate.xml", [verdict(*results, **more)])
-    (found,) = ET.parse(tmp_path / "gate.xml").getroot()  # noqa: S314  # we have written it
-    return found
+    (junit,) = ET.parse(tmp_path / "gate.xml").getroot()  # noqa: S314  # we have written it
+    return junit
 
 
 def test_results_are_cases_of_junit(tmp_path):
     dropped, gone = result("fail", "dropped"), result("not_comparable", "missing_run", measure=None, baseline=None)
     odd = result(run='a<b>&"c\x1b\u202e')
-    found = suite(tmp_path, dropped, odd, gone, result("fail", "dropped", severity="warn"))
-    assert [found.get(name) for name in ("name", "tests", "failures", "errors")] == ["web of 2026-11-20", "4", "1", "1"]
-    assert [(each.get("name"), each[0].tag, each[0].get("type") or each[0].text) for each in found] == [
+    junit = suite(tmp_path, dropped, odd, gone, result("fail", "dropped", severity="warn"))
+    assert [junit.get(name) for name in ("name", "tests", "failures", "errors")] == ["web of 2026-11-20", "4", "1", "1"]
+    assert [(case.get("name"), case[0].tag, case[0].get("type") or case[0].text) for case in junit] == [
         ("ndcg@10 hybrid against good", "failure", "dropped"),
         ('ndcg@10 a<b>&"c\\x1b\\u202e against good', "system-out", "pass: a sentence"),
         ("missing_run hybrid", "error", "missing_run"),
@@ -202,8 +184,8 @@ def test_results_are_cases_of_junit(tmp_path):
     ("severity", "more", "counts"), [("warn", {}, ("2", "1")), ("fail", {"accepted": "x", "exit_code": 0}, ("1", "0"))]
 )
 def test_a_night_without_a_verdict_is_an_error_of_junit_unless_it_was_accepted(tmp_path, severity, more, counts):
-    found = suite(tmp_path, result("not_comparable", "no_baseline", severity=severity), **more)
-    assert (found.get("tests"), found.get("errors")) == counts
+    junit = suite(tmp_path, result("not_comparable", "no_baseline", severity=severity), **more)
+    assert (junit.get("tests"), junit.get("errors")) == counts
 
 
 def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is_refused(tmp_path):

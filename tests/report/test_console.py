@@ -69,14 +69,14 @@ def hostile(tmp_path_factory):
     lists = [{"dataset": dataset, "query_id": query} for dataset in ("web", HOSTILE) for query in ("q", HOSTILE)]
     for name, relevant in (("qrels", HOSTILE), ("other", "d")):
         grades = {relevant: 2, "e": 1}
-        rows = [{**each, "doc_id": doc, "relevance": grade} for each in lists for doc, grade in grades.items()]
+        rows = [{**pair, "doc_id": doc, "relevance": grade} for pair in lists for doc, grade in grades.items()]
         json_lines(folder / f"{name}.jsonl", rows)
     for name, documents in (("old", [HOSTILE, "d"]), ("new", ["d", HOSTILE])):
         returned = {"web": documents, HOSTILE: [*documents, f"{HOSTILE}2", "e"]}
         ranked = [(run, rank, doc) for run, docs in returned.items() for rank, doc in enumerate(docs, 1)]
-        rows = [{**each, "run": run, "doc_id": doc, "score": -rank} for each in lists for run, rank, doc in ranked]
+        rows = [{**pair, "run": run, "doc_id": doc, "score": -rank} for pair in lists for run, rank, doc in ranked]
         json_lines(folder / f"{name}.jsonl", rows)
-    attributes = [{"query_id": each, "attribute": HOSTILE, "value": HOSTILE} for each in (HOSTILE, "q")]
+    attributes = [{"query_id": query, "attribute": HOSTILE, "value": HOSTILE} for query in (HOSTILE, "q")]
     json_lines(folder / "attributes.jsonl", attributes)
     gate = "[gate]\nmin_queries = 2\ncheck = [{cutoff = 3, max_drop = 0.1}]\n"
     (folder / "gate.toml").write_text(f'cutoffs = [3]\ndocuments = "all"\nengine = "embedded"\n{gate}')

@@ -129,10 +129,10 @@ def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(ca
     assert (list(frame), frame["value"].tolist()) == (list(rows[0]), [float(row["value"]) for row in rows])
     assert (set(frame["cutoff"]), str(frame["cutoff"].dtype)) == ({10}, "Int64")
     asked = ("--measures", "ndcg@10,judged_rate", "--last", "5", "--format", "json")
-    found = json.loads(run(capsys, "trend", output, *asked)[1])
-    places = [(line["run"], line["measure"], line["cutoff"]) for line in found]
+    trends = json.loads(run(capsys, "trend", output, *asked)[1])
+    places = [(line["run"], line["measure"], line["cutoff"]) for line in trends]
     assert places == [(run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")]
-    assert [point["value"] for point in found[1]["points"]] == [1.0] * 5
+    assert [point["value"] for point in trends[1]["points"]] == [1.0] * 5
 
 
 def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
@@ -141,13 +141,13 @@ def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_aske
         night(tmp_path, number, {"a": 0.5}, dataset="d3", cutoff=3)
         night(tmp_path, number, {"a": 0.5}, dataset="d10", configuration=asked if number else {})
         night(tmp_path, number, {"a": 0.5}, dataset="all", cutoff=None, judgments="others")
-    found, _ = lines(str(tmp_path), "d3")
-    assert [(each.measure, each.cutoff, len(each.points)) for each in found] == [("ndcg", 3, 2)]
+    trends, _ = lines(str(tmp_path), "d3")
+    assert [(line.measure, line.cutoff, len(line.points)) for line in trends] == [("ndcg", 3, 2)]
     with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
         lines(str(tmp_path), "d10")
     # Datasets are not joined, and the whole ranking is no number in pandas.
-    found, _ = lines(str(tmp_path), measures="ndcg")
-    assert [(line.dataset, [point.breaks for point in line.points]) for line in found] == [
+    trends, _ = lines(str(tmp_path), measures="ndcg")
+    assert [(line.dataset, [point.breaks for point in line.points]) for line in trends] == [
         (name, [(), ()]) for name in ("all", "d10", "d3")
     ]
     whole = trend_of(str(tmp_path), dataset="all")["cutoff"]
@@ -175,7 +175,7 @@ def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
 
 def notes(output):
     nights = committed(str(output))
-    return {(each.dataset, each.evaluated_on): list(each.notes) for each in nights if each.notes}
+    return {(night.dataset, night.evaluated_on): list(night.notes) for night in nights if night.notes}
 
 
 def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_shows_it(capsys, tmp_path):

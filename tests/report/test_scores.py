@@ -85,8 +85,8 @@ def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):
         ["web", "r", "q2", "all", "-"],
     ]
     print_query_scores(rows, "json")
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(row["cutoff"], row["ndcg"]) for row in found] == [(1, 0.25), (None, None)]
+    values = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["cutoff"], row["ndcg"]) for row in values] == [(1, 0.25), (None, None)]
     print_query_scores(rows, "csv")
     assert [row["ndcg"] for row in read_csv(capsys.readouterr().out)] == ["0.25", ""]
     print_query_scores([query_score(f"q{n}") for n in range(600)] + [query_score("q" * 40)], "table")

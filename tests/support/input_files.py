@@ -1,4 +1,4 @@
-"""Input files, as they are written, found and read."""
+"""Input files, as they are written, listed and read."""
 
 import gzip
 from pathlib import Path

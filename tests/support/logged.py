@@ -8,7 +8,7 @@ from ndcg_spark.steps import LOGGER
 
 @contextlib.contextmanager
 def logged_steps(then=lambda step: None):
-    """A list that gets the name and the sentence of each step of the block; after each, `then` is called with it."""
+    """A list that gets the name and the sentence of every step of the block; `then` is called after it."""
     steps, handler = [], logging.Handler(logging.INFO)
 
     def emit(record):

@@ -77,17 +77,17 @@ def rows(how, content):
         except UnicodeDecodeError:
             bad += 1
             continue
-        found = of_line(how, text)
-        accepted = [row for row in map(typed, found or ()) if row is not None]
-        bad += bool(text.strip(BLANKS)) if found is None else len(found) - len(accepted)
+        read = line_rows(how, text)
+        accepted = [row for row in map(typed, read or ()) if row is not None]
+        bad += bool(text.strip(BLANKS)) if read is None else len(read) - len(accepted)
         good += [tuple(row[name] for name in COLUMNS[how.table] if name in row) for row in accepted]
     return good, bad
 
 
-def of_line(how, text):
+def line_rows(how, text):
     """The rows of a line as text by column; None if it is broken."""
     if how.suffix == ".jsonl":
-        return of_json(how, text)
+        return json_rows(how, text)
     if how.separator:
         records = [*csv.reader([f"{text}\n", "next\n"], delimiter=how.separator)]
         fields = records[0] if len(records) > 1 else []
@@ -101,7 +101,7 @@ def of_line(how, text):
     return [dict(zip(how.fields, fields, strict=True))] if len(fields) == len(how.fields) else None
 
 
-def of_json(how, text):
+def json_rows(how, text):
     twice = []
 
     def members(pairs):
@@ -110,36 +110,36 @@ def of_json(how, text):
         return dict(pairs)
 
     try:
-        found = json.loads(text, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=float)
-        json.dumps(found, ensure_ascii=False).encode()
+        value = json.loads(text, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=float)
+        json.dumps(value, ensure_ascii=False).encode()
     except ValueError:
         return None
-    if not isinstance(found, dict) or twice or not {*how.fields} & {*found}:
+    if not isinstance(value, dict) or twice or not {*how.fields} & {*value}:
         return None
-    row = {name: found.get(name) for name in how.fields}
+    row = {name: value.get(name) for name in how.fields}
     many = [row]
     if how.has_lists:
-        lists = {name: value for name, value in row.items() if name != "query_id" and value is not None}
-        if any(not isinstance(value, list) for value in lists.values()) or len({*map(len, lists.values())}) > 1:
+        lists = {name: given for name, given in row.items() if name != "query_id" and given is not None}
+        if any(not isinstance(given, list) for given in lists.values()) or len({*map(len, lists.values())}) > 1:
             return None
         documents = zip(*lists.values(), strict=True) if lists else [()]
         many = [{**row, **dict(zip(lists, document, strict=True))} for document in documents]
-    is_plain = all(value is None or isinstance(value, str) for one in many for value in one.values())
+    is_plain = all(given is None or isinstance(given, str) for one in many for given in one.values())
     return many if is_plain else None
 
 
 def typed(row):
     """The row with its numbers; None if an id is missing or a number is none."""
-    found = {}
+    numbers = {}
     for name, text in row.items():
         if name in ("query_id", "doc_id", "run"):
-            found[name] = text or None
+            numbers[name] = text or None
         elif name in ("relevance", "score", "rank"):
             plain = (text or "").strip(BLANKS + "\r\n")
             number = float(plain) if NUMBER.fullmatch(plain) else math.nan
             is_good = math.isfinite(number) and (name != "rank" or (number.is_integer() and 1 <= number < 2**31))
-            found[name] = number + 0.0 if is_good else None
-    return None if None in found.values() else found
+            numbers[name] = number + 0.0 if is_good else None
+    return None if None in numbers.values() else numbers
 
 
 # ---- files
@@ -147,7 +147,7 @@ def typed(row):
 
 def file(how, rng, lines=200):
     """The bytes of a file whose first line is regular."""
-    written = [line_of(how, log_row(how, rng)) for _ in range(lines)]
+    written = [written_line(how, log_row(how, rng)) for _ in range(lines)]
     # The number of fields in most lines tells what they are.
     share = rng.choice([0.0, 0.02, 0.3] if how.suffix == ".txt" else [0.0, 0.02, 0.3, 0.9])
     for at in range(1, lines):
@@ -169,7 +169,7 @@ def log_row(how, rng):
     return {name: row[name] for name in how.fields}
 
 
-def line_of(how, row):
+def written_line(how, row):
     if how.suffix == ".jsonl":
         return json.dumps(row, ensure_ascii=False).encode()
     fields = [str(value) for value in row.values()]
@@ -190,7 +190,7 @@ def odd_line(how, rng):
         del row[name]
     elif way == 1:
         row[name] = rng.choice([[rng.choice(VALUES)] * 3, [], None]) if how.has_lists else rng.choice(VALUES)
-    line = line_of(how, row)
+    line = written_line(how, row)
     if how.suffix == ".jsonl" and way == 2:
         value = rng.choice(MEMBERS)
         value = f"[{value}, 1, 2]" if how.has_lists and rng.random() < 0.5 else value

@@ -74,12 +74,12 @@ def night(
         | {"dcg": dcg([judged.get(document, 0.0) for document in listed]), "ideal_dcg": ideal}
         | {"returned": len(listed), "judged": sum(document in judged for document in listed)}
         | {"precision": sum(document in GRADES for document in listed) / DEPTH}
-        for run, of_run in lists.items()
-        for query, listed in of_run.items()
+        for run, queries in lists.items()
+        for query, listed in queries.items()
     ]
     rows = [{**row, "ndcg": row["dcg"] / ideal} for row in rows]
     queries = sorted({row["query_id"] for row in rows})
-    lists_kept = [row for run, of_run in lists.items() for query in of_run for row in kept(run, query, of_run[query])]
+    lists_kept = [row for run in lists for query, listed in lists[run].items() for row in kept(run, query, listed)]
     none = dict.fromkeys(("missing_queries", "no_relevant_queries", "unjudged_queries"), 0)
     means = []
     for run in lists:
@@ -111,8 +111,8 @@ def verdict(
     """A verdict as the log has it, with one result."""
     decided = {"run": "hybrid", "sentence": "hybrid dropped by more than is allowed", "result": word} | more
     outcome, last = decided.pop("result"), date(nights[-1]) if nights else None
-    found = gates.result(outcome, cutoff=str(DEPTH), baseline_night=last, **{"allowed": 0.01, **decided})
+    decision = gates.result(outcome, cutoff=str(DEPTH), baseline_night=last, **{"allowed": 0.01, **decided})
     baseline = {"name": "good", "nights": [date(at) for at in nights], "changed_judgments": 0, "queries": 60}
     baselines = [{**baseline, "evaluation_id": f"e{nights[-1]:03}-4"}] if nights else []
     more = {"verdict": word, "exit_code": 5, "warnings": ["a warning of the gate"], "causes": causes}
-    return gates.verdict(found, baselines=baselines, **more).as_json()
+    return gates.verdict(decision, baselines=baselines, **more).as_json()

@@ -11,8 +11,8 @@ def recipe(heading: str, language: str) -> str:
     """The only code in this language below a heading of the recipes."""
     below = re.split(rf"^##+ {heading}\n", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
     text = re.split(r"^##+ ", below, flags=re.MULTILINE)[0]
-    (found,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
-    return found
+    (code,) = re.findall(rf"^```{language}\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE)
+    return code
 
 
 class Page(html.parser.HTMLParser):
