@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import functools
 import os
 import shutil
 import tempfile
@@ -22,8 +21,8 @@ class Scratch:
 
     def __init__(self) -> None:
         self._root: Path | None = None
-        self._cleanups: list[Callable[[], object]] = []
-        self._at_exit = weakref.finalize(self, _run, self._cleanups)
+        self._cleanups = contextlib.ExitStack()
+        self._at_exit = weakref.finalize(self, _close, self._cleanups)
 
     def folder(self) -> Path:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
@@ -36,24 +35,23 @@ class Scratch:
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._root = made.rename(made.with_name(made.name.removeprefix("new-")))
-            self.later(functools.partial(shutil.rmtree, self._root, ignore_errors=True))
-            self.later(functools.partial(os.close, lock))
+            self._cleanups.callback(shutil.rmtree, self._root, ignore_errors=True)
+            self._cleanups.callback(os.close, lock)
         return Path(tempfile.mkdtemp(dir=self._root))
 
     def later(self, cleanup: Callable[[], object]) -> None:
         """Call `cleanup` when the work is done; exceptions are ignored."""
-        self._cleanups.append(cleanup)
+        self._cleanups.callback(cleanup)
 
     def remove(self) -> None:
         """Remove every folder with its content; links are removed, not the files that they point to."""
-        _run(self._cleanups)
+        _close(self._cleanups)
         self._root = None
 
 
-def _run(cleanups: list[Callable[[], object]]) -> None:
-    while cleanups:
-        with contextlib.suppress(Exception):
-            cleanups.pop()()
+def _close(cleanups: contextlib.ExitStack) -> None:
+    with contextlib.suppress(Exception):
+        cleanups.close()
 
 
 def _remove_abandoned() -> None:

@@ -241,11 +241,8 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    option("--cutoffs", "RANK[,...]", "Ranks of the comparison, and 'all'. [default: 10]"),
-    option("--measures", "MEASURE[,...]", "Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]"),
-    choice("--input-format", "Input format. [default: recognised]", *options.INPUT_FORMATS),
+    options.evaluation(only="cutoffs measures input_format engine"),
     output_format(*FORMATS),
-    options.engine[0],
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
     """List the presets, explain one, or compare all on your data."""
@@ -255,6 +252,5 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.scores import print_presets
 
-    cutoffs = arguments.pop("cutoffs") or (None if arguments["measures"] else "10")
-    config = load_arguments({**arguments, "cutoffs": cutoffs, "paths": compare})
+    config = load_arguments({**arguments, "paths": compare})
     print_presets(compare_presets(config), style, config.measure_set)
