@@ -12,7 +12,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.read import select_nights
 from ndcg_spark.nights.store import LOG, Store
 
 DAY = 24 * 3600

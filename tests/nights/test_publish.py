@@ -6,8 +6,14 @@ from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen,
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, log_row, revise
 from ndcg_spark.nights.publish import Publication, log_attempt
-from ndcg_spark.nights.read import read_dataset_scores, read_rows, read_scores
-from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
+from ndcg_spark.nights.read import (
+    missing_datasets,
+    read_dataset_scores,
+    read_rows,
+    read_scores,
+    select_nights,
+    unpublished,
+)
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import EVALUATIONS
 
