@@ -298,15 +298,11 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     for key, value in overrides.items():
         if not isinstance(value, Mapping):
             merged |= {} if value is None else {key: value}
-            continue
-        given = {name: entry for name, entry in value.items() if entry is not None}
-        below = merged.get(key, {})
-        if isinstance(below, str):
-            below = {"preset" if key == "convention" else "path": below}
-        if not given or not isinstance(below, Mapping):
-            continue
-        columns = below.get("columns")
-        if "columns" in given and isinstance(columns, Mapping):
-            given["columns"] = {**columns, **given["columns"]}
-        merged[key] = given if "preset" in given else {**below, **given}
+        elif given := {name: entry for name, entry in value.items() if entry is not None}:
+            below = merged.get(key, {})
+            if not isinstance(below, Mapping):
+                below = {"preset" if key == "convention" else "path": below}
+            if isinstance(below.get("columns"), Mapping):
+                given["columns"] = {**below["columns"], **given.get("columns", {})}
+            merged[key] = given if "preset" in given else {**below, **given}
     return merged

@@ -26,8 +26,6 @@ from ndcg_spark.text import masked
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
-#: The exit code of a process that a signal has ended is this and the signal's number.
-_SIGNAL = 128
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
 
 
@@ -86,8 +84,9 @@ def finish(config: EvaluationConfig, exit_code: int) -> None:
 
     Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names.
     """
-    if exit_code > _SIGNAL:
-        notify(config, exit_code, f"ended by signal {exit_code - _SIGNAL}")
+    # The exit code of a process that a signal has ended is 128 and the signal's number.
+    if exit_code > 128:
+        notify(config, exit_code, f"ended by signal {exit_code - 128}")
     elif config.output and (tables := os.environ.get("NDCG_SPARK_EXPORT")):
         report = functools.partial(report_step, "export")
         export(config.dated(config.output), tables, config.date.isoformat(), report=report)
@@ -105,16 +104,14 @@ def _content(
     config: EvaluationConfig, exit_code: int, failure: str | None, outcome: Any, nights: Sequence[Night]
 ) -> dict[str, Any]:
     """The JSON that the command gets; `text` is what to post to a chat."""
-    date, output = config.date.isoformat(), config.output and config.dated(config.output)
-    datasets = outcome.datasets if outcome else []
+    date, datasets = config.date.isoformat(), outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
-    lines = [
-        f"{verdict['dataset']} of {date}: {verdict_in_words(verdict)}. {verdict['sentence']}" for verdict in verdicts
-    ]
-    if datasets and not verdicts:
-        lines = [f"{', '.join(datasets)} of {date}: {'published' if output else 'scored'}"]
+    lines = [f"{one['dataset']} of {date}: {verdict_in_words(one)}. {one['sentence']}" for one in verdicts]
     if failure or not lines:
-        lines.append(f"evaluation of {date}: exit code {exit_code}. {failure or ''}".rstrip())
+        lines.append(
+            f"{', '.join(datasets) or 'evaluation'} of {date}: exit code {exit_code}. {failure or ''}".rstrip()
+        )
+    output = config.output and config.dated(config.output)
     if output:
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
         lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")

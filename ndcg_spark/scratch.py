@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import functools
 import os
 import shutil
 import tempfile
@@ -10,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-_PREFIX = "ndcg-spark-scratch-"
+PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
@@ -22,43 +21,42 @@ class Scratch:
 
     def __init__(self) -> None:
         self._root: Path | None = None
-        self._cleanups: list[Callable[[], object]] = []
-        self._at_exit = weakref.finalize(self, _run, self._cleanups)
+        self._cleanups = contextlib.ExitStack()
+        self._at_exit = weakref.finalize(self, _close, self._cleanups)
 
     def folder(self) -> Path:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
         if self._root is None:
             _remove_abandoned()
-            made = Path(tempfile.mkdtemp(prefix=f"new-{_PREFIX}"))
+            made = Path(tempfile.mkdtemp(prefix=f"new-{PREFIX}"))
             # The system releases the lock when this process ends, even if it is killed. The folder gets its name when
             # it is locked, so no other process finds it before that.
             lock = os.open(made, os.O_RDONLY)
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._root = made.rename(made.with_name(made.name.removeprefix("new-")))
-            self.later(functools.partial(shutil.rmtree, self._root, ignore_errors=True))
-            self.later(functools.partial(os.close, lock))
+            self._cleanups.callback(shutil.rmtree, self._root, ignore_errors=True)
+            self._cleanups.callback(os.close, lock)
         return Path(tempfile.mkdtemp(dir=self._root))
 
     def later(self, cleanup: Callable[[], object]) -> None:
         """Call `cleanup` when the work is done; exceptions are ignored."""
-        self._cleanups.append(cleanup)
+        self._cleanups.callback(cleanup)
 
     def remove(self) -> None:
         """Remove every folder with its content; links are removed, not the files that they point to."""
-        _run(self._cleanups)
+        _close(self._cleanups)
         self._root = None
 
 
-def _run(cleanups: list[Callable[[], object]]) -> None:
-    while cleanups:
-        with contextlib.suppress(Exception):
-            cleanups.pop()()
+def _close(cleanups: contextlib.ExitStack) -> None:
+    with contextlib.suppress(Exception):
+        cleanups.close()
 
 
 def _remove_abandoned() -> None:
     """Remove the folders of this user's processes that were killed; what others put there is not followed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)

@@ -136,7 +136,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
-        from ndcg_spark.job.night_documents import night_documents_to_judge
+        from ndcg_spark.job.explain import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
     else:
@@ -159,10 +159,13 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     same order, by their NDCG at the deepest cutoff.
     """
     from ndcg_spark.job.compare_inputs import compare_judgments
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_judgments
 
-    config = load_arguments({**arguments, "judgments": (a,)}, needs_inputs=False)
-    print_judgments(compare_judgments(config, b), style)
+    sides = [load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)]
+    with engine_for(sides[0]) as engine:
+        compared = compare_judgments(engine, *sides)
+    print_judgments(compared.to_pylist(), style)
 
 
 @command(
@@ -182,10 +185,13 @@ def compare_lists(
 ) -> None:
     """Compare the lists of results without judgments. All queries count, judged or not."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
 
     before, after = (load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new))
-    print_lists(job(before, after, baseline, persistence, queries), style)
+    with engine_for(before) as engine:
+        changes = job(engine, before, after, baseline, persistence)
+    print_lists(changes, queries, style)
 
 
 @command(
@@ -211,7 +217,7 @@ def explain(style: str, **arguments: Any) -> None:
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
     if output := _night(arguments):
-        from ndcg_spark.job.night_documents import explain_night
+        from ndcg_spark.job.explain import explain_night
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
@@ -241,11 +247,8 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    option("--cutoffs", "RANK[,...]", "Ranks of the comparison, and 'all'. [default: 10]"),
-    option("--measures", "MEASURE[,...]", "Measures to compare, e.g. nDCG@10 P@5 AP. [default: ndcg]"),
-    choice("--input-format", "Input format. [default: recognised]", *options.INPUT_FORMATS),
+    options.evaluation(only="cutoffs measures input_format engine"),
     output_format(*FORMATS),
-    options.engine[0],
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
     """List the presets, explain one, or compare all on your data."""
@@ -255,6 +258,5 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.scores import print_presets
 
-    cutoffs = arguments.pop("cutoffs") or (None if arguments["measures"] else "10")
-    config = load_arguments({**arguments, "cutoffs": cutoffs, "paths": compare})
+    config = load_arguments({**arguments, "paths": compare})
     print_presets(compare_presets(config), style, config.measure_set)

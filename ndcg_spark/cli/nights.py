@@ -35,26 +35,29 @@ _COUNT = click.IntRange(min=0)
     options.engine,
 )
 def compare(
-    output: str, style: str, date: str | None, dataset: str | None, baseline_date: str | None, **arguments: Any
+    output: str,
+    style: str,
+    date: str | None,
+    dataset: str | None,
+    baseline_date: str | None,
+    measures: str | None,
+    **arguments: Any,
 ) -> None:
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the same night, another
     night, or a run of another night. Runs that certainly differ by less than --margin are the same.
     """
-    from ndcg_spark.comparison.compare import Comparer
-    from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
+    from ndcg_spark.comparison.compare import compare_nights, parse_metrics
+    from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.slices import read_query_tables
-    from ndcg_spark.job.compare import compare_nights
     from ndcg_spark.report.comparisons import print_compared
 
-    measures, runs = arguments.pop("measures"), arguments.pop("runs") or None
-    statistics = {name: arguments.pop(name) for name in ("alpha", "correction", "margin", "unchanged_queries")}
-    chosen = ComparisonOptions(parse_metrics(measures) if measures else {}, **statistics)
-    shown = {name: arguments.pop(name) for name in ("baselines", "queries")}
-    attributes, weights = read_query_tables(load_arguments(arguments, needs_inputs=False))
-    comparer = Comparer(chosen, runs=runs, attributes=attributes, weights=weights, **shown)
-    print_compared(compare_nights(output, comparer, date, dataset, baseline_date), style, chosen)
+    tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
+    attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
+    metrics = parse_metrics(measures) if measures else {}
+    options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
+    print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options)
 
 
 @command(
@@ -120,7 +123,6 @@ def nights(output: str, style: str) -> None:
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
-    option("--floor", "DIFFERENCE", "Smallest jump that is reported.", type=click.FloatRange(0), default=0.005),
     output_format("table", "json", "csv"),
 )
 def trend(output: str, style: str, **request: Any) -> None:

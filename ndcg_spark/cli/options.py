@@ -20,7 +20,7 @@ GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 FILE = click.Path(path_type=Path)
 #: The formats of tables and rows.
 FORMATS = ("table", "json", "csv", "markdown", "latex")
-INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
+_INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
 def command(
@@ -115,7 +115,7 @@ _EVALUATION = [
     many("--column", "[TABLE.]OURS=YOURS", "A column's name in your files: results.doc_id=docno. May be repeated."),
     many("--as-of", "TABLE=VERSION|TIME", "Version of a Delta or Iceberg table: results=12. [default: the latest]"),
     option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
-    choice("--input-format", "Input format. [default: recognised]", *INPUT_FORMATS),
+    choice("--input-format", "Input format. [default: recognised]", *_INPUT_FORMATS),
     option("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
     option("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
     option("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import Comparer, ScoreSource
-from ndcg_spark.comparison.differences import ComparisonOptions, parse_metrics
-from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.measures import MEASURES, SCORES
+from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
-from ndcg_spark.inputs.query_tables import column
+from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores, heading
 from ndcg_spark.tables.writers import to_pandas
-from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,28 +100,28 @@ def compare(
     if measures is None:
         pairs = query_scores.measures.pairs if isinstance(query_scores, Scores | SparkScores) else ()
         measures = [heading(MEASURES[name].column, cutoff) for name, cutoff in pairs] or "ndcg"
-    several = isinstance(measures, Iterable) and not isinstance(measures, str)
-    text = " ".join(map(str, measures if several else [measures]))
+    text = " ".join(map(str, listed(measures)))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
     metrics = {text: None} if text in scores.column_names else parse_metrics(text)
-    options = ComparisonOptions(metrics, alpha, correction, margin=margin, unchanged_queries=unchanged_queries)
     others: dict[str, ScoreSource] | None = None
     if not names:
         nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
-        if len(others) < len(nights):
-            dates = sorted(source.evaluated_on for source in nights if source.evaluated_on)
-            raise InputError(f"baseline: scores of {len(nights)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
-    sliced = weighed = None
-    if attributes is not None:
-        sliced = Attributes(to_arrow(attributes, None, "query_attributes"))
-    if weights is not None:
-        weighed = Weights(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
-    comparer = Comparer(options, names, None if runs is None else list(runs), sliced, weighed)
-    comparison = comparer.compare(sources(scores, list(metrics), "query_scores"), others)
+    options = ComparisonOptions(
+        metrics,
+        names,
+        list(runs or ()),
+        alpha,
+        correction,
+        margin=margin,
+        unchanged_queries=unchanged_queries,
+        attributes=None if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
+        weights=None if weights is None else weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights")),
+    )
+    comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)
     rows = comparison.rows
     for sentence in comparison.warnings:
         warnings.warn(sentence, stacklevel=2)
@@ -136,13 +135,10 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     """The columns that people read, the best difference first; some only where they tell rows apart."""
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
-    group = table.groupby(["dataset", "evaluated_on", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna()).sort_values(
-        ["group", "attribute", "value", "weighted", "difference"],
-        ascending=[True, True, True, True, False],
-        na_position="first",
-        ignore_index=True,
-    )
+    group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
+    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["difference"])
+    order = ["group", "attribute", "value", "weighted", "best"]
+    ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]
 
 
@@ -154,7 +150,7 @@ def _unwrapped(table: Any) -> Any:
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
-    """The scores of every dataset and night of a table with some columns of QUERY_SCORES and these measures.
+    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night.
 
     ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
     """
@@ -165,30 +161,27 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
     numeric = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
     known = [name for name in numeric if name not in _KEY]
     for name in {*measures}.difference(known):
-        near = did_you_mean(name, known)
-        raise ConfigurationError(f"measures: no numbers {name!r} in {where}{near}; it has {', '.join(known)}")
+        raise ConfigurationError(f"measures: no numbers {name!r} in {where}; it has {', '.join(known)}")
     kinds = {name: QUERY_SCORES.field(name).type for name in _KEY} | dict.fromkeys(measures, pa.float64())
     columns = {
         name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)
         for name, kind in kinds.items()
     }
     rows = pa.table(columns | {"dataset": pc.fill_null(columns["dataset"], "default")})
-    nights = rows.group_by(["dataset", "evaluated_on"], use_threads=False).aggregate([("evaluation_id", "max")])
-    return [_source(rows, night, len(nights) > 1, measures, where) for night in nights.to_pylist()]
+    dates = rows["evaluated_on"].unique().to_pylist()
+    if len(dates) > 1:
+        raise InputError(f"{where}: scores of {len(dates)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
+    return [_source(rows, dataset, measures, where) for dataset in rows["dataset"].unique().to_pylist()]
 
 
-def _source(
-    rows: pa.Table, night: Mapping[str, Any], is_part: bool, measures: Sequence[str], where: str
-) -> ScoreSource:
-    dataset, date = night["dataset"], night["evaluated_on"]
-    if is_part:
-        is_of_date = pc.field("evaluated_on").is_null() if date is None else pc.field("evaluated_on") == pa.scalar(date)
-        rows = rows.filter((pc.field("dataset") == dataset) & is_of_date)
-    counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
+def _source(rows: pa.Table, dataset: str, measures: Sequence[str], where: str) -> ScoreSource:
+    own = rows.filter(pc.field("dataset") == dataset)
+    counts = own.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
     metrics = []
     for measure in measures:
         valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
         # A measure without any value is compared wherever there are rows, and says so.
         metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
-    runs = sorted(name for name in rows["run"].unique().to_pylist() if name is not None)
-    return ScoreSource(dataset, date, night["evaluation_id_max"], runs, metrics, len(rows) // len(counts), rows, where)
+    runs = sorted(name for name in own["run"].unique().to_pylist() if name is not None)
+    date, evaluation_id = (own[name][0].as_py() for name in ("evaluated_on", "evaluation_id"))
+    return ScoreSource(dataset, date, evaluation_id, runs, metrics, own, where)

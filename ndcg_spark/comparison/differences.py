@@ -1,7 +1,6 @@
 """Runs compared with a baseline: the rows of COMPARISONS of one night, measure and cutoff."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix
-from ndcg_spark.comparison.slices import Attributes, Slice, Weights
+from ndcg_spark.comparison.slices import Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.measures import SCORES, Cutoff
-from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
+from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -30,18 +28,23 @@ _SAME = 1e-9
 _FEWEST_CHANGED = 10
 #: A slice explains a change if it has at least so many times its share of the queries.
 _MIN_EXCESS = 1.5
-#: Where the shares of slices, without their signs, add up to more than this, no slice is the cause.
-_CANCELLED = 10.0
+#: Where a slice changed by so many times the whole change, others cancel it, and no slice is the cause.
+_CANCELLED = 5.0
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison; raises ConfigurationError for an invalid one."""
+    """What a comparison is asked for; ConfigurationError for an invalid value."""
 
     #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that were evaluated.
     measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
+    #: The runs that the others are compared with, each in turn; if these are all, each two of them are compared.
+    #: Without any, runs are compared by their names.
+    baselines: Sequence[str] = ()
+    #: The runs to compare; by default all but the baselines.
+    runs: Sequence[str] = ()
     #: Intervals cover 1 - alpha.
     alpha: float = 0.05
     #: How p values are adjusted for their number: one of CORRECTIONS.
@@ -54,6 +57,11 @@ class ComparisonOptions:
     unchanged_queries: bool = False
     #: Draw random signs only for losses that the t test finds significant.
     only_losses: bool = False
+    #: The tables QUERY_ATTRIBUTES, for slices, and QUERY_WEIGHTS, for weighted rows too.
+    attributes: pa.Table | None = None
+    weights: pa.Table | None = None
+    #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
+    queries: int = 0
 
     def __post_init__(self) -> None:
         known = statistics.CORRECTIONS
@@ -63,17 +71,6 @@ class ComparisonOptions:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
         if not 0 < self.margin < float("inf"):
             raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
-
-
-def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
-
-    Raises ConfigurationError for an unknown measure or cutoff.
-    """
-    cutoffs: dict[str, list[str]] = {}
-    for column, cutoff in parse_columns(text, SCORES):
-        cutoffs.setdefault(column, []).append(cutoff)
-    return {name: None if ALL_CUTOFFS in texts else parse_cutoffs(texts) for name, texts in cutoffs.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,24 +102,22 @@ class Sides:
         return np.where(self.only, own, np.nan), np.where(self.only, theirs, np.nan)
 
 
-def comparison_rows(
-    sides: Sides, options: ComparisonOptions, attributes: Attributes | None = None, weights: Weights | None = None
-) -> list[dict[str, Any]]:
+def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, Any]]:
     """The rows of COMPARISONS: by pair all queries and then the slices, each followed by its weighted row.
 
     p values are adjusted for all of them that were tested and changed, those with weights by themselves.
     """
-    samples = list(_samples(sides, options, attributes, weights))
+    samples = list(_samples(sides, options))
     rows = [row for row, _ in samples]
-    tested = [(row, apart) for row, apart in samples if row["effect_size"] is not None]
+    tested = [(row, units) for row, units in samples if row["effect_size"] is not None]
     if options.only_losses:
-        tested = [(row, apart) for row, apart in tested if row["difference"] < 0 and row["p_value"] < options.alpha]
+        tested = [(row, units) for row, units in tested if row["difference"] < 0 and row["p_value"] < options.alpha]
     for precise in (False, True):
-        for row, apart in tested:
+        for row, units in tested:
             # Precise where it matters: near alpha, or near what the correction compares it with.
             known = [row["p_randomization"], row.get("p_decides")]
             if not precise or any(options.alpha / 2 < p < 2 * options.alpha for p in known):
-                row["p_randomization"] = statistics.random_signs(apart, precise=precise)
+                row["p_randomization"] = statistics.random_signs(units, precise=precise)
         for is_weighted in (False, True):
             _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options.correction)
     for row, _ in tested:
@@ -133,48 +128,47 @@ def comparison_rows(
     return [{name: row[name] for name in COMPARISONS.names} for row in rows]
 
 
-def _samples(
-    sides: Sides, options: ComparisonOptions, attributes: Attributes | None, weights: Weights | None
-) -> Iterator[tuple[dict[str, Any], Numbers]]:
+def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
     """A row for every pair on every slice, without weights and with them, and the units whose signs are random."""
     dataset, queries, rejudged = sides.key["dataset"], sides.own.queries, sides.rejudged
-    there = sides.own.there() | sides.baseline.there()
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
-    slices += attributes.masks(dataset, queries, there) if attributes else ()
-    vectors = [np.ones(len(queries)), *([weights.vector(dataset, queries, there)] if weights else [])]
+    slices += [] if options.attributes is None else masks(options.attributes, dataset, queries)
+    weights = [np.ones(len(queries))]
+    weights += [] if options.weights is None else [weight_vector(options.weights, dataset, queries)]
     for run, baseline in sides.pairs:
         scores, theirs = sides.scores(run, baseline)
-        missing = [] if run in sides.own.runs else ["run_missing"]
-        missing += [] if baseline in sides.baseline.runs else ["baseline_missing"]
         has, has_theirs = ~np.isnan(scores), ~np.isnan(theirs)
+        with np.errstate(over="ignore"):
+            apart = scores - theirs
         for attribute, value, mask in slices:
             if attribute is not None and not (has | has_theirs)[mask].any():
                 continue
-            for is_weighted, vector in enumerate(vectors):
-                counted = mask & ~np.isnan(vector)
+            for is_weighted, weight in enumerate(weights):
+                counted = mask & ~np.isnan(weight)
                 paired = np.flatnonzero(has & has_theirs & counted)
-                small = ["below_min_queries"] if attribute is not None and len(paired) < options.min_queries else []
+                flags = ["below_min_queries"] if attribute is not None and len(paired) < options.min_queries else []
+                flags += [] if run in sides.own.runs else ["run_missing"]
+                flags += [] if baseline in sides.baseline.runs else ["baseline_missing"]
+                flags += [OTHER_JUDGMENTS] if rejudged[paired].any() else []
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
-                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None}
+                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None, "flags": flags}
                 row["unpaired_queries"] = int(np.count_nonzero((has != has_theirs) & counted))
-                row["flags"] = [*small, *missing, *([OTHER_JUDGMENTS] if rejudged[paired].any() else [])]
-                apart = _add_statistics(row, scores[paired], theirs[paired], vector[paired], options.alpha)
+                units = apart[paired]
+                row |= _numbers(scores[paired], theirs[paired], units, weight[paired], options.alpha, flags)
                 row["effect_size" if is_weighted else "weight_effective_n"] = None
-                if len(apart) > statistics.UNITS:
-                    apart = np.bincount(queries.buckets[paired], apart, statistics.UNITS).astype(np.float64)
-                yield row, apart
+                if len(units) > statistics.UNITS:
+                    units = np.bincount(queries.buckets[paired], units, statistics.UNITS).astype(np.float64)
+                yield row, units
 
 
-def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weights: Numbers, alpha: float) -> Numbers:
-    """Add to a row what its scores say by themselves; `largest` is the largest plausible difference.
-
-    Returns the differences.
-    """
+def _numbers(
+    scores: Numbers, theirs: Numbers, apart: Numbers, weights: Numbers, alpha: float, flags: list[str]
+) -> dict[str, Any]:
+    """What paired scores say by themselves, with `largest`, the largest plausible difference; adds to the flags."""
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
-    n, effective, deviation, flags = len(scores), 0.0, 0.0, row["flags"]
+    n, effective, deviation = len(scores), 0.0, 0.0
+    wins, losses = (int(np.count_nonzero(sign * apart > NOISE)) for sign in (1, -1))
     with np.errstate(all="ignore"):
-        apart = scores - theirs
-        wins, losses = (int(np.count_nonzero(sign * apart > NOISE)) for sign in (1, -1))
         if n:
             means = (np.average(values, weights=weights) for values in (scores, theirs, apart))
             numbers = dict(zip(numbers, means, strict=True))
@@ -189,20 +183,17 @@ def _add_statistics(row: dict[str, Any], scores: Numbers, theirs: Numbers, weigh
             flags.append("no_variation")
         elif n > 1 and wins + losses < _FEWEST_CHANGED:
             flags.append("few_changed")
-        if _UNTESTED & {*flags}:
-            deviation = np.nan
+        deviation = np.nan if _UNTESTED & {*flags} else deviation
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
-    row.update((name, float(value) if np.isfinite(value) else None) for name, value in numbers.items())
-    row.update(queries=n, changed_queries=wins + losses, wins=wins, ties=n - wins - losses, losses=losses)
-    row["weight_effective_n"] = float(effective)
-    if "below_min_queries" not in flags:
-        if "unchanged" in flags:
-            row["p_value"] = 1.0
-        elif "no_variation" in flags:
-            # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
-            row["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    return apart
+    finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
+    if "below_min_queries" not in flags and "unchanged" in flags:
+        finite["p_value"] = 1.0
+    elif "below_min_queries" not in flags and "no_variation" in flags:
+        # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
+        finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
+    counts = {"queries": n, "changed_queries": wins + losses, "wins": wins, "ties": n - wins - losses, "losses": losses}
+    return finite | counts | {"weight_effective_n": float(effective)}
 
 
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
@@ -241,14 +232,13 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     low, high = row["interval_low"], row["interval_high"]
     if low is None or high is None or low <= 0 <= high:
         return []
-    total, shares, sizes = row["difference"] * row["queries"], [], Counter[str]()
+    total, shares = row["difference"] * row["queries"], []
     for part in slices:
         if part["difference"] is not None and part["queries"] < row["queries"]:
             share = part["difference"] * part["queries"] / total
-            sizes[part["attribute"]] += abs(share)
             counts = {"queries": part["queries"], "of_queries": row["queries"], "share": share}
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
-    if max(sizes.values(), default=0.0) > _CANCELLED:
+    if any(abs(cause["share"]) > _CANCELLED for cause in shares):
         return []
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
@@ -261,17 +251,19 @@ def explains(cause: Mapping[str, Any]) -> bool:
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
     """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each."""
     scores, theirs = sides.scores(run, baseline)
-    apart, rows = scores - theirs, []
     key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
     key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
+    rows = []
     for sign in (-1, 1):
-        at = np.flatnonzero(sign * apart > NOISE)
+        at = np.flatnonzero(sign * (scores - theirs) > NOISE)
         if not len(at):
             continue
         # The last digits of a sum are not compared.
-        table = pa.table({"size": np.round(sign * apart[at], 12), "id": sides.own.queries.ids.take(at)})
-        for number in pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")]).to_numpy():
-            values = {"baseline_score": theirs, "score": scores, "difference": apart}
-            row = {name: float(by_query[at[number]]) for name, by_query in values.items()}
-            rows.append({**key, "query_id": table["id"][int(number)].as_py(), **row})
+        sizes = np.round(sign * (scores - theirs)[at], 12)
+        table = pa.table({"size": sizes, "id": sides.own.queries.ids.take(pa.array(at)), "at": at})
+        largest = pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")])
+        for row in table.take(largest).to_pylist():
+            score, before = float(scores[row["at"]]), float(theirs[row["at"]])
+            values = {"baseline_score": before, "score": score, "difference": score - before}
+            rows.append({**key, "query_id": row["id"], **values})
     return rows

@@ -3,7 +3,6 @@
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,107 +56,67 @@ class ScoreMatrix:
     values: Numbers
     #: By query; 0 where it is unknown, or where the query has no row here.
     judgments_hash: NDArray[np.int64]
-    #: By query, whether it has a row here.
-    rows: NDArray[np.bool_]
 
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
         own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
-        return _padded(own, self.queries, np.nan)
+        return np.pad(own, (0, len(self.queries) - len(own)), constant_values=np.nan)
 
     def hashes(self) -> NDArray[np.int64]:
         """The hash of the judgments of every query."""
-        return _padded(self.judgments_hash, self.queries)
-
-    def there(self) -> NDArray[np.bool_]:
-        """Whether it has a row of every query."""
-        return _padded(self.rows, self.queries)
+        return np.pad(self.judgments_hash, (0, len(self.queries) - len(self.judgments_hash)))
 
 
-def _padded(values: NDArray[Any], queries: Queries, empty: float = 0) -> NDArray[Any]:
-    return np.pad(values, (0, len(queries) - len(values)), constant_values=empty)
+def read_matrix(
+    batches: Iterable[pa.RecordBatch], queries: Queries, runs: Sequence[str], metric: Metric, where: str
+) -> ScoreMatrix:
+    """The scores of these runs by a measure at a cutoff, read batch by batch; rows of others are left out.
 
+    The columns are run and query_id, text; cutoff; the measure; and judgments_hash. InputError if an id is null or
+    empty, a score is infinite, a run has a query twice, or the judgments of a query differ.
+    """
+    names, (measure, cutoff) = pa.array(runs, pa.string()), metric
+    # A row per query, so that they grow without being copied.
+    values, seen = np.empty((0, len(runs))), np.empty((0, len(runs)), np.bool_)
+    hashes = np.zeros(0, np.int64)
 
-class MatrixReader:
-    """Reads rows of QUERY_SCORES, batch by batch, into a matrix for each measure and cutoff."""
+    def refuse(what: str, rows: NDArray[np.bool_]) -> None:
+        if rows.any():
+            at = int(np.argmax(rows))
+            raise InputError(
+                f"{where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of query_id={queries.ids[int(query[at])]} of "
+                f"run={runs[int(run[at])]}; scores are finite or null, and each query has one, of one evaluation"
+            )
 
-    def __init__(self, queries: Queries, runs: Sequence[str], metrics: Sequence[Metric], where: str) -> None:
-        self._queries, self._runs, self._metrics, self._where = queries, pa.array(runs, pa.string()), metrics, where
-        # A row per query, so that a matrix grows without being copied.
-        self._cells = {metric: np.empty((0, len(runs))) for metric in metrics}
-        self._seen = {cutoff: np.empty((0, len(runs)), np.bool_) for _, cutoff in metrics}
-        self._hashes = np.zeros(0, np.int64)
-
-    def read(self, batches: Iterable[pa.RecordBatch]) -> "dict[Metric, ScoreMatrix]":
-        """The matrices of all rows.
-
-        Columns: run and query_id, text; cutoff; the measures; and perhaps judgments_hash. Rows of other runs and
-        cutoffs are left out. InputError if an id is null or empty, a score is infinite, a run has a query twice, or the
-        judgments of a query differ.
-        """
-        for table in _together(batches):
-            self._add(table)
-        self._grow()
-        runs: list[str] = self._runs.to_pylist()
-        return {
-            metric: ScoreMatrix(self._queries, runs, cells.T, self._hashes, np.asarray(self._seen[metric[1]].any(1)))
-            for metric, cells in self._cells.items()
-        }
-
-    def _add(self, table: pa.Table) -> None:
+    for table in _together(batches):
         for name in ("run", "query_id"):
             empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
             if empty:
-                raise InputError(f"{self._where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
-        run = np.asarray(pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=self._runs), -1))
-        encoded = table["query_id"].combine_chunks().dictionary_encode()
-        query = self._queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
-        cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
-        self._grow()
-        if "judgments_hash" in table.column_names:
-            self._add_hashes(np.asarray(pc.fill_null(table["judgments_hash"], 0), np.int64), query)
-        for cutoff, seen in self._seen.items():
-            at = np.flatnonzero((cutoffs == (cutoff or 0)) & (run >= 0))
-            cells = query[at], run[at]
-            before, again = np.count_nonzero(seen), seen[cells]
-            seen[cells] = True
-            repeated = len(at) - (np.count_nonzero(seen) - before)
-            if repeated:
-                first = np.unique(cells[0] * len(self._runs) + cells[1], return_index=True)[1]
-                again[np.delete(np.arange(len(at)), first)] = True
-                self._refuse(f"{repeated:,} row(s) repeat a query at cutoff {format_cutoff(cutoff)}", again, cells)
-            for measure in (name for name, wanted in self._metrics if wanted == cutoff):
-                scores = np.asarray(pc.fill_null(table[measure].cast(pa.float64()), np.nan))[at]
-                infinite = np.isinf(scores)
-                if infinite.any():
-                    self._refuse(f"{np.count_nonzero(infinite):,} infinite score(s) in {measure}", infinite, cells)
-                self._cells[measure, cutoff][cells] = scores
-
-    def _add_hashes(self, hashes: NDArray[np.int64], query: NDArray[np.int64]) -> None:
-        known = self._hashes[query]
-        self._hashes[query] = np.where(hashes == 0, known, hashes)
-        differs = (hashes != 0) & ((self._hashes[query] != hashes) | ((known != 0) & (known != hashes)))
-        if differs.any():
-            name = self._queries.ids[int(query[np.argmax(differs)])]
-            raise InputError(
-                f"{self._where}: judgments_hash of {len(np.unique(query[differs])):,} queries differs between rows, "
-                f"e.g. of query_id={name}; give the scores of one evaluation"
-            )
-
-    def _refuse(self, what: str, rows: NDArray[np.bool_], cells: tuple[NDArray[Any], NDArray[Any]]) -> None:
-        query, run = (int(indices[np.argmax(rows)]) for indices in cells)
-        raise InputError(
-            f"{self._where}: {what}, e.g. of query_id={self._queries.ids[query]} of run={self._runs[run]}; scores are "
-            "finite or null, and each query has one, of one evaluation"
-        )
-
-    def _grow(self) -> None:
-        """Give all arrays a row for each query that was seen; in the same memory, where the system can."""
-        tables = [(cells, np.nan) for cells in self._cells.values()] + [(seen, False) for seen in self._seen.values()]
-        for array, empty in [*tables, (self._hashes, 0)]:
-            before = len(array)
-            array.resize((len(self._queries), *array.shape[1:]), refcheck=False)
-            array[before:] = empty
+                raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
+        run = np.asarray(pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1))
+        at = np.flatnonzero((np.asarray(pc.fill_null(table["cutoff"], 0)) == (cutoff or 0)) & (run >= 0))
+        rows, run = table if len(at) == len(table) else table.take(pa.array(at)), run[at]
+        encoded = rows["query_id"].combine_chunks().dictionary_encode()
+        query = queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
+        # In the same memory, where the system can.
+        for array, empty in ((values, np.nan), (seen, False), (hashes, 0)):
+            grown = len(array)
+            array.resize((len(queries), *array.shape[1:]), refcheck=False)
+            array[grown:] = empty
+        before, again = np.count_nonzero(seen), seen[query, run]
+        seen[query, run] = True
+        if np.count_nonzero(seen) < before + len(rows):
+            first = np.unique(query * len(runs) + run, return_index=True)[1]
+            refuse(f"repeat a query at cutoff {format_cutoff(cutoff)}", again | ~np.isin(np.arange(len(rows)), first))
+        scores = np.asarray(pc.fill_null(rows[measure].cast(pa.float64()), np.nan))
+        refuse(f"with an infinite score in {measure}", np.isinf(scores))
+        values[query, run] = scores
+        judged = np.asarray(pc.fill_null(rows["judgments_hash"], 0), np.int64)
+        known = hashes[query]
+        hashes[query] = np.where(judged == 0, known, judged)
+        differs = (hashes[query] != judged) | ((known != judged) & (known != 0))
+        refuse("with another judgments_hash than others of the query", differs & (judged != 0))
+    return ScoreMatrix(queries, runs, values.T, hashes)
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -177,20 +136,19 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
 
     Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.
     """
-    queries, there, hashes = tonight.queries, np.zeros(0, np.bool_), np.zeros(0, np.int64)
-    sums: dict[str, Numbers] = {}
-    counts: dict[str, NDArray[np.int16]] = {}
+    hashes, n = np.zeros(0, np.int64), len(tonight.judgments_hash)
+    sums: dict[str, tuple[Numbers, NDArray[np.int16]]] = {}
     for matrix in matrices:
-        # Every night may have queries that those before it have not.
-        known, same = _padded(hashes, queries), matrix.hashes() == tonight.hashes()
+        # Every night may have queries that those before it have not; they have no judgments tonight.
+        known = np.pad(hashes, (0, len(tonight.queries) - len(hashes)))
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
-        there = _padded(there, queries) | matrix.there()
         for run in matrix.runs:
-            scores = matrix.scores(run)
-            counted = same & ~np.isnan(scores)
-            sums[run] = _padded(sums.get(run, np.zeros(0)), queries) + np.where(counted, scores, 0.0)
-            counts[run] = _padded(counts.get(run, np.zeros(0, np.int16)), queries) + counted
-    values = np.full((len(sums), len(queries)), np.nan)
-    for mean, total, count in zip(values, sums.values(), counts.values(), strict=True):
-        np.divide(total, count, out=mean[: len(total)], where=count > 0)
-    return ScoreMatrix(queries, list(sums), values, hashes, there)
+            scores = matrix.scores(run)[:n]
+            counted = (matrix.hashes() == tonight.hashes())[:n] & ~np.isnan(scores)
+            total, count = sums.setdefault(run, (np.zeros(n), np.zeros(n, np.int16)))
+            total += np.where(counted, scores, 0.0)
+            count += counted
+    values = np.full((len(sums), n), np.nan)
+    for mean, (total, count) in zip(values, sums.values(), strict=True):
+        np.divide(total, count, out=mean, where=count > 0)
+    return ScoreMatrix(tonight.queries, list(sums), values, hashes)

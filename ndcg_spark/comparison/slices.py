@@ -14,6 +14,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table, weight_rows
 from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.read import read_rows
 from ndcg_spark.schemas import NO_VALUE
 
 if TYPE_CHECKING:
@@ -21,63 +22,51 @@ if TYPE_CHECKING:
 
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
+#: The tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, if there are any.
+QueryTables = tuple[pa.Table | None, pa.Table | None]
 
 
-class _QueryTable:
-    """A table about queries, in which `dataset` is optional."""
-
-    table: pa.Table
-
-    def _rows_in(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> tuple[pa.Table, NDArray[np.int64]]:
-        """The rows of the dataset's queries, each with the number of its query."""
-        query = queries.find(self.table["query_id"].combine_chunks())
-        known = np.append(there, False)[query]
-        if "dataset" in self.table.column_names:
-            known &= np.asarray(pc.equal(self.table["dataset"], dataset))
-        return self.table.filter(pa.array(known)), query[known]
+def _known_rows(table: pa.Table, dataset: str, queries: Queries) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The rows of a dataset's queries, each with the number of its query."""
+    query = queries.find(table["query_id"].combine_chunks())
+    known = query >= 0
+    if "dataset" in table.column_names:
+        known &= np.asarray(pc.equal(table["dataset"], dataset))
+    return table.filter(pa.array(known)), query[known]
 
 
-class Attributes(_QueryTable):
-    """The slices of a table of attributes. InputError as `attribute_rows`."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = attribute_rows(table)
-
-    def masks(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Iterator[Slice]:
-        """The slices of a dataset, those of each attribute by value; queries that are not `there` are in none."""
-        table, query = self._rows_in(dataset, queries, there)
-        for attribute in sorted(self.table["attribute"].unique().to_pylist()):
-            has = np.asarray(pc.equal(table["attribute"], attribute))
-            own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
-            codes, names = np.asarray(values.indices), values.dictionary.to_pylist()
-            rest = there.copy()
-            rest[own] = False
-            for code in sorted(range(len(names)), key=names.__getitem__):
-                mask = np.zeros(len(queries), np.bool_)
-                mask[own[codes == code]] = True
-                if names[code] == NO_VALUE:
-                    rest |= mask
-                else:
-                    yield attribute, names[code], mask
-            if rest.any():
-                yield attribute, NO_VALUE, rest
+def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
+    """The slices of a dataset, those of each attribute by value, and that of the queries without a value."""
+    table, query = _known_rows(attributes, dataset, queries)
+    for attribute in sorted(attributes["attribute"].unique().to_pylist()):
+        has = np.asarray(pc.equal(table["attribute"], attribute))
+        own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
+        by_value = dict(zip(values.dictionary.to_pylist(), range(len(values.dictionary)), strict=True))
+        rest = np.ones(len(queries), np.bool_)
+        rest[own] = False
+        for value in sorted(by_value):
+            mask = np.zeros(len(queries), np.bool_)
+            mask[own[np.asarray(values.indices) == by_value[value]]] = True
+            if value == NO_VALUE:
+                rest |= mask
+            else:
+                yield attribute, value, mask
+        yield attribute, NO_VALUE, rest
 
 
-class Weights(_QueryTable):
-    """The weights of QUERY_WEIGHTS. InputError as `weight_rows`."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = weight_rows(table)
-
-    def vector(self, dataset: str, queries: Queries, there: NDArray[np.bool_]) -> Numbers:
-        """The weight of every query of a dataset, NaN where it has none."""
-        table, query = self._rows_in(dataset, queries, there)
-        vector = np.full(len(queries), np.nan)
-        vector[query] = np.asarray(table["weight"])
-        return vector
+def weight_vector(weights: pa.Table, dataset: str, queries: Queries) -> Numbers:
+    """The weight of every query of a dataset, NaN where it has none."""
+    table, query = _known_rows(weights, dataset, queries)
+    vector = np.full(len(queries), np.nan)
+    vector[query] = np.asarray(table["weight"])
+    return vector
 
 
-QueryTables = tuple[Attributes | None, Weights | None]
+def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
+    """The QUERY_ATTRIBUTES that nights were evaluated with; None if they had none."""
+    kept = [night for night in nights if night.kept_rows("query_attributes")]
+    columns = ["dataset", "query_id", "attribute", "value"]
+    return read_rows(kept, "query_attributes", columns) if kept else None
 
 
 def read_query_tables(
@@ -102,4 +91,4 @@ def read_query_tables(
                 reason = failure_reason(error)
                 raise EngineError(f"{others[0]}: it cannot be read by {started.name}, {reason}") from error
     attributes, weights = tables.get("query_attributes"), tables.get("query_weights")
-    return None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)
+    return None if attributes is None else attribute_rows(attributes), None if weights is None else weight_rows(weights)

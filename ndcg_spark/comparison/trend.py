@@ -31,9 +31,8 @@ FLOOR = 0.005
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
-#: A night with its rows of DATASET_SCORES; and with one of them, its convention and its judgments.
+#: A night with its rows of DATASET_SCORES.
 _Night = tuple[Night, Sequence[Mapping[str, Any]]]
-_Scored = tuple[Night, Mapping[str, Any], tuple[str, str]]
 
 
 @dataclasses.dataclass
@@ -51,9 +50,6 @@ class Point:
     high: float | None = None
     #: Why it stands out: `low`, `high`, `level_fell` or `level_rose`, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
-    #: The first night of the last change of the level up to this night, among comparable nights, and by how much.
-    level_since: str | None = None
-    level_change: float | None = None
     queries: int = 0
     verdict: str | None = None
     accepted: str | None = None
@@ -76,86 +72,71 @@ def last_stretch(points: Sequence[Point]) -> list[Point]:
     return list(points[max((at for at, point in enumerate(points) if point.breaks), default=0) :])
 
 
-def trend(nights: Sequence[tuple[str, float | None, str, str]], floor: float = FLOOR) -> list[Point]:
+def trend(nights: Sequence[tuple[str, float | None, str, str]]) -> list[Point]:
     """The nights with their breaks, the band that each is compared with, and its flags.
 
     They come by date, each with its date, score, convention and judgments. Those with the same convention and judgments
-    are comparable, even if others lie between them. `floor` is the smallest distance from the median that is flagged:
-    three standard deviations at least.
+    are comparable, even if others lie between them.
     """
     points: list[Point] = []
     comparable: dict[tuple[str, ...], list[Point]] = {}
     for at, (date, value, *kind) in enumerate(nights):
         pairs = zip(("convention", "judgments"), kind, nights[max(at - 1, 0)][2:], strict=True)
-        breaks = tuple(name for name, one, other in pairs if one != other)
-        points.append(Point(date, value, breaks))
-        comparable.setdefault(tuple(kind), []).append(points[-1])
+        points.append(Point(date, value, tuple(name for name, one, other in pairs if one != other)))
+        if value is not None:
+            comparable.setdefault(tuple(kind), []).append(points[-1])
     for own in comparable.values():
-        _add_bands(own, floor)
-        _add_levels(own, floor / _DEVIATIONS)
+        values = [point.value or 0.0 for point in own]
+        _add_bands(own, values)
+        _add_levels(own, values)
     return points
 
 
-def _add_bands(points: Sequence[Point], floor: float) -> None:
+def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
     """Give comparable nights the band of those before them, and a flag where they lie outside."""
-    values: list[float] = []
-    for point in points:
-        before = values[-WINDOW:]
-        if len(before) >= MIN_NIGHTS:
-            median = statistics.median(before)
-            mad = statistics.median(abs(value - median) for value in before)
-            width = max(_DEVIATIONS * _OF_MAD * mad, floor)
-            point.median, point.low, point.high = median, median - width, median + width
-            if point.value is not None and not point.low <= point.value <= point.high:
-                code, side = ("low", "below") if point.value < median else ("high", "above")
-                usual = f"{median:.4f} +- {width:.4f}, the band around the median of {len(before)} comparable nights"
-                point.flags = ((code, f"{point.value:.4f} is {side} {usual}"),)
-        if point.value is not None:
-            values.append(point.value)
+    for at in range(MIN_NIGHTS, len(points)):
+        before, point = values[max(0, at - WINDOW) : at], points[at]
+        median = statistics.median(before)
+        mad = statistics.median(abs(value - median) for value in before)
+        width = max(_DEVIATIONS * _OF_MAD * mad, FLOOR)
+        point.median, point.low, point.high = median, median - width, median + width
+        if not point.low <= values[at] <= point.high:
+            code, side = ("low", "below") if values[at] < median else ("high", "above")
+            usual = f"{median:.4f} +- {width:.4f}, the band around the median of {len(before)} comparable nights"
+            point.flags = ((code, f"{values[at]:.4f} is {side} {usual}"),)
 
 
-def _add_levels(points: Sequence[Point], least_deviation: float) -> None:
-    """Tell comparable nights since when the level is another, and flag those that show it: there a new one begins."""
-    dates: list[str] = []
-    values: list[float] = []
-    # The first nights of the level and of its last change, and the level before that.
-    start, since, before = 0, -1, 0.0
-    center = deviation = 0.0
+def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
+    """Flag the comparable nights that show that the level is another, with since when: there a new one begins."""
+    start = 0
+    while change := _level_change(values, start):
+        at, since, before = change
+        moved = statistics.fmean(values[since : at + 1]) - before
+        words = f"level since {points[since].date}: {moved:+.4f}, from {before:.4f} in the nights before"
+        points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
+        start = at + 1
+
+
+def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float] | None:
+    """The night that shows another level than those from `start` have, the first night of it, and the level before."""
+    reference = values[start : start + REFERENCE]
+    if len(reference) < REFERENCE:
+        return None
+    center, deviation = statistics.fmean(reference), max(statistics.stdev(reference), FLOOR / _DEVIATIONS)
     # By the sign of the deviation: the sum, and the first night since it was 0.
-    sums: dict[int, tuple[float, int]] = {}
-    for point in points:
-        changed, at = 0, len(values)
-        if point.value is not None:
-            dates.append(point.date)
-            values.append(point.value)
-            if at == start + REFERENCE:
-                center = statistics.fmean(values[start:at])
-                deviation, sums = (
-                    max(statistics.stdev(values[start:at]), least_deviation),
-                    {-1: (0.0, at), 1: (0.0, at)},
-                )
-            if at >= start + REFERENCE and deviation:
-                distance = max(-_DEVIATIONS, min((point.value - center) / deviation, _DEVIATIONS))
-                for sign, (total, first) in sums.items():
-                    larger = max(0.0, total + sign * distance - SLACK)
-                    sums[sign] = larger, first if larger else at + 1
-                changed = next((sign for sign, (total, _) in sums.items() if total > LIMIT), 0)
-        if changed:
-            start, since, before = at + 1, sums[changed][1], center
-        if since >= 0:
-            point.level_since, point.level_change = dates[since], statistics.fmean(values[since:]) - before
-        if changed:
-            words = f"level since {dates[since]}: {point.level_change:+.4f}, from {before:.4f} in the nights before"
-            point.flags += (("level_fell" if changed < 0 else "level_rose", words),)
+    sums = dict.fromkeys((-1, 1), (0.0, start + REFERENCE))
+    for at in range(start + REFERENCE, len(values)):
+        distance = max(-_DEVIATIONS, min((values[at] - center) / deviation, _DEVIATIONS))
+        for sign, (total, first) in sums.items():
+            larger = max(0.0, total + sign * distance - SLACK)
+            sums[sign] = larger, first if larger else at + 1
+            if larger > LIMIT:
+                return at, first, center
+    return None
 
 
 def lines(
-    output: str,
-    dataset: str | None = None,
-    run: str | None = None,
-    measures: str | None = None,
-    last: int = 60,
-    floor: float = FLOOR,
+    output: str, dataset: str | None = None, run: str | None = None, measures: str | None = None, last: int = 60
 ) -> tuple[list[TrendLine], list[str]]:
     """The trends of an output, by dataset, run and measure, only of nights with the run; a sentence per missing night.
 
@@ -163,39 +144,35 @@ def lines(
     returned; statistics use all. ConfigurationError if there is no night, or no such dataset, run, measure or cutoff;
     StorageError.
     """
-    nights, missing = _read(output, dataset)
-    runs = {row["run"] for _, rows in nights for row in rows}
+    known = committed(output)
+    nights = nights_of_dataset(known, output, dataset)
+    scored = list(zip(nights, read_dataset_scores(nights), strict=True))
+    runs = {row["run"] for _, rows in scored for row in rows}
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
     trends = []
-    for name, own in itertools.groupby(nights, lambda scored: scored[0].dataset):
-        scored = list(own)
+    for name, group in itertools.groupby(scored, lambda pair: pair[0].dataset):
+        own = list(group)
         # Once for all runs: there may be thousands, each a few rows of every night.
-        series: dict[tuple[str, Cutoff], list[_Scored]] = {}
-        for night, rows in scored:
-            kind = json.dumps(night.record["options"], sort_keys=True), night.row["judgments_fingerprint"]
+        series: dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]] = {}
+        for night, rows in own:
+            convention = json.dumps(night.record["options"], sort_keys=True)
             for row in rows:
-                series.setdefault((row["run"], row["cutoff"]), []).append((night, row, kind))
-        asked = metrics(measures, scored)
+                series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
+        asked = metrics(measures, own)
         trends += [
-            TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure, floor)[-last:])
+            TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure)[-last:])
             for one in sorted({one for one, _ in series if run in (None, one)})
             for measure, cutoff in asked
             if (one, cutoff) in series
         ]
-    return trends, missing
+    return trends, unpublished(known, dataset)
 
 
-def _read(output: str, dataset: str | None) -> tuple[list[_Night], list[str]]:
-    """The nights, sorted by dataset and date, and sentences about those that are missing."""
-    known = committed(output)
-    nights = nights_of_dataset(known, output, dataset)
-    return list(zip(nights, read_dataset_scores(nights), strict=True)), unpublished(known, dataset)
-
-
-def _points(scored: Sequence[_Scored], measure: str, floor: float) -> list[Point]:
-    points = trend([(night.evaluated_on, row[measure], *kind) for night, row, kind in scored], floor)
-    for point, (night, row, _) in zip(points, scored, strict=True):
+def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:
+    judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
+    points = trend([(night.evaluated_on, row[measure], *kind) for night, row, *kind in judged])
+    for point, (night, row, _) in zip(points, series, strict=True):
         point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
         point.notes = night.notes
     return points
@@ -206,8 +183,7 @@ def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutof
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
-    night, newest = nights[-1]
-    asked = night.measure_set
+    asked, newest = nights[-1][0].measure_set, nights[-1][1]
     chosen = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
         cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}

@@ -4,13 +4,14 @@ Comparability is checked before any statistics, because numbers with different m
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.compare import ScoreSource, different_options, night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix
-from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, baseline_run
 from ndcg_spark.nights.log import Night, Nights
@@ -23,49 +24,26 @@ Refusal = tuple[str, str]
 #: What a row describes: run, measure, cutoff, attribute, value, and whether it is weighted.
 Key = tuple[Any, ...]
 
-#: How many matrices are kept for the next nights that are judged, and how many scores one of them may have.
-_MAX_MATRICES, _MAX_SCORES = 64, 100_000
+#: How many matrices are kept for the next nights that are judged, and how many query scores their nights may have.
+_MAX_MATRICES, _MAX_SCORES = 64, 1_000_000
 
 
-@dataclasses.dataclass
 class ScoreCache:
-    """The scores of nights, with what is known about their queries and asked of their comparisons.
+    """The scores of nights. Small ones are kept, because a rehearsal compares many nights with the same ones."""
 
-    Small ones are kept, because a rehearsal compares many nights with the same ones.
-    """
+    def __init__(self) -> None:
+        self._queries: dict[str, Queries] = {}
+        self.source = functools.cache(lambda night: night_sources([night])[0])
+        self._kept_matrix = functools.lru_cache(_MAX_MATRICES)(self._read)
 
-    #: Those of the night that is judged, unless it has kept its own.
-    attributes: Attributes | None = None
-    weights: Weights | None = None
-    #: Whether rows by which nothing can fail go without the p value of random signs.
-    only_losses: bool = False
-    #: How many of the queries that changed most are named for each run.
-    most_changed: int = 0
-    _sources: dict[Night, ScoreSource] = dataclasses.field(default_factory=dict)
-    _queries: dict[str, Queries] = dataclasses.field(default_factory=dict)
-    _matrices: dict[tuple[Night, Metric], ScoreMatrix] = dataclasses.field(default_factory=dict)
-
-    def add_nights(self, nights: Sequence[Night]) -> None:
-        """Look up the scores of many nights, which is faster than one by one."""
-        self._sources |= zip(nights, night_sources(nights), strict=True)
-
-    def source(self, night: Night) -> ScoreSource:
-        """The scores of a night, which are not read yet."""
-        if night not in self._sources:
-            self.add_nights([night])
-        return self._sources[night]
+    def _read(self, night: Night, metric: Metric) -> ScoreMatrix:
+        source: ScoreSource = self.source(night)
+        return source.read(self._queries.setdefault(night.dataset, Queries()), metric)
 
     def matrix(self, night: Night, metric: Metric) -> ScoreMatrix:
         """The scores of all runs of a night. Raises InputError and StorageError."""
-        matrix = self._matrices.get((night, metric))
-        if matrix is None:
-            queries, source = self._queries.setdefault(night.dataset, Queries()), self.source(night)
-            matrix = source.read(queries, [metric], source.runs)[metric]
-            if matrix.values.size <= _MAX_SCORES:
-                self._matrices[night, metric] = matrix
-            for oldest in list(self._matrices)[:-_MAX_MATRICES]:
-                del self._matrices[oldest]
-        return matrix
+        is_small = night.kept_rows("query_scores") <= _MAX_SCORES
+        return self._kept_matrix(night, metric) if is_small else self._read(night, metric)
 
 
 @dataclasses.dataclass
@@ -76,10 +54,11 @@ class Baseline:
     name: str | None
     #: What it stands for, by date; none if it is a run of the same night.
     nights: Sequence[Night] = ()
+    #: Why nothing can be compared with it.
     refused: Refusal | None = None
+    #: Why a measure cannot be compared with it.
+    refusals: dict[Metric, Refusal] = dataclasses.field(default_factory=dict)
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
-    #: Where a measure and cutoff is missing that not both sides have.
-    absent: dict[Metric, str] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
     note: str | None = None
     #: The run and the id of the queries that changed most, by the first check.
@@ -94,6 +73,11 @@ class Baseline:
     def newest(self) -> str | None:
         """The date of its newest night."""
         return self.nights[-1].evaluated_on if self.nights else None
+
+    def as_json(self) -> dict[str, Any]:
+        """What a verdict says about it."""
+        newest = self.nights[-1].evaluation_id if self.nights else None
+        return {"name": self.name, "nights": [night.evaluated_on for night in self.nights], "evaluation_id": newest}
 
     @property
     def in_words(self) -> str:
@@ -110,7 +94,7 @@ def row_key(row: Row) -> Key:
     return *(row[name] for name in names), row["weight_effective_n"] is not None
 
 
-def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
+def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
     """What a baseline stands for on a night.
 
     Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where
@@ -124,59 +108,59 @@ def resolve_baseline(gate: GateConfig, name: str, tonight: Night, nights: Iterab
         absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
     own = tonight.record["options"]
-    same = [
-        night for night in candidates if (other := night.record["options"]) == own or not different_options(own, other)
-    ]
+    different = {night: different_options(own, night.record["options"]) for night in candidates}
+    same = [night for night in candidates if not different[night]]
     if not same:
-        different = ", ".join(different_options(own, candidates[-1].record["options"]))
-        sentence = f"{candidates[-1].evaluated_on} has another convention, {different}"
-        return Baseline(name, candidates[-1:], ("other_convention", sentence))
+        last = candidates[-1]
+        sentence = f"{last.evaluated_on} has another convention, {', '.join(different[last])}"
+        return Baseline(name, [last], ("other_convention", sentence))
     judgments = tonight.row["judgments_fingerprint"]
     known = [night for night in same if judgments and night.row["judgments_fingerprint"] == judgments]
     return Baseline(name, (same if gate.unchanged_queries else known or same[-1:])[-gate.nights :])
 
 
-def compare(gate: GateConfig, tonight: Night, baseline: Baseline, scores: ScoreCache) -> Baseline:
-    """The baseline with the rows of its checks, or why there can be none."""
-    source, all_checks = scores.source(tonight), [check for _, check in gate.checks(tonight.dataset)]
+def add_rows(
+    gate: GateConfig, tonight: Night, baseline: Baseline, scores: ScoreCache, options: ComparisonOptions
+) -> None:
+    """Give a baseline the rows of its checks, or why there can be none."""
+    all_checks = [check for _, check in gate.checks(tonight.dataset)]
     needs_means = baseline.name is None
     checks = [check for check in all_checks if (check.min_value is not None if needs_means else check.limits_drop)]
-    for metric in dict.fromkeys(check.metric for check in checks):
-        if baseline.refused:
-            break
+    for metric in () if baseline.refused else dict.fromkeys(check.metric for check in checks):
         try:
+            source = scores.source(tonight)
             nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
             if metric not in source.metrics or (baseline.nights and not nights):
-                baseline.absent[metric] = baseline.in_words if metric in source.metrics else "this night"
+                where = baseline.in_words if metric in source.metrics else "this night"
+                sentence = f"{metric[0]}@{format_cutoff(metric[1])} was not evaluated in {where}"
+                baseline.refusals[metric] = "other_cutoff", sentence
                 continue
             own = scores.matrix(tonight, metric)
             theirs = mean_matrix((scores.matrix(night, metric) for night in nights), own) if nights else own
-        except (InputError, StorageError) as error:
-            baseline.refused = "not_measured" if isinstance(error, InputError) else "no_baseline", str(error)
+        except InputError as error:
+            baseline.refusals[metric] = "not_measured", str(error)
             continue
-        same = own.hashes() == theirs.hashes()
-        if nights:
-            there = own.there() | theirs.there()
-            rejudged, queries = int((there & ~same).sum()), int(there.sum())
+        except StorageError as error:
+            baseline.refusals[metric] = "no_baseline", str(error)
+            continue
+        same, queries = own.hashes() == theirs.hashes(), int(((own.hashes() != 0) | (theirs.hashes() != 0)).sum())
+        if rejudged := int((~same).sum()):
             share = f"{rejudged:,} of {queries:,} queries have other judgments than on {baseline.newest}"
-            if rejudged and (rejudged == queries or not gate.unchanged_queries):
-                baseline.refused = "other_judgments", share
+            if rejudged == queries or not gate.unchanged_queries:
+                baseline.refusals[metric] = "other_judgments", share
                 continue
-            baseline.note = f"{share} and are left out" if rejudged else None
-        newest = scores.source(baseline.nights[-1]).evaluated_on if nights else None
-        key = source.key(newest, len(baseline.nights) or None)
+            baseline.note = f"{share} and are left out"
+        key = source.key(
+            scores.source(baseline.nights[-1]).evaluated_on if nights else None, len(baseline.nights) or None
+        )
         checked = {run for check in checks if check.metric == metric for run in check.runs or source.runs}
         pairs = [(run, baseline.run or run) for run in source.runs if run in checked and run != baseline.run]
         sides = Sides(own, theirs, metric, key, [pair for pair in pairs if pair[1] in theirs.runs], same)
-        # A check says itself how many queries it needs.
-        options = ComparisonOptions(alpha=gate.alpha, min_queries=2, only_losses=scores.only_losses)
-        rows = comparison_rows(sides, options, scores.attributes, scores.weights)
-        baseline.rows |= {row_key(row): row for row in rows}
-        most = scores.most_changed if metric == all_checks[0].metric else 0
-        for pair in sides.pairs if most else ():
-            ranked = sorted(extremes(sides, *pair, most), key=lambda row: -abs(row["difference"]))
-            baseline.changed += [(run, row["query_id"]) for row in ranked[:most] for run in dict.fromkeys(pair)]
-    return baseline
+        baseline.rows |= {row_key(row): row for row in comparison_rows(sides, options)}
+        for pair in sides.pairs if options.queries and metric == all_checks[0].metric else ():
+            most = sorted(extremes(sides, *pair, options.queries), key=lambda row: -abs(row["difference"]))
+            names = [row["query_id"] for row in most[: options.queries]]
+            baseline.changed += [(run, name) for name in names for run in dict.fromkeys(pair)]
 
 
 def find_missing(
@@ -198,10 +182,8 @@ def find_missing(
     together = sorted((row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in own)
     without = tonight.record.get("datasets_without_results", ())
     datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
-    # A night that is not published yet is the latest.
-    now = tonight.record.get("committed_at") or "9"
-    same_date = [night for night in nights if night.evaluated_on == date]
-    arrived = {night.dataset for night in same_date if night.dataset not in without or night.row["committed_at"] > now}
+    # A dataset that was judged tonight is not there because of an earlier evaluation of the date.
+    arrived = {night.dataset for night in nights if night.evaluated_on == date}.difference(without)
     for name in sorted(datasets.keys() - arrived):
         last = f", and had some on {datasets[name]}" if datasets[name] < date else ""
         yield "missing_dataset", f"the dataset {name} has no results in this night{last}", None

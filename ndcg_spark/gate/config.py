@@ -1,19 +1,23 @@
 """The gate of a configuration: what a night is compared with, and what it may lose."""
 
-import datetime
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
-from ndcg_spark.convention.parsing import parse_cutoff, parse_cutoffs
-from ndcg_spark.text import GOOD, did_you_mean
+from ndcg_spark.convention.parsing import listed, parse_cutoff, parse_cutoffs
+from ndcg_spark.text import GOOD
 
 #: The measures that can be above 1.
 _UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 #: A baseline that begins with this is a run of the same night.
 _RUN = "run "
+
+_Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+_Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Queries = Annotated[int, Field(ge=2)]
+_Baseline = Annotated[str, Field(pattern=rf"^({GOOD}|\d{{4}}-\d\d-\d\d|{_RUN}.+)$")]
 
 
 def baseline_run(baseline: str) -> str | None:
@@ -23,26 +27,7 @@ def baseline_run(baseline: str) -> str | None:
 
 def _baselines(given: object) -> tuple[str, ...]:
     """Texts, dates or one of them as texts, each once."""
-    names = dict.fromkeys(map(str, given if isinstance(given, list | tuple) else [given]))
-    for name in names:
-        if name != GOOD and not baseline_run(name):
-            try:
-                datetime.date.fromisoformat(name)
-            except ValueError:
-                raise ValueError(f"{name!r} is not a baseline; write {GOOD}, a date, or run NAME") from None
-    return (*names,)
-
-
-def _slice(text: str) -> str:
-    attribute, _, value = text.partition("=")
-    if not (attribute and value):
-        raise ValueError(f"{text!r} is not a slice; write ATTRIBUTE=VALUE, such as language=de")
-    return text
-
-
-_Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
-_Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Queries = Annotated[int, Field(ge=2)]
+    return (*dict.fromkeys(map(str, listed(given))),)
 
 
 class Strict(BaseModel):
@@ -59,7 +44,8 @@ class CheckConfig(Strict):
     datasets: _Names | None = None
     measure: str = "ndcg"
     cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
-    slice: Annotated[str, AfterValidator(_slice)] | None = None
+    #: ATTRIBUTE=VALUE.
+    slice: Annotated[str, Field(pattern="^[^=]+=.+$")] | None = None
     #: Whether means and differences are weighted by query_weights.
     weighted: bool = False
     #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter counts.
@@ -109,7 +95,7 @@ class GateConfig(Strict):
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
     #: GOOD, dates, and runs of the same night, written `run NAME`.
-    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD,)
+    baseline: Annotated[tuple[_Baseline, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD,)
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
@@ -133,8 +119,7 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
             known = ", ".join(map(format_cutoff, cutoffs))
             yield f"{name}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"
         if check.measure not in SCORES:
-            near = did_you_mean(check.measure, SCORES)
-            yield f"{name}.measure: unknown measure {check.measure!r}{near}; choose {', '.join(SCORES)}"
+            yield f"{name}.measure: unknown measure {check.measure!r}; choose {', '.join(SCORES)}"
         if check.slice is not None and not has_attributes:
             yield f"{name}.slice: there are no slices; name their table, [query_attributes] with path"
         if check.weighted and not has_weights:

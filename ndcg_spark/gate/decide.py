@@ -5,24 +5,16 @@ Fail closed: what was not measured or cannot be compared is no pass.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.compare import read_attributes
-from ndcg_spark.comparison.differences import causes, deciding, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, causes, deciding, explains
+from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.baselines import (
-    Baseline,
-    Refusal,
-    Row,
-    ScoreCache,
-    compare,
-    find_missing,
-    resolve_baseline,
-    row_key,
-)
+from ndcg_spark.gate import baselines
+from ndcg_spark.gate.baselines import Baseline, Refusal, Row, ScoreCache
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -30,10 +22,10 @@ from ndcg_spark.nights.select import earlier
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
-_NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high")
 _MAX_CAUSES = 20
 #: In a rehearsal, results without which a night can begin.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
+_DEFAULT = ComparisonOptions()
 
 
 class Case(NamedTuple):
@@ -56,20 +48,34 @@ class Judged(NamedTuple):
     changed: list[tuple[str, str]]
 
 
-def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache, accepted: str | None = None) -> Judged:
-    """The verdict on a night, which is one of `nights`."""
-    kept, baselines = read_attributes([tonight]), list[Baseline]()
-    scores = dataclasses.replace(scores, attributes=kept) if kept else scores
+def judge(
+    gate: GateConfig,
+    tonight: Night,
+    nights: Nights,
+    scores: ScoreCache,
+    options: ComparisonOptions = _DEFAULT,
+    accepted: str | None = None,
+) -> Judged:
+    """The verdict on a night, which is one of `nights`.
+
+    `options` have attributes, unless the night has kept its own, weights, and what its rows need not have.
+    """
+    kept = read_attributes([tonight])
+    # A check says itself how many queries it needs.
+    options = dataclasses.replace(options, alpha=gate.alpha, min_queries=2)
+    options = options if kept is None else dataclasses.replace(options, attributes=kept)
     # Two baselines that stand for the same nights share their rows.
     compared: dict[Any, Baseline] = {}
+    against: list[Baseline] = []
     for name in gate.baseline:
-        resolved = resolve_baseline(gate, name, tonight, nights)
+        resolved = baselines.resolve(gate, name, tonight, nights)
         key = resolved.run, resolved.refused, *resolved.nights
         if key not in compared:
-            compared[key] = compare(gate, tonight, resolved, scores)
-        baselines.append(dataclasses.replace(compared[key], name=name))
-    cases = list(_cases(gate, tonight, baselines, scores))
-    absent, same = list(find_missing(gate, tonight, nights, baselines, scores)), same_results(tonight, nights)
+            baselines.add_rows(gate, tonight, resolved, scores, options)
+        against.append(dataclasses.replace(compared.setdefault(key, resolved), name=name))
+    baselines.add_rows(gate, tonight, itself := Baseline(None), scores, options)
+    cases = list(_cases(gate, tonight, against, itself, scores))
+    absent, same = list(baselines.find_missing(gate, tonight, nights, against, scores)), same_results(tonight, nights)
     if not (cases or absent):
         absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
@@ -83,67 +89,57 @@ def judge(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache, 
     word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then the largest drop.
     first = min(deciding, key=lambda result: (result not in arrival, result.difference or 0.0), default=None)
+    # What is wrong with a baseline is about no run.
+    runs = {result.run for result in deciding if first and result.sentence == first.sentence}
     losses = _causes(next((case for case, result in zip(cases, decided, strict=True) if result is first), None))
+    warnings = [result.sentence for result in results if result.severity != FAIL and result.result != PASS]
+    said = {result.sentence for result in deciding}
+    warnings = [sentence for sentence in dict.fromkeys(warnings) if sentence not in said]
+    warnings += [f"the results are identical to those of {same}"] if same and gate.same_results == "warn" else []
+    warnings += [baseline.note for baseline in against if baseline.note]
     verdict = Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,
         verdict=word,
         reason=first.reason if first else None,
         sentence=_sentence(results, deciding, [*arrival, *([first] if first else [])], losses),
-        # What is wrong with a baseline is about no run.
-        run=first.run
-        if first and {first.run} == {result.run for result in deciding if result.sentence == first.sentence}
-        else None,
+        run=runs.pop() if len(runs) == 1 else None,
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
-        baselines=tuple(
-            {
-                "name": baseline.name,
-                "nights": [night.evaluated_on for night in baseline.nights],
-                "evaluation_id": baseline.nights[-1].evaluation_id if baseline.nights else None,
-            }
-            for baseline in baselines
-        ),
+        warnings=tuple(warnings),
+        baselines=tuple(baseline.as_json() for baseline in against),
         causes=tuple(losses),
         same_results=same,
         accepted=accepted,
     )
-    warnings = [result.sentence for result in results if result.severity != FAIL and result.result != PASS]
-    said = {result.sentence for result in deciding}
-    warnings = [sentence for sentence in dict.fromkeys(warnings) if sentence not in said]
-    if same and gate.same_results == "warn":
-        warnings.append(f"the results are identical to those of {same}")
-    warnings += [baseline.note for baseline in baselines if baseline.note]
-    if word == PASS and not verdict.is_baseline:
-        warnings.append(
-            "this night is not a baseline for later ones, because not every check measured something and passed"
-        )
     rows = [row for baseline in compared.values() for row in baseline.rows.values()]
-    changed = next((baseline.changed for baseline in baselines if baseline.rows), [])
-    return Judged(dataclasses.replace(verdict, warnings=tuple(warnings)), rows, changed)
+    return Judged(verdict, rows, next((baseline.changed for baseline in against if baseline.rows), []))
 
 
-def rehearse(gate: GateConfig, nights: Nights, scores: ScoreCache, dataset: str | None = None) -> Iterator[Verdict]:
+def rehearse(
+    gate: GateConfig, nights: Nights, options: ComparisonOptions = _DEFAULT, dataset: str | None = None
+) -> Iterator[Verdict]:
     """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
     A night that was evaluated without a gate cannot have been accepted, so it is good if there is nothing to compare it
     with.
     """
-    known = Nights(nights, nights.rows, nights.damaged)
-    scores.add_nights(nights)
+    known, scores = Nights(nights, nights.rows, nights.damaged), ScoreCache()
     for number, night in enumerate(nights):
         if dataset in (None, night.dataset):
-            verdict = judge(gate, night, known, scores, night.row["accepted"]).verdict
+            verdict = judge(gate, night, known, scores, options, night.row["accepted"]).verdict
             begins = night.row["verdict"] is None and {result.reason for result in verdict.results} <= _BEGINNINGS
             known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 
 
-def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scores: ScoreCache) -> Iterator[Case]:
+def _cases(
+    gate: GateConfig, tonight: Night, against: Sequence[Baseline], itself: Baseline, scores: ScoreCache
+) -> Iterator[Case]:
     """Every check for every run of the night and every baseline. A run that is missing has none."""
-    itself, runs = compare(gate, tonight, Baseline(None), scores), scores.source(tonight).runs
+    runs = scores.source(tonight).runs
     for name, check in gate.checks(tonight.dataset):
-        sides = [*(baselines if check.limits_drop else []), *([] if check.min_value is None else [itself])]
+        sides = [*(against if check.limits_drop else []), *([] if check.min_value is None else [itself])]
         part = check.slice.split("=", 1) if check.slice else (None, None)
         for run, baseline in itertools.product(runs, sides):
             if run in (check.runs or runs) and run != baseline.run:
@@ -155,10 +151,8 @@ def _cases(gate: GateConfig, tonight: Night, baselines: Sequence[Baseline], scor
 def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refusal]:
     """Why a row decides nothing; `plain` is that without weights."""
     check, baseline, subject = case.check, case.baseline, case.check.subject(case.run)
-    if baseline.refused:
-        yield baseline.refused
-    if check.metric in baseline.absent:
-        yield "other_cutoff", f"{subject} was not evaluated in {baseline.absent[check.metric]}"
+    if refused := baseline.refused or baseline.refusals.get(check.metric):
+        yield refused
     if (case.run, *check.metric, None, None, False) not in baseline.rows:
         yield "missing_run", f"{baseline.run or case.run} has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
@@ -202,50 +196,37 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
     check, baseline, row = case.check, case.baseline, case.row or {}
-    numbers: dict[str, Any] = {name: row.get(name) for name in _NUMBERS} | {"allowed": None, "p": p}
+    names = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
+    numbers: dict[str, Any] = {name: row.get(name) for name in names} | {"allowed": None, "p": p}
     if baseline.name is None and row.get("mean") is not None:
-        numbers = {"mean": row["mean"], "difference": row["mean"] - check.min_value, "allowed": 0.0}
+        numbers |= {"baseline_mean": None, "interval_low": None, "interval_high": None}
+        numbers |= {"difference": row["mean"] - check.min_value, "allowed": 0.0}
     elif row.get("baseline_mean") is not None:
         numbers["allowed"] = check.allowed(row["baseline_mean"])
-    result, reason, sentence = _apply_rule(gate, case, row, numbers)
-    return Result(
-        check=case.name,
-        severity=check.severity,
-        result=result,
-        reason=reason,
-        sentence=sentence,
-        run=case.run,
-        measure=check.measure,
-        cutoff=format_cutoff(check.cutoff),
-        slice=check.slice,
-        weighted=check.weighted,
-        baseline=baseline.name,
-        baseline_night=baseline.newest,
-        queries=row.get("queries"),
-        **numbers,
-    )
+    what = case.run, check.measure, format_cutoff(check.cutoff), check.slice, check.weighted
+    word, reason, sentence = _apply_rule(gate, case, numbers)
+    return Result(case.name, check.severity, word, reason, sentence, *what, baseline.name, baseline.newest, **numbers)
 
 
-def _apply_rule(gate: GateConfig, case: Case, row: Row, numbers: dict[str, Any]) -> tuple[str, str | None, str]:
+def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """The one rule: the result, its code and a sentence."""
-    baseline, subject, p = case.baseline, case.check.subject(case.run), numbers.get("p")
+    baseline, subject, p = case.baseline, case.check.subject(case.run), numbers["p"]
     mean, difference, allowed = (numbers[name] for name in ("mean", "difference", "allowed"))
     if case.refused:
         return NOT_COMPARABLE, *case.refused
     if None in (mean, difference, allowed):
         return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
-    is_beyond, evidence = difference < -allowed - _ROUNDING, f"{row['queries']:,} queries"
+    is_beyond, evidence = difference < -allowed - _ROUNDING, f"{numbers['queries']:,} queries"
     if baseline.name is None:
         sentence = f"{subject} is {mean:.4f} ({evidence}), and the minimum is {case.check.min_value:.4f}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
-    if row["interval_low"] is not None:
-        interval = f"{row['interval_low']:+.4f} to {row['interval_high']:+.4f}"
+    if numbers["interval_low"] is not None:
+        interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"
         evidence += f", {100 * (1 - gate.alpha):g} % interval {interval}"
     evidence += "" if p is None else f", p {p:.2g}"
     moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
-    sentence = (
-        f"{subject} {moved}, from {row['baseline_mean']:.4f} to {mean:.4f} ({evidence}); {allowed:.4f} is allowed"
-    )
+    means = f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
+    sentence = f"{subject} {moved}, {means} ({evidence}); {allowed:.4f} is allowed"
     if not is_beyond:
         return PASS, None, sentence
     if p is None:
@@ -282,6 +263,6 @@ def _causes(case: Case | None) -> list[dict[str, Any]]:
         return []
     if case.baseline.name is None or (case.row["difference"] or 0.0) >= 0:
         return []
-    metric = row_key(case.row)[:3]
+    metric = baselines.row_key(case.row)[:3]
     parts = [row for key, row in case.baseline.rows.items() if key[:3] == metric and key[3] is not None and not key[5]]
     return causes(case.row, parts)[:_MAX_CAUSES]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,8 +38,8 @@ class Result:
     cutoff: str | None = None
     slice: str | None = None
     weighted: bool = False
-    #: As the configuration names it: good, a date, or `run bm25`. None for `min_value`, whose `difference` is that to
-    #: the least value, with nothing `allowed`.
+    #: As the configuration names it. None for `min_value`, whose `difference` is that to the least value, with nothing
+    #: `allowed`.
     baseline: str | None = None
     baseline_night: str | None = None
     mean: float | None = None
@@ -90,21 +89,14 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """The verdict as values of JSON."""
-        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
-        return plain
+        return dict(json.loads(json.dumps(dataclasses.asdict(self))))
+
+    def log_entries(self) -> dict[str, Any]:
+        """What the log has about the verdict."""
+        return {"verdict": self.as_json(), "accepted": self.accepted, "is_baseline": self.is_baseline}
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
     codes = {verdict.exit_code for verdict in verdicts}
     return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
-
-
-def count_verdicts(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """How many nights of each dataset have each verdict and reason: dataset, verdict, reason and nights."""
-    counts = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
-    ordered = sorted(counts.items(), key=lambda entry: (entry[0][0], -entry[1]))
-    return [
-        {"dataset": dataset, "verdict": verdict, "reason": reason, "nights": nights}
-        for (dataset, verdict, reason), nights in ordered
-    ]

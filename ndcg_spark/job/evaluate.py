@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
@@ -30,15 +31,15 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
+from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.slices import make_slices
 from ndcg_spark.steps import Clock
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
-    from ndcg_spark.comparison.slices import Attributes, QueryTables
+    from ndcg_spark.comparison.slices import QueryTables
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
@@ -107,9 +108,9 @@ def evaluate(
     clock = Clock()
     if config.gate is not None or accepted is not None:
         # Imported here, because an evaluation without a gate need not wait for statistics.
-        from ndcg_spark.job.gate import refuse_unusable_gate
+        from ndcg_spark.job.gate import usable_gate
 
-        refuse_unusable_gate(config, accepted)
+        usable_gate(config, accepted)
     try:
         with engine_for(config, clock) as engine:
             return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
@@ -140,7 +141,7 @@ def evaluate_on(
         with translated_failures():
             tables = read_query_tables(config, engine=engine)
         if tables[0] is not None:
-            rows, frame = tables[0].table, functools.partial(read_arrow, engine, where="query_attributes")
+            rows, frame = tables[0], functools.partial(read_arrow, engine, where="query_attributes")
             context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
     warn_of_input(context)
     runs = {run.run for run in checked.result_counts.runs}
@@ -177,6 +178,12 @@ def evaluate_on(
     )
 
 
+def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet]:
+    """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its measures."""
+    outcome = evaluate_on(engine, config)
+    return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set
+
+
 def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
     """The dataset scores, not published; and the query scores, computed only once if they are read too."""
     with context.clock.step("evaluate", "evaluating the results"):
@@ -203,13 +210,11 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 
-def _compared(
-    scores: DataFrame, attributes: "Attributes | None", baseline: str, measure_set: MeasureSet
-) -> "Comparison":
+def _compared(scores: DataFrame, attributes: pa.Table | None, baseline: str, measure_set: MeasureSet) -> "Comparison":
     """Every run compared with the baseline by the requested measures, else by NDCG, also in slices."""
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.api import sources
-    from ndcg_spark.comparison.compare import Comparer
+    from ndcg_spark.comparison.compare import compare_sources
     from ndcg_spark.comparison.differences import ComparisonOptions
 
     # The columns that are compared, each at the cutoffs that were requested for it.
@@ -218,5 +223,5 @@ def _compared(
         MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}
     rows = scores.select(*_COMPARED, *measures).toArrow()
-    comparer = Comparer(ComparisonOptions(measures), [baseline], attributes=attributes)
-    return comparer.compare(sources(rows, list(measures), "query_scores"))
+    options = ComparisonOptions(measures, [baseline], attributes=attributes)
+    return compare_sources(sources(rows, list(measures), "query_scores"), None, options)

@@ -1,37 +1,57 @@
-"""Explain one query from the inputs: the steps of an evaluation, for this query alone."""
+"""Explain one query: from the inputs, by the steps of an evaluation for it alone, or from the documents of a night.
+
+What a night keeps, explained or to be judged, needs neither inputs nor an engine, which are imported where one is.
+"""
 
 import dataclasses
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine import Engine
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import deepest_finite, format_cutoff
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
-from ndcg_spark.explanation.facts import ExplainRequest, query_facts
-from ndcg_spark.job.inputs import Sources, counted_refusals, engine_for, read_inputs, runs_table
+from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
+from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
+from ndcg_spark.nights.select import select_nights
 from ndcg_spark.schemas import query_key
-from ndcg_spark.scoring.evaluation import query_scores
-from ndcg_spark.scoring.ideal import judged_documents
-from ndcg_spark.scoring.lists import returned_documents
-from ndcg_spark.scoring.ranking import by_window
+from ndcg_spark.tables.table import DECIMALS
+from ndcg_spark.text import unknown_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.engine import Engine
 
 
-def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs or from these tables.
+def explain_query(config: EvaluationConfig, request: ExplainRequest) -> Explained:
+    """The explanations of a query as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
+    from ndcg_spark.job.inputs import engine_for
+
     with engine_for(config) as engine:
-        return explain_on(engine, config, request, sources)
+        return explain_on(engine, config, request)
 
 
-def explain_on(
-    engine: Engine, config: EvaluationConfig, request: ExplainRequest, sources: Sources | None = None
-) -> Explained:
+def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query, on an engine that stays open."""
-    context = read_inputs(engine, config, sources=sources)
+    from pyspark.sql import functions as F
+
+    from ndcg_spark.job.inputs import counted_refusals, read_inputs, runs_table
+    from ndcg_spark.scoring.evaluation import query_scores
+    from ndcg_spark.scoring.ideal import judged_documents
+    from ndcg_spark.scoring.lists import returned_documents
+    from ndcg_spark.scoring.ranking import by_window
+
+    context = read_inputs(engine, config)
     checked, config = context.checked, context.config
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
@@ -41,7 +61,7 @@ def explain_on(
     dataset = request.dataset_from(known or [evaluation.dataset])
     runs = request.runs([run.run for run in checked.result_counts.runs if run.dataset in (dataset, None)])
 
-    def keep_dataset(table: DataFrame) -> DataFrame:
+    def keep_dataset(table: "DataFrame") -> "DataFrame":
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
     is_query = F.col("query_id") == request.query
@@ -52,10 +72,126 @@ def explain_on(
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
         if not judged:
             listed = "is in the results but " if results.take(1) else ""
-            count = sum(queries.values())
-            raise ConfigurationError(f"query: {request.query!r} {listed}is not one of the {count:,} judged queries")
+            raise _not_judged(request.query, sum(queries.values()), listed)
         table = keep_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
     facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}
     return explain_runs(facts, runs, request)
+
+
+def _not_judged(query: str, queries: int, more: str = "") -> ConfigurationError:
+    return ConfigurationError(f"query: {query!r} {more}is not one of the {queries:,} judged queries")
+
+
+def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
+    """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
+    known, query = committed(output), request.query
+    nights = select_nights(known, output, date, request.dataset)
+    dataset = request.dataset_from([night.dataset for night in nights])
+    night = next(night for night in nights if night.dataset == dataset)
+    scores = night_rows(night, "query_scores", query_id=[query])
+    if not scores:
+        raise _not_judged(query, len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}))
+    cutoff = _cutoff(night, scores, request)
+    # A baseline of another night is no run of this one.
+    own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
+    runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
+    facts = {run: facts for (run, _), facts in read_facts(night, runs, cutoff, [query]).items()}
+    if not facts or not facts.keys() >= {own.run, own.baseline} - {None}:
+        raise _not_kept(night, query)
+    explained = explain_runs(facts, [run for run in runs if run in facts], own)
+    if request.baseline_date is None:
+        return explained
+    (other,) = select_nights(known, output, request.baseline_date, dataset)
+    names = {run: request.baseline or run for run in facts}
+    before = read_facts(other, [*{*names.values()}], cutoff, [query])
+    there = {run: (name, query) for run, name in names.items() if (name, query) in before}
+    if not there:
+        raise _not_kept(other, query)
+    baselines = {run: (before[key], f"{key[0]} of {other.evaluated_on}") for run, key in there.items()}
+    return explained._replace(baselines=baselines)
+
+
+def _not_kept(night: Night, query: str) -> ConfigurationError:
+    documents = "keeps those of the queries that changed most, and these are none of them"
+    why = documents if night.kept_rows("ranked_documents") else "keeps no documents"
+    return ConfigurationError(
+        f"documents: of query {query!r} and these runs, {night} {why}; evaluate it with --documents all, or explain "
+        "from --judgments and --results"
+    )
+
+
+def read_facts(
+    night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
+) -> dict[tuple[str, str], Facts]:
+    """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
+    if not queries or not night.kept_rows("ranked_documents"):
+        return {}
+    convention, keeps_all = stored_convention(night.record), night.record["configuration"].get("documents") == "all"
+    documents: dict[str, list[Row]] = {query: [] for query in queries}
+    for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
+        documents[row["query_id"]].append(row)
+    facts = {}
+    for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
+        run, query = score["run"], score["query_id"]
+        kept = documents[query]
+        # A list without documents is kept if the ideal ranking of its query is.
+        if keeps_all or any(row["run"] == run or score["returned"] == 0 for row in kept):
+            is_own = convention.ideal == "retrieved"
+            judged = [row for row in kept if (row["relevance"] is not None if is_own else row["run"] is None)]
+            listed = _listed((row for row in kept if row["run"] == run), convention)
+            facts[run, query] = query_facts(score, listed, judged, convention, whole=False)
+    return facts
+
+
+def stored_convention(record: Row) -> Convention:
+    """The convention of a night's record."""
+    based_on = str(record.get("convention", "")).partition(" ")[0]
+    options = Convention(**record["options"])
+    return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
+
+
+def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int | None:
+    known = list(dict.fromkeys(row["cutoff"] for row in scores))
+    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
+    ranks = [rank for rank in known if rank is not None] or known
+    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
+    if cutoff not in ranks:
+        kept = ", ".join(map(format_cutoff, ranks))
+        raise ConfigurationError(
+            f"cutoff: the night keeps the documents down to {format_cutoff(deepest_finite(known))}, and scores at "
+            f"{kept}; {format_cutoff(cutoff)} is not one of these, so explain it from --judgments and --results"
+        )
+    return cutoff
+
+
+def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, Any]]:
+    """The documents of a list as `query_facts` takes them; neighbours with the same score are tied."""
+    is_exact, before, rows = convention.score_precision == "float64", None, list[dict[str, Any]]()
+    for row in sorted(documents, key=lambda row: row["rank"]):
+        score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])
+        group = rows[-1]["tie_group"] if rows and row["tied"] and (True, score) == before else row["rank"]
+        before = row["tied"], score
+        rows.append({**row, "on_list": True, "returned_rank": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+    return rows
+
+
+def night_documents_to_judge(
+    output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
+) -> list[dict[str, Any]]:
+    """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all."""
+    nights = select_nights(committed(output), output, date, dataset)
+    if not any(night.kept_rows("ranked_documents") for night in nights):
+        raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
+    runs = {row["run"] for rows in read_dataset_scores(nights) for row in rows}
+    if run is not None and run not in runs:
+        raise unknown_name("run", "run", run, runs)
+    where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
+    key = ["dataset", "query_id", "doc_id"]
+    rows = read_rows(nights, "ranked_documents", [*key, "run", "rank", "discount"], where).group_by(key)
+    sums = rows.aggregate([("run", "count"), ("rank", "min"), ("discount", "sum")])
+    named = sums.rename_columns([*key, "runs", "best_rank", "weight"])
+    order = [("order", "descending"), *((name, "ascending") for name in key)]
+    ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
+    return list(ordered.drop_columns(["order"]).slice(0, limit).to_pylist())

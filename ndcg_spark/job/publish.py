@@ -50,14 +50,19 @@ def publish(
     by_dataset: Mapping[str, Mapping[str, Any]] = {}
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
         means = accepted_means(context, _write(context, publication))
+        datasets = {row["dataset"] for row in means[0]}
         if config.gate is not None:
             # Imported here, because an evaluation without a gate need not wait for statistics.
-            from ndcg_spark.job.gate import gate_written, report_verdicts
+            from ndcg_spark.comparison.differences import ComparisonOptions
+            from ndcg_spark.job.gate import judge_written, report_verdicts
 
             with context.clock.step("compare", "comparing with the baselines of the gate"):
                 limit = config.documents if isinstance(config.documents, int) else 0
-                night = publication, night_record(context), output
-                verdicts, by_dataset, changed = gate_written(config.gate, *night, means[0], tables, accepted, limit)
+                options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
+                results = judge_written(config.gate, publication, night_record(context), datasets, options, accepted)
+            verdicts = [judged.verdict for judged in results.values()]
+            by_dataset = {name: judged.verdict.log_entries() for name, judged in results.items()}
+            changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
                     columns = zip(_LIST, zip(*changed, strict=True), strict=True)
@@ -68,7 +73,6 @@ def publish(
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
-            datasets = {row["dataset"] for row in means[0]}
             superseded = publication.commit(night_record(context), datasets, by_dataset)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:

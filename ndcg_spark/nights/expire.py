@@ -45,16 +45,19 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
     store = Store(output)
     with store.failures("cannot be used"):
         # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
-        there = {(match[1], match[2]) for match in map(_FOLDER.match, store.files("query_scores", "")) if match}
+        there: dict[_Evaluation, float] = {}
+        for path, file in store.files("query_scores", "").items():
+            if match := _FOLDER.match(path):
+                there[match[1], match[2]] = max(there.get((match[1], match[2]), 0.0), file.mtime_ns / 1e9)
         known = committed(store)
         now = store.now() if there else 0.0
-        since = _superseded(known)
-        left = {key for key in there - since.keys() if now - _newest(store, key) > SECONDS_WITHOUT_ROW}
+    since = _superseded(known)
+    left = {key for key in there.keys() - since.keys() if now - there[key] > SECONDS_WITHOUT_ROW}
     gone = {key: "was superseded" for key, time in since.items() if now - time > SECONDS_SUPERSEDED}
     gone |= dict.fromkeys(left, "did not publish")
     removals = [
         Removal(f"{name} of {date}, which {gone[date, name]}", _folders((date, name)))
-        for date, name in sorted(gone.keys() & there)
+        for date, name in sorted(gone.keys() & there.keys())
         if date not in known.damaged
     ]
     needed = set() if baselines else _baselines(known)
@@ -64,7 +67,7 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
         # In the order in which they were added, so that no older row ever counts.
         rows = [row for row in known.rows if row["evaluated_on"] == date]
         rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-        keys = sorted(key for key in there & (since.keys() | left) if key[0] == date)
+        keys = sorted(key for key in there.keys() & (since.keys() | left) if key[0] == date)
         paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
         removals.append(Removal(f"the nights of {date}", [*dict.fromkeys(paths)]))
     why = "the gate compares with them; --baselines removes them, too"
@@ -82,12 +85,6 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
             time = night.row["written"] if night and night.evaluation_id != key[1] else math.inf
             since[key] = max(time, since.get(key, 0.0))
     return since
-
-
-def _newest(store: Store, key: _Evaluation) -> float:
-    """When the last file of an evaluation was written."""
-    files = [file for path in _folders(key) for file in store.files(path, "").values()]
-    return max((float(file.mtime_ns) / 1e9 for file in files), default=0.0)
 
 
 def _folders(key: _Evaluation) -> list[str]:

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.errors import StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table, refuse_replaced
-from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.select import nights_of_dataset, select_nights
 from ndcg_spark.nights.store import FAILURES, LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.table import without_slices
 from ndcg_spark.tables.writers import to_pandas
-from ndcg_spark.text import did_you_mean, masked
+from ndcg_spark.text import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,18 +60,14 @@ def read_scores(
     Raises
     ------
     StorageError
-        There is no table or night of that name, the output cannot be read, or files of a night are missing.
+        The output cannot be read, or files of a night are missing.
     ConfigurationError
-        There is no night of the date.
+        There is no table of that name, or no night.
     """
-    tables = (*KEPT, LOG)
-    if table not in tables:
-        near = did_you_mean(table, tables)
-        raise StorageError(f"read_scores: unknown table {table!r}{near}; choose {', '.join(tables)}")
-    nights = committed(str(output))
-    if not nights:
-        raise StorageError(f"read_scores: there is no published night in {masked(str(output))}; check the path")
-    chosen = nights if date is None else select_nights(nights, str(output), str(date))
+    if table not in (*KEPT, LOG):
+        raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
+    nights, location = committed(str(output)), str(output)
+    chosen = select_nights(nights, location, str(date)) if date else nights_of_dataset(nights, location, None)
     if table == LOG:
         rows = log_table(row for row in nights.rows if date is None or row["evaluated_on"] == str(date))
     elif session is not None:

@@ -1,11 +1,10 @@
 """How an explained query is printed: rank by rank, then what was lost, and what is unjudged."""
 
-import dataclasses
 import math
 from typing import Any
 
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.explanation.explain import Explained, Explanation, RankLine, changed_documents
+from ndcg_spark.explanation.explain import LINE, Explained, Explanation, changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.tables.table import Table, make_table, rounded
 from ndcg_spark.tables.writers import View
@@ -22,10 +21,9 @@ _STATUS = {
 def explanation_view(explained: Explained) -> View:
     """The explanations, a row for each run and rank."""
     pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
-    names = [field.name for field in dataclasses.fields(RankLine)]
-    rows = [{"run": explanation.facts.run, **vars(line)} for explanation, *_ in pairs for line in explanation.lines]
+    rows = [{"run": explanation.facts.run, **line} for explanation, *_ in pairs for line in explanation.lines]
     tables = [table for pair in pairs for table in _tables(*pair)]
-    return View(tables, [_value(*pair) for pair in pairs], ("run", *names), rows)
+    return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
 
 
 def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
@@ -39,15 +37,15 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     if not explanation.ideal_known:
         said.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
     said.append(f"{convention.label}: {convention.formula}")
-    ranks = [{**vars(line), "tied": "tied" if line.tied else None} for line in explanation.lines]
+    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
     # Below the end of the list there is nothing to show.
     ranks = [{k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()} for row in ranks]
     title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: ndcg@{cutoff} {rounded(score.ndcg)}"
-    lost = math.fsum(loss.loss for loss in explanation.losses)
+    lost = math.fsum(loss["loss"] for loss in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     parts = [
-        ("Losses by document", list(map(vars, explanation.losses)), _LOSSES, [words]),
-        ("Relevant documents outside the cutoff", list(map(vars, explanation.absent)), _ABSENT, []),
+        ("Losses by document", explanation.losses, _LOSSES, [words]),
+        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, []),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
@@ -56,7 +54,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         )
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
         documents = changed_documents(facts, [baseline])
-        moved = [{**vars(row), "moved": row.moved_up or row.what.replace("_", " ")} for row in documents]
+        moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
         parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))
     ranked = make_table(ranks, title=title, sentences=said)
     return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
@@ -66,10 +64,10 @@ def _value(explanation: Explanation, baseline: Facts | None, against: str) -> di
     facts = explanation.facts
     value: dict[str, Any] = {name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")}
     value |= vars(facts.score) | {"convention": facts.convention.label, "formula": facts.convention.formula}
-    value |= {name: list(map(vars, getattr(explanation, name))) for name in ("lines", "losses", "absent")}
+    value |= {name: getattr(explanation, name) for name in ("lines", "losses", "absent")}
     value["ideal_known"] = explanation.ideal_known
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
         value["baseline"] = {"run": against, **vars(baseline.score)}
-        value["changes"] = list(map(vars, changed_documents(facts, [baseline])))
+        value["changes"] = changed_documents(facts, [baseline])
     return value

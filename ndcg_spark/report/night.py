@@ -8,19 +8,20 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import night_sources, read_attributes
+from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
-from ndcg_spark.comparison.slices import Attributes
+from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import Change, changed_documents
+from ndcg_spark.explanation.explain import changed_documents
 from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.job.night_documents import read_facts
+from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
 from ndcg_spark.nights.select import baseline_night
@@ -49,7 +50,7 @@ class Request:
     measure: str | None = None
     baseline: str | None = None
     baseline_date: str | None = None
-    attributes: Attributes | None = None
+    attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
 
 
@@ -65,19 +66,14 @@ class PageBaseline:
     name: str | None = None
 
     @property
-    def dates(self) -> list[str]:
-        """The dates of its nights."""
-        return [night.evaluated_on for night in self.nights]
-
-    @property
     def label(self) -> str:
         """Its name: `the mean of 7 good nights, 13 to 19 November`, `bm25 in the night of 19 November` or `bm25`."""
         if not self.nights:
             return self.run or ""
-        first, last, good = self.dates[0], self.dates[-1], "good " if self.name == GOOD else ""
+        first, last, good = *(self.nights[at].evaluated_on for at in (0, -1)), "good " if self.name == GOOD else ""
         since = str(int(first[8:])) if first[:7] == last[:7] else day(first)
-        mean = f"the mean of {len(self.dates)} {good}nights, {since} to {day(last)}"
-        nights = mean if len(self.dates) > 1 else f"the {good}night of {day(last)}"
+        mean = f"the mean of {len(self.nights)} {good}nights, {since} to {day(last)}"
+        nights = mean if len(self.nights) > 1 else f"the {good}night of {day(last)}"
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
@@ -118,12 +114,9 @@ class QueryScore(NamedTuple):
 
     query_id: str
     score: float
-    before: float | None = None
-
-    @property
-    def change(self) -> float:
-        """The score less that of the baseline, or the score."""
-        return self.score - (self.before or 0.0)
+    before: float | None
+    #: The score less that of the baseline, or the score.
+    change: float
 
 
 class Lists(NamedTuple):
@@ -131,7 +124,7 @@ class Lists(NamedTuple):
 
     facts: Facts
     newest: Facts | None
-    changes: Sequence[Change]
+    changes: Sequence[Row]
 
 
 class NightData:
@@ -159,7 +152,8 @@ class NightData:
         #: What intervals cover: 95 %.
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
-        compared = self._compare(request.attributes or read_attributes([night]))
+        attributes = read_attributes([night]) if request.attributes is None else request.attributes
+        compared = self._compare(attributes)
         #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
@@ -187,7 +181,7 @@ class NightData:
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
         self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
-        dates = [] if self.baseline.run else self.baseline.dates
+        dates = [] if self.baseline.run else [night.evaluated_on for night in self.baseline.nights]
         rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
@@ -221,10 +215,10 @@ class NightData:
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
         if not (nights or self.baseline.run):
             return None
-        (source,), others = night_sources([self.night]), night_sources(nights, "baseline")
-        own = source.read(queries, [metric], source.runs)[metric]
+        (source,), others = night_sources([self.night]), night_sources(nights)
+        own = source.read(queries, metric)
         # Read one after the other.
-        read = (other.read(queries, [metric], other.runs)[metric] for other in others)
+        read = (other.read(queries, metric) for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
         key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
         pairs = [(run, self.baseline.run or run) for run in source.runs]
@@ -232,10 +226,10 @@ class NightData:
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
-    def _compare(self, attributes: Attributes | None) -> list[dict[str, Any]]:
+    def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
         """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
-        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05))
-        rows = comparison_rows(self._sides, options, attributes) if self._sides else []
+        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
+        rows = comparison_rows(self._sides, options) if self._sides else []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -248,11 +242,12 @@ class NightData:
         if self._sides is None or self.row is None:
             columns = ["query_id", measure]
             rows = night_rows(self.night, "query_scores", columns, cutoff=[cutoff], run=[self.run])
-            return [QueryScore(row["query_id"], row[measure]) for row in rows if row[measure] is not None]
+            known = {row["query_id"]: row[measure] for row in rows if row[measure] is not None}
+            return [QueryScore(query_id, score, None, score) for query_id, score in known.items()]
         own, theirs = self._sides.scores(self.run, self.baseline.run or self.run)
         at = np.flatnonzero(~np.isnan(own - theirs))
-        ids = self._sides.own.queries.ids.take(at).to_pylist()
-        return list(map(QueryScore, ids, own[at].tolist(), theirs[at].tolist()))
+        ids, values = self._sides.own.queries.ids.take(at).to_pylist(), (own[at], theirs[at], (own - theirs)[at])
+        return list(map(QueryScore, ids, *(column.tolist() for column in values)))
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None
@@ -274,14 +269,14 @@ class NightData:
         for query in self.queries:
             lists = self.documents.get(query.query_id)
             # Parts sum to the difference only where all lists that the baseline is the mean of are kept.
-            if not lists or not lists.newest or abs(fsum(c.part for c in lists.changes) - query.change) > 1e-6:
+            if not lists or not lists.newest or abs(fsum(row["part"] for row in lists.changes) - query.change) > 1e-6:
                 continue
             covered.append(abs(query.change))
             unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
             for change in lists.changes:
-                sums[change.what] += change.part / len(self.queries)
-                lost += min(change.part, 0.0)
-                unjudged += min(change.part, 0.0) if change.baseline_rank in unjudged_ranks else 0.0
+                sums[change["what"]] += change["part"] / len(self.queries)
+                lost += min(change["part"], 0.0)
+                unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0

@@ -22,7 +22,7 @@ _NAMED, _EVENTS = 3, 30
 _KEY = ("dataset", "evaluated_on", "evaluation_id")
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
-    *("median", "low", "high", "flags", "why", "level_since", "level_change", "verdict", "notes"),
+    *("median", "low", "high", "flags", "why", "verdict", "notes"),
 )
 
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.errors import DONE
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, count_verdicts
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.tables.table import Table, make_table, verdict_in_words
 from ndcg_spark.tables.writers import View
@@ -64,7 +65,11 @@ def _cells(result: Row) -> dict[str, Any]:
 def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     """Print how many nights had which verdict and why; as JSON and CSV each night with its verdict."""
     rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
-    counts = [{**row, "verdict": verdict_in_words(row)} for row in count_verdicts(verdicts)]
+    counted = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
+    counts = [
+        {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
+        for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
+    ]
     print_view(View([make_table(counts)], rows, _REHEARSED, rows), style)
 
 

@@ -22,9 +22,9 @@ from ndcg_spark.schemas import (
 )
 from ndcg_spark.scoring import counted_queries, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
+from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.refusals import MERGED, refusal
-from ndcg_spark.slices import Slices
 
 
 @dataclasses.dataclass(frozen=True)

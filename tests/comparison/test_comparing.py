@@ -191,14 +191,12 @@ def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost
     assert [(row["run"], row["baseline"], row["difference"]) for row in rows] == [("a", "c", 0.0), ("b", "c", 0.5)]
 
 
-def test_every_night_of_a_table_is_compared_with_its_own_baseline():
-    one = scores({"old": [0.1, 0.2], "new": [0.2, 0.4]}, evaluated_on=BEFORE)
-    two = scores({"old": [0.5, 0.6], "new": [0.5, 0.5]}, evaluated_on=NIGHT)
-    rows = compare_rows(pa.concat_tables([one, two]), "old")
-    found = [(row["evaluated_on"], round(row["difference"], 9)) for row in rows]
-    assert found == [(BEFORE, 0.15), (NIGHT, -0.05)]
-    with pytest.raises(InputError, match=r"^baseline: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
-        compare_rows(two, pa.concat_tables([one, two]))
+def test_scores_of_several_nights_or_without_a_dataset_of_the_other_night_are_refused():
+    one, two = (scores({"old": [0.5], "new": [0.6]}, evaluated_on=date) for date in (BEFORE, NIGHT))
+    with pytest.raises(InputError, match=r"^query_scores: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):
+        compare_rows(pa.concat_tables([one, two]), "old")
+    with pytest.raises(ConfigurationError, match=r"^baseline: it has no scores of the dataset default"):
+        compare_rows(two, scores({"old": [0.5]}, dataset="web"))
 
 
 def rejudged(hashes, **more):

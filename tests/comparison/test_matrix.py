@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paired import matrix, scores
 
-from ndcg_spark.comparison.matrix import MatrixReader, Queries, mean_matrix
+from ndcg_spark.comparison.matrix import Queries, mean_matrix, read_matrix
 from ndcg_spark.errors import InputError
 
 PLACE = ("ndcg", 10)
@@ -19,9 +19,14 @@ def _few_rows_at_once(monkeypatch):
     monkeypatch.setattr("ndcg_spark.comparison.matrix._ROWS_AT_ONCE", 1)
 
 
-def read(*tables, runs=("a", "b"), metrics=(PLACE,), queries=None):
-    batches = [batch for table in tables for batch in table.to_batches()]
-    return MatrixReader(Queries() if queries is None else queries, runs, metrics, "query_scores").read(batches)
+def read(*tables, runs=("a", "b"), metric=PLACE, queries=None):
+    batches = [batch for table in tables for batch in with_hashes(table).to_batches()]
+    return read_matrix(batches, Queries() if queries is None else queries, runs, metric, "query_scores")
+
+
+def with_hashes(table):
+    is_there = "judgments_hash" in table.column_names
+    return table if is_there else table.append_column("judgments_hash", pa.nulls(len(table), pa.int64()))
 
 
 def judged(hashes, **runs):
@@ -33,23 +38,23 @@ def judged(hashes, **runs):
 @given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("pqrstuvw")), st.floats(0, 1) | st.none()))
 def test_every_score_has_its_place_however_the_rows_are_split(cells):
     rows = [scores({run: {query: value}}) for (run, query), value in cells.items()]
-    found = read(*rows)[PLACE]
+    found = read(*rows)
     ids = found.queries.ids.to_pylist()
     expected = {(run, query): value for (run, query), value in cells.items() if value is not None}
     values = {(run, query): found.values[r, q] for r, run in enumerate("ab") for q, query in enumerate(ids)}
     assert {cell: value for cell, value in values.items() if not np.isnan(value)} == expected
-    assert {query for query, there in zip(ids, found.there(), strict=True) if there} == {query for _, query in cells}
+    assert {*ids} == {query for _, query in cells}
 
 
 def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
     queries, deep = Queries(), scores({"a": {"p": 0.75}}).set_column(2, "cutoff", pa.nulls(1, pa.int32()))
-    tonight = read(scores({"a": {"p": 0.5}, "c": {"p": 1.0}}), deep, queries=queries)[PLACE]
-    before = read(scores({"a": {"q": 0.25, "p": 1.0}}), queries=queries)[PLACE]
+    tonight = read(scores({"a": {"p": 0.5}, "c": {"p": 1.0}}), deep, queries=queries)
+    before = read(scores({"a": {"q": 0.25, "p": 1.0}}), queries=queries)
     assert queries.ids.to_pylist() == ["p", "q"]
     np.testing.assert_array_equal(tonight.scores("a"), [0.5, np.nan])
     np.testing.assert_array_equal(before.scores("a"), [1.0, 0.25])
     np.testing.assert_array_equal(before.scores("c"), [np.nan, np.nan])
-    assert read(deep, scores({"a": {"q": 1.0}}), metrics=[("ndcg", None)])["ndcg", None].scores("a")[0] == 0.75
+    assert read(deep, scores({"a": {"q": 1.0}}), metric=("ndcg", None)).scores("a")[0] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,10 @@ def test_nights_share_their_queries_and_other_runs_and_cutoffs_are_left_out():
     [
         *((scores({"a": {"p": 0.5, empty: 0.5}}), "1 row(s) with an empty query_id") for empty in ("", None)),
         (scores({None: {"p": 0.5, "q": 0.5}}), "2 row(s) with an empty run"),
-        *((scores({"a": {"p": x}}), "1 infinite score(s) in ndcg, e.g. of query_id=p") for x in (np.inf, -np.inf)),
+        *(
+            (scores({"a": {"p": x}}), "1 row(s) with an infinite score in ndcg, e.g. of query_id=p")
+            for x in (np.inf, -np.inf)
+        ),
         (pa.concat_tables([scores({"a": {"p": 0.5}})] * 3), "1 row(s) repeat a query at cutoff 10"),
         (pa.concat_tables([judged([n], a=[0.5], **{str(n): [0.5]}) for n in (1, 2)]).slice(1, 3), "judgments_hash"),
     ],

@@ -13,8 +13,7 @@ from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.job.explain import explain_query
-from ndcg_spark.job.night_documents import explain_night
+from ndcg_spark.job.explain import explain_night, explain_query
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.schemas import RANKED_DOCUMENTS
@@ -83,11 +82,11 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
     for query in queries[:12]:
         for explanation in explain_night(str(nights / name), None, ExplainRequest(query)).explanations:
             score = explanation.facts.score
-            within = math.fsum(line.contribution or 0.0 for line in explanation.lines)
+            within = math.fsum(line["contribution"] or 0.0 for line in explanation.lines)
             assert within == pytest.approx(score.dcg, abs=1e-12)
             if explanation.ideal_known:
                 known += 1
-                lost = math.fsum(each.loss for each in explanation.losses)
+                lost = math.fsum(row["loss"] for row in explanation.losses)
                 assert lost == pytest.approx(score.ideal_dcg - score.dcg, abs=1e-12)
     # An ideal of the returned documents is known where the night keeps all of them that gain.
     assert known == 2 * 12 or (name == "xgboost" and known > 0) or (name == "sklearn" and known == 0)

@@ -36,7 +36,7 @@ def test_counts(configured):
         "query_scores": 1 * 2 * 2,
         "dataset_scores": 1 * 2,
     }
-    assert (outcome.counts, [step for step, _ in told]) == (expected, ["engine", "read", "read", "note"])
+    assert (outcome.counts, [step for step, _ in told]) == (expected, ["engine", "read", "read"])
 
 
 JUDGED = "query_id,item_id\nq1,a\nq1,b\nq2,c\n"
@@ -237,7 +237,6 @@ def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):
 
 def test_what_is_hardly_meant_is_told_and_changes_nothing(configured):
     outcome, told = evaluated(configured({"run.txt": "q1 Q0 x 1 1.0 r\nq1 Q0 y 2 1.0 r\n"}, convention="standard"))
-    # Who names the convention needs no note.
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]
     assert "no judged document within the cutoff 3, e.g. run=r" in told[4][1]

@@ -131,7 +131,7 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
     log = read_scores(output, LOG, date=DATE)
     assert (log["dataset"][0], log["number"][0], {*log}) == ("web", 1, {*EVALUATIONS.names})
-    with pytest.raises(StorageError):
+    with pytest.raises(ConfigurationError):
         read_scores(output, "query_score")
 
 

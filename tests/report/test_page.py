@@ -82,7 +82,7 @@ def test_parts_sum_to_the_difference_and_are_named(output):
     for query in data.queries:
         if query.query_id in data.documents:
             changes = data.documents[query.query_id].changes
-            assert sum(change.part for change in changes) == pytest.approx(query.change)
+            assert sum(change["part"] for change in changes) == pytest.approx(query.change)
 
 
 def test_causes_are_shares_of_the_difference(output):

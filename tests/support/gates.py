@@ -9,11 +9,12 @@ import numpy as np
 from kept_nights import record, with_rows
 from paired import weights as weights_table
 
-from ndcg_spark.comparison.slices import Weights
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
+from ndcg_spark.inputs.query_tables import weight_rows
 from ndcg_spark.job.gate import judge_written
 from ndcg_spark.nights.publish import Publication
 
@@ -88,16 +89,11 @@ def evaluate(
     )
     verdicts: dict[str, Verdict] = {}
     if gate is not None:
-        weighed = None if weights is None else Weights(weights_table(weights))
-        nights = [publication.night(name, kept) for name in sorted(of_datasets)]
-        judged = judge_written(gate, str(output), nights, (None, weighed), accepted)
-        verdicts = {name: each.verdict for name, each in judged.items()}
-        with_rows(publication, {"comparisons": [row for each in judged.values() for row in each.rows]})
-    found = {
-        name: {"verdict": each.as_json(), "accepted": accepted, "is_baseline": each.is_baseline}
-        for name, each in verdicts.items()
-    }
-    publication.commit(kept, list(of_datasets), found)
+        options = ComparisonOptions(weights=None if weights is None else weight_rows(weights_table(weights)))
+        judged = judge_written(gate, publication, kept, list(of_datasets), options, accepted)
+        verdicts = {name: judgement.verdict for name, judgement in judged.items()}
+    entries = {name: verdict.log_entries() for name, verdict in verdicts.items()}
+    publication.commit(kept, list(of_datasets), entries)
     return verdicts
 
 

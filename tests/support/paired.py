@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from ndcg_spark import compare
 from ndcg_spark.comparison.api import sources
-from ndcg_spark.comparison.compare import Comparer, Comparison
+from ndcg_spark.comparison.compare import Comparison, compare_sources
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Queries, ScoreMatrix
-from ndcg_spark.comparison.slices import Attributes, Weights
+from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
 
 Scores = Sequence[float | None]
 NIGHT = datetime.date(2026, 11, 20)
@@ -71,15 +71,13 @@ def compared(
     *runs: str,
     attributes: pa.Table | None = None,
     weights: pa.Table | None = None,
-    queries: int = 0,
     **options: Any,
 ) -> Comparison:
-    """All that is found of tables."""
-    made = ComparisonOptions(**options)
-    tables = None if attributes is None else Attributes(attributes), None if weights is None else Weights(weights)
-    own, theirs = (each and sources(each, list(made.measures), "query_scores") for each in (table, baseline))
-    others = None if theirs is None else {source.dataset: source for source in theirs}
-    return Comparer(made, runs, None, *tables, queries).compare(own, others)
+    """The comparison of tables."""
+    options["attributes"] = None if attributes is None else attribute_rows(attributes)
+    made = ComparisonOptions(baselines=runs, weights=None if weights is None else weight_rows(weights), **options)
+    own, theirs = (part and sources(part, list(made.measures), "query_scores") for part in (table, baseline))
+    return compare_sources(own, None if theirs is None else {source.dataset: source for source in theirs}, made)
 
 
 def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Queries | None = None) -> ScoreMatrix:
@@ -89,4 +87,4 @@ def matrix(runs: Mapping[str, Scores], hashes: Sequence[int] = (), queries: Quer
     known = queries if queries is not None else Queries()
     known.add(pa.array([f"q{at}" for at in range(n)]))
     judged = np.array(hashes or [1] * n, np.int64)
-    return ScoreMatrix(known, list(runs), values, judged, judged != 0)
+    return ScoreMatrix(known, list(runs), values, judged)
