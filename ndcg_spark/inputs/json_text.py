@@ -112,42 +112,33 @@ class JsonLines:
 
 @dataclass(frozen=True)
 class JsonObject:
-    """{query: {document: number}}, or with the runs around it; `names` from the outermost key on."""
+    """{query: {document: number}}; `names` are those of the three."""
 
     names: Sequence[str]
 
-    def parts(self, file: File, where: str) -> Iterator[list[tuple[str | None, ...]]]:
+    def parts(self, file: File, where: str) -> Iterator[list[tuple[str, str, str | None]]]:
         """The rows of some documents at a time; InputError for JSON of another form."""
         with file.open(where) as stream:
             text = stream.read()
         try:
-            content = _decoded(text.decode("utf-8-sig"))
+            queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
-        rows = self._rows((), content, f"{where}: {file.path}")
+        is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
+        if not is_good or any(
+            isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
+        ):
+            form = "{query: {document: number}}"
+            raise InputError(f"{where}: {file.path} is not {form}; write it so, a file for each run, or as JSON lines")
+        rows = ((query, document, number) for query, documents in queries for document, number in documents)
         while some := [*itertools.islice(rows, _DOCUMENTS)]:
             yield some
 
-    def read(self, rows: Sequence[tuple[str | None, ...]]) -> Part:
+    def read(self, rows: Sequence[tuple[str, str, str | None]]) -> Part:
         """The rows of a part."""
-        columns = {
-            name: pa.chunked_array([values], pa.string())
-            for name, values in zip(self.names, zip(*rows, strict=True), strict=True)
-        }
-        lines = (json.dumps({query: {document: number}}) for *_, query, document, number in rows)
-        return Part(with_numbers(columns, lines))
-
-    def _rows(self, outer: tuple[str, ...], content: Any, label: str) -> Iterator[tuple[str | None, ...]]:
-        levels = len(self.names) - 1 - len(outer)
-        if not levels and (content is None or isinstance(content, str)):
-            yield (*outer, content)
-        # Without a document, a run would vanish.
-        elif levels and isinstance(content, tuple) and (levels == 1 or not outer or any(rows for _, rows in content)):
-            for key, value in content:
-                yield from self._rows((*outer, key), value, label)
-        else:
-            form = "{run: {query: {document: score}}}" if len(self.names) > 3 else "{query: {document: number}}"
-            raise InputError(f"{label} is not {form} below {'.'.join(outer)!r}; write it so, or as JSON lines")
+        values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
+        lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
+        return Part(with_numbers(dict(zip(self.names, values, strict=True)), lines))
 
 
 def _decoded(text: str) -> Any:

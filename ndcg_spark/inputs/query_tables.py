@@ -1,5 +1,6 @@
 """Attributes and weights of queries: read in this process, by an engine only what it alone can read, and validated."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -132,8 +133,7 @@ def weight_rows(table: pa.Table) -> pa.Table:
 def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
     """A column of ids as text, or one of another kind. InputError where that cannot be."""
     own = table[name].type
-    may_be_id = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_null)
-    if pa.types.is_string(kind) and not any(is_kind(own) for is_kind in may_be_id):
+    if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null", str(own)):
         raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
     try:
         # Of a time, as pandas has for a date, the day counts.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, product
+from itertools import product
 from statistics import mode
 from typing import Any
 
@@ -174,11 +174,9 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         with suppress(ValueError, RecursionError, AttributeError):
             objects.append(dict(json.loads(line).items()))
     keys = [*dict.fromkeys(key for row in objects for key in row)]
-    braces = re.sub(r"[^{}]", "", _JSON_TEXT.sub("", text))
-    depth = max(accumulate(1 if brace == "{" else -1 for brace in braces), default=0)
-    if table.config.format == "json" or (table.config.format is None and depth > 1 and not table.has_named(keys)):
-        names = ["run", "query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
-        return table.numbered("json", names[0 if "run" in table.names and depth > 2 else 1 :])
+    is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
+    if table.config.format == "json" or (table.config.format is None and is_object and not table.has_named(keys)):
+        return table.numbered("json", ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"])
     shape = table.shape("jsonl", keys)
     if not shape.has - {*table.folders}:
         first = lines[0][:200] if lines else ""

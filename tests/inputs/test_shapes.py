@@ -21,7 +21,7 @@ REST = {"query_id": ["11", "12"], "doc_id": ["b", "c"], "score": [2.5, 1.5]}
 #: The files, the settings, the rows; the run is called one.
 RESULTS_READ = {
     "JSON of ranks": ({"one.json": '{"11": {"b": 1, "a": 2}, "12": {"c": 1}}'}, {"columns": {"rank": "3"}}, RANKED),
-    "JSON with runs": ({"x.json.gz": '{"one": {"11": {"b": 2.5, "a": 0.5}, "12": {"c": 1.5}}}'}, {}, SCORED),
+    "JSON, gzipped": ({"one.json.gz": '{"10": {}, "11": {"b": 2.5, "a": 0.5}, "12": {"c": 1.5}}'}, {}, SCORED),
     "files of one tag": ({"one.run.gz": RUN}, {"run_from": "file"}, BOTH),
     "part files": ({"one.parquet/part-00000.parquet": ROW, "one.parquet/part-00001.parquet": REST}, {}, SCORED),
     "lists with scores, JSON lines": (
@@ -51,11 +51,7 @@ RESULTS_READ = {
 
 UNEQUAL = "1 row(s) whose lists of documents and of scores or grades differ in length, e.g. "
 REFUSED = {
-    "JSON, a run without documents": (
-        "r.json",
-        '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}',
-        "is not {run: {query: {document: score}}} below 's'",
-    ),
+    "JSON with runs": ("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}', "a file for each run"),
     "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not valid JSON"),
     "lists of unequal length": ("r.parquet", ITEMS | {"scores": [[2.0, 1.0], [2.0, 1.0]]}, UNEQUAL + "query_id=12"),
     "a list with null": ("r.parquet", {"user_id": ["11"], "items": [["a", None]]}, "1 row(s) without a doc_id"),
