@@ -5,21 +5,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from scipy import stats
 
-from ndcg_spark import background
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import InputError
-from ndcg_spark.library import evaluate
-from ndcg_spark.schemas import AGREEMENTS, query_key
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
-from ndcg_spark.spark_library import checked_judgments, session_for
-from ndcg_spark.tables.writers import to_pandas
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100
@@ -27,73 +22,7 @@ MAX_GRADES = 100
 _DIGITS = 9
 
 
-def compare_judgments(
-    a: Any,
-    b: Any,
-    results: Any = None,
-    cutoff: Cutoff = 10,
-    convention: Convention | str = "standard",
-    *,
-    dataset: str = "default",
-) -> pd.DataFrame:
-    """How far two sets of judgments agree and, with results, whether they rank the runs alike. Runs Spark jobs.
-
-    Parameters
-    ----------
-    a, b, results : table or dictionary
-        As for `evaluate`, but no paths, which the command `judgments` takes. Runs are ranked by their mean NDCG over
-        the queries that both sets judge.
-    cutoff : int or None
-        The cutoff of the NDCG; None is the whole ranking.
-    convention : Convention or str
-        Which grades count, and which NDCG to compute.
-    dataset : str
-        The name of the dataset if the tables have no such column.
-
-    Returns
-    -------
-    DataFrame
-        One row per dataset, with the columns of AGREEMENTS, which COMPARING.md describes.
-
-    Raises
-    ------
-    NdcgSparkError
-        As `evaluate`; or there are more than MAX_GRADES grades, or no query that both judge.
-
-    Examples
-    --------
-    >>> table = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
-    >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
-    [3.0, 1.0, 0.4, 0.4, 0.4444]
-    """
-    if background.is_for(a, b, results):
-        table: pd.DataFrame = background.call(
-            "function", "compare_judgments", a, b, results, cutoff, convention, dataset=dataset
-        )
-        return table
-    options = Convention.preset(convention) if isinstance(convention, str) else convention
-    session = session_for(a, b, results)
-    sides = [checked_judgments(table, session, options) for table in (a, b)]
-    if query_key(sides[0].columns) != query_key(sides[1].columns):
-        raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
-    pairs = _grade_pairs(sides[0], sides[1], options, dataset).toArrow().to_pandas()
-    rows = {name: agreement(group) for name, group in pairs.groupby("dataset")}
-    if results is not None:
-        scores = [
-            evaluate(side, results, cutoff, options, dataset=dataset, session=session).query_scores for side in sides
-        ]
-        means = _means(*scores).toArrow().to_pandas()
-        if means.empty:
-            raise InputError("judgments: no query is judged by both sets; write query ids alike")
-        for name, runs in means.groupby("dataset"):
-            # A run needs both means.
-            known = runs.dropna(subset=["a", "b"])
-            taus = {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
-            rows[name] |= {"runs": len(known), "queries": int(runs["n"].max()), **taus}
-    return to_pandas(pa.Table.from_pylist([{"dataset": name, **row} for name, row in rows.items()], AGREEMENTS))
-
-
-def _grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
+def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
     """How many documents have which grades in two tables JUDGMENTS: dataset, grade_a, grade_b (null: unjudged), pairs.
 
     Grades are as the convention counts them: a negative grade is no judgment unless `negative=keep`, and
@@ -115,7 +44,7 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
     return documents.select(*key, "doc_id", counted_grade(once, convention).alias(name))
 
 
-def _means(a: DataFrame, b: DataFrame) -> DataFrame:
+def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
     """One row per dataset and run: its mean NDCG in two tables QUERY_SCORES over the queries of both, and their number.
 
     A mean is over the queries that have a score on its side.
@@ -126,8 +55,8 @@ def _means(a: DataFrame, b: DataFrame) -> DataFrame:
     return both.groupBy("dataset", "run").agg(F.avg("a").alias("a"), F.avg("b").alias("b"), F.count("*").alias("n"))
 
 
-def agreement(pairs: pd.DataFrame) -> dict[str, Any]:
-    """The coefficients of one dataset's `_grade_pairs`, nan where they are not defined, and what they are of."""
+def agreement(pairs: pd.DataFrame, means: pd.DataFrame | None = None) -> dict[str, Any]:
+    """The row of AGREEMENTS of one dataset's `grade_pairs` and `mean_scores`; nan where a value is not defined."""
     both = pairs.dropna(subset=["grade_a", "grade_b"])
     # The scale is that of all grades, also of documents that only one side judges.
     grades = np.unique(pairs[["grade_a", "grade_b"]].stack())
@@ -138,6 +67,12 @@ def agreement(pairs: pd.DataFrame) -> dict[str, Any]:
         )
     counts = np.zeros((len(grades), len(grades)))
     np.add.at(counts, tuple(np.searchsorted(grades, both[side]) for side in ("grade_a", "grade_b")), both["pairs"])
+    ranked: dict[str, Any] = {}
+    if means is not None:
+        # A run needs both means.
+        known = means.dropna(subset=["a", "b"])
+        ranked = {"runs": len(known), "queries": int(means["n"].max())}
+        ranked |= {"tau_b": tau_b(known["a"], known["b"]), "tau_ap": tau_ap(known["a"], known["b"])}
     return {
         "pairs": int(both["pairs"].sum()),
         "only_a": int(pairs["pairs"][pairs["grade_b"].isna()].sum()),
@@ -145,6 +80,7 @@ def agreement(pairs: pd.DataFrame) -> dict[str, Any]:
         "kappa": kappa(counts),
         "kappa_quadratic": kappa(counts, is_quadratic=True),
         "alpha": krippendorff_alpha(counts + counts.T),
+        **ranked,
     }
 
 
@@ -177,13 +113,8 @@ def krippendorff_alpha(coincidences: ArrayLike) -> float:
 
 
 def tau_b(a: ArrayLike, b: ArrayLike) -> float:
-    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan if one is tied.
-
-    Concordant minus discordant pairs, over the geometric mean of the numbers of pairs that are not tied in a and in b.
-    """
-    ours, theirs = _order(a), _order(b)
-    pairs = np.sqrt(np.abs(ours).sum() * np.abs(theirs).sum())
-    return float((ours * theirs).sum() / pairs) if pairs else math.nan
+    """Kendall's tau-b (1945) of two arrays of means: 1 for the same order, -1 for the reverse; nan if one is tied."""
+    return float(stats.kendalltau(_rounded(a), _rounded(b)).statistic)
 
 
 def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
@@ -193,7 +124,9 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     above i in b that are above it in a too. Tied runs of b are in random order, of which this is the mean, and a tie in
     a counts half. 1 for the same order, -1 for the reverse; nan for fewer than two runs.
     """
-    ours, above, tied = _order(a), _order(b) > 0, _order(b) == 0
+    # Whether the run of a row is above that of a column.
+    ours, theirs = (np.sign(np.subtract.outer(side, side)) for side in (_rounded(a), _rounded(b)))
+    above, tied = theirs > 0, theirs == 0
     total = 0.0
     for right, rank, group in zip(((ours + 1) / 2 * above).sum(0), above.sum(0), tied.sum(0), strict=True):
         # The position of a run in its group of ties; half of the runs before it in the group count as right.
@@ -202,7 +135,5 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     return 2 * total / (len(ours) - 1) - 1 if len(ours) > 1 else math.nan
 
 
-def _order(values: ArrayLike) -> NDArray[np.float64]:
-    """The sign of the difference of every pair of values: 1 where that of the row is larger."""
-    rounded = np.round(np.asarray(values, np.float64), _DIGITS)
-    return np.asarray(np.sign(rounded[:, None] - rounded[None, :]))
+def _rounded(means: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(means, np.float64).round(_DIGITS)

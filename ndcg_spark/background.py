@@ -1,31 +1,34 @@
-"""A process that evaluates for this one and stays warm, so that a session of Spark that is active here is left alone.
+"""A process that computes for this one and stays warm, so that a session of Spark that is active here is left alone.
 
 A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is based.
 """
 
 import atexit
 import contextlib
+import importlib
+import importlib.util
+import logging.handlers
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import errors
-from ndcg_spark.errors import EngineError
+from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
+from ndcg_spark.steps import LOGGER
+
+if TYPE_CHECKING:
+    from ndcg_spark.engine import Engine
 
 _LOCK = threading.Lock()
 #: Whether this is that process.
 is_here = False
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
-
-
-def is_for(*tables: Any) -> bool:
-    """Whether the other process computes with these tables: unless one is a DataFrame of Spark."""
-    return not (is_here or any(map(is_spark, tables)))
 
 
 def is_spark(table: Any) -> bool:
@@ -34,20 +37,17 @@ def is_spark(table: Any) -> bool:
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
-def call(task: str, *arguments: Any, **options: Any) -> Any:
-    """What a task of `worker.TASKS` returns, computed in the other process, which is started if there is none.
+def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
+    """What a function of the package, such as job.explain.explain_on, returns on the engine of the other process.
 
-    Raises
-    ------
-    NdcgSparkError
-        What the task raises; EngineError if the process ended.
+    And the warnings among its steps. NdcgSparkError as the function raises it; EngineError if the process ended.
     """
     with _LOCK:
         process = _started()
         try:
-            pickle.dump((task, str(Path.cwd()), arguments, options), process.stdin)  # type: ignore[arg-type]  # both are pipes
+            pickle.dump((str(Path.cwd()), task, arguments), process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
-            failure, value = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
+            failure, reply = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:
             stop()
             raise EngineError(
@@ -58,21 +58,18 @@ def call(task: str, *arguments: Any, **options: Any) -> Any:
             # Interrupted: the next call would read the answer to this one.
             stop()
             raise
-    if failure is None:
-        return value
-    raise getattr(errors, failure)(value)
+    if failure is not None:
+        raise failure(reply)
+    value, sentences = reply
+    return value, sentences
 
 
 def stop() -> None:
     """End the process, if there is one of ours."""
     global _running  # noqa: PLW0603  # one process of a program
     if _running and _running[0] == os.getpid():
-        process = _running[1]
-        process.kill()
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
-        process.wait()
+        _running[1].kill()
+        _running[1].communicate()
     _running = None
 
 
@@ -83,7 +80,7 @@ def _started() -> "subprocess.Popen[bytes]":
         stop()
         path = os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
         process = subprocess.Popen(
-            [sys.executable, "-m", "ndcg_spark.worker"],
+            [sys.executable, "-c", "from ndcg_spark import background; background.serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
@@ -92,6 +89,42 @@ def _started() -> "subprocess.Popen[bytes]":
         )
         _running = os.getpid(), process
     return _running[1]
+
+
+def serve() -> None:
+    """Be that process: work until the standard input ends, on the embedded engine if it is installed, else on Spark."""
+    global is_here  # noqa: PLW0603
+    is_here = True
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What engines and users' functions print must not meet the replies, nor the path /dev/stdin the requests.
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    engine: Engine | None = None
+    steps = logging.handlers.BufferingHandler(capacity=10_000)
+    LOGGER.addHandler(steps)
+    with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
+        while True:
+            folder, task, arguments = pickle.load(requests)  # noqa: S301  # from the one that started us
+            reply: tuple[type[NdcgSparkError] | None, Any]
+            try:
+                os.chdir(folder)
+                with engine_imports():
+                    if engine is None:
+                        from ndcg_spark.engine import open_engine
+
+                        installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
+                        engine = stack.enter_context(open_engine(installed))
+                    steps.buffer.clear()
+                    module, _, name = f"ndcg_spark.{task}".rpartition(".")
+                    value = getattr(importlib.import_module(module), name)(engine, *arguments)
+                    reply = None, (value, [record.getMessage() for record in steps.buffer])
+            except NdcgSparkError as error:
+                # The other process may not be able to import a class of a room.
+                reply = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__), str(error)
+            except Exception:  # noqa: BLE001  # a bug, which the other process shows
+                reply = NdcgSparkError, traceback.format_exc()
+            pickle.dump(reply, replies)
+            replies.flush()
 
 
 atexit.register(stop)

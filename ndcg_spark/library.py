@@ -1,11 +1,10 @@
-"""The evaluation as a function of files or tables."""
+"""The evaluation and comparisons of its inputs as functions of files or tables."""
 
 import datetime
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,36 +12,35 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from ndcg_spark import background
-from ndcg_spark.config import EvaluationConfig, validate
+from ndcg_spark.config import EvaluationConfig, NightConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
-from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, format_cutoff
-from ndcg_spark.convention.parsing import listed, parse_cutoffs
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
+from ndcg_spark.convention.parsing import listed
+from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.memory import RUN, to_arrow
-from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
-from ndcg_spark.scores import Scores, scores_frame
-from ndcg_spark.scratch import Scratch
+from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
+from ndcg_spark.scores import Scores
+from ndcg_spark.scratch import PREFIX, Scratch
+from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import SparkSession
 
-_NDCG = ("ndcg",)
 #: The columns that are looked for; attributes have names of their own.
-_SCHEMAS: Mapping[str, Sequence[str] | None] = {
-    "judgments": JUDGMENTS.names,
-    "results": RESULTS.names,
-    "exclude": EXCLUDE.names,
-    "query_attributes": None,
-}
+_COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names}
+#: The file of a table.
+_TABLE = re.compile(rf"\S*{PREFIX}\S*/\w+\.parquet")
+Cutoffs = int | str | Iterable[int | None] | None
 
 
 def evaluate(
     judgments: Any,
     results: Any,
-    cutoffs: int | str | Iterable[int | None] | None = DEFAULT_CUTOFFS,
+    cutoffs: Cutoffs = DEFAULT_CUTOFFS,
     convention: Convention | str = "standard",
     *,
-    measures: Iterable[object] | str = _NDCG,
+    measures: Iterable[object] | str = (),
     relevance: float | None = None,
     attributes: Any = None,
     exclude: Any = None,
@@ -53,25 +51,21 @@ def evaluate(
 ) -> Any:
     """NDCG and any other requested measures at every cutoff, for every run, per query and per dataset.
 
-    Each table may be a path or several (files, folders and globs in every format that the command reads), a pandas or
-    Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of
-    ir_measures' own, or nested dictionaries: {query: {document: grade}}, {query: {document: score}},
-    {query: [document, ...]}, and these by run, {run: {query: ...}}. Results may also be a dictionary with a table of
-    any of these kinds for each run, {run: table}; the key names the run, whatever run the table itself names. They are
-    checked and scored at once by a process of its own, with the embedded engine if it is installed.
+    A table is a path or several (files, folders and globs in every format that the command reads), a pandas or Polars
+    DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of ir_measures'
+    own, or a dictionary: {query: {document: grade or score}}, {query: [document, ...]}, these by run, or {run: table}.
+    It may have a row per query with a list of documents, and lists of their scores or grades or one list of both, as
+    `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
 
-    Spark DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
-
-    A table may have one row per query with a list of its documents and lists of their scores or grades, or with one
-    list of both, as `recommendForAllUsers` of Spark's ALS returns. A document's position in the list is its rank.
+    All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
+    DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
 
     Parameters
     ----------
-    judgments : table or path
-        Columns query_id, doc_id, relevance, and dataset if there is more than one; names that other tools give these
-        columns (qid, docno, label) work too. Other columns are ignored. Grades are needed unless `relevance` is given
-        or the gain is `judged`.
-    results : table or path
+    judgments : table
+        Columns query_id, doc_id, relevance, and dataset if there is more than one, or the names of other tools (qid,
+        docno, label). Grades are needed unless `relevance` is given or the gain is `judged`.
+    results : table
         Columns run, query_id, doc_id, score or rank, and dataset if the judgments have it. A table without a column
         run is one run named `run`, files are runs named after themselves; without scores, ranks give the order.
     cutoffs : int, None or several of them
@@ -83,15 +77,13 @@ def evaluate(
         `RBP(p=0.5)`; also the measures of ir_measures. Runs are ordered by the first.
     relevance : float, optional
         The grade of every judgment instead of those of the table: 1 for clicks and purchases, which have no grades.
-    attributes : table or path, optional
+    attributes : table, optional
         For slices: query_id, attribute and value, or query_id and a column for each attribute; dataset is optional.
-        dataset_scores then also has rows for each slice. A table of Spark is fetched.
-    exclude : table or path, optional
+        A table of Spark is fetched.
+    exclude : table, optional
         query_id and doc_id of documents to remove from the lists before they are ranked, such as items already seen.
-    run : str, optional
-        The name of the only run, whatever the results say.
-    dataset : str
-        The name of the dataset if the tables have no such column.
+    run, dataset : str
+        The name of the only run, whatever the results say; that of the dataset if the tables have no such column.
     evaluated_on : date, optional
         The date of the scores; by default today in UTC.
     session : SparkSession, optional
@@ -106,17 +98,9 @@ def evaluate(
 
     Raises
     ------
-    ConventionError
-        The convention is unknown.
-    ConfigurationError
-        The cutoffs are empty or not positive integers; a measure is unknown; `relevance` is not a number.
-    InputError
-        An argument is not a table, a column is missing or has the wrong type, or a row breaks a rule: an empty id, a
-        relevance, score or rank that is not a number, a document returned or judged twice within the deepest cutoff, or
-        anything that the convention refuses. With Spark the rows are checked when the scores are used, and the
-        exception is Spark's; its message contains ``ndcg_spark refuses``.
-    EngineError
-        No engine is available.
+    NdcgSparkError
+        ConfigurationError for an option, InputError for a table or a row that is refused, EngineError. With Spark the
+        rows are checked when the scores are used, and the exception is Spark's; it contains ``ndcg_spark refuses``.
 
     Examples
     --------
@@ -126,101 +110,132 @@ def evaluate(
     >>> scores.table().round(4)  # (1 + 2 / log2(3)) / (2 + 1 / log2(3))
          ndcg@10   AP
     run   0.8597  1.0
-
-    >>> import pandas as pd
-    >>> rows = [("bm25", "q1", "d3", 0.9), ("bm25", "q1", "d1", 0.8)]
-    >>> frame = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
-    >>> evaluate(judgments, frame, [1, None], "trec_eval").per_query("ndcg@1")
-        bm25
-    q1   0.5
     """
-    options = Convention.parse(convention) if isinstance(convention, str) else convention
-    if not isinstance(options, Convention):
-        raise ConfigurationError(
-            f"convention: {convention!r} is not a convention; give the name of a preset, or a Convention"
-        )
-    ranks = None if cutoffs is DEFAULT_CUTOFFS else parse_cutoffs(cutoffs)
-    tables = {"judgments": judgments, "results": results, "query_attributes": attributes, "exclude": exclude}
-    columns: dict[str, Any] = {"relevance": relevance, "run": run}
-    if session is not None or not background.is_for(*tables.values()):
-        with engine_imports():
-            from ndcg_spark.spark_library import evaluate_lazily
-        return evaluate_lazily(tables, ranks, options, measures, dataset, evaluated_on, session, **columns)
-    # Options that are named are the user's choice, where input would be refused for want of one.
-    chosen = parse_label(convention) if isinstance(convention, str) else options
-    settings: dict[str, Any] = {"convention": chosen, "dataset": dataset}
-    if ranks is not None:
-        settings["cutoffs"] = [format_cutoff(rank) for rank in ranks]
-    if measures != _NDCG:
-        settings["measures"] = list(map(str, listed(measures)))
-    if evaluated_on is not None:
-        settings["date"] = evaluated_on
-    return _computed(tables, settings, **columns)
+    settings: dict[str, Any] = {"date": evaluated_on} if evaluated_on else {}
+    settings |= {} if cutoffs is DEFAULT_CUTOFFS else {"cutoffs": cutoffs}
+    settings |= {} if measures == () else {"measures": list(map(str, listed(measures)))}
+    settings |= {"convention": convention, "dataset": dataset}
+    tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
+    tables["query_attributes"] = attributes
+    if session is not None or any(map(background.is_spark, tables.values())):
+        from ndcg_spark.spark_library import evaluate_lazily
 
-
-def _computed(tables: Mapping[str, Any], settings: Mapping[str, Any], **columns: Any) -> Scores:
-    """The scores of tables that this process has, or of files, which the other process computes and publishes."""
-    (rows, measures, sentences), config, scratch = _call("evaluate", tables, settings, **columns)
-    folder = str(Path(str(config.output)).parent)
-    for sentence in sentences:
-        warnings.warn(_without_paths(sentence, folder), stacklevel=3)
+        config = make_config({"judgments": "a table", "results": "a table"}, settings, scratch, relevance, run)
+        return evaluate_lazily(tables, config, session)
+    output = f"{scratch.folder()}/scores"
+    config = make_config(tables, {**settings, "output": output}, scratch, relevance, run)
+    rows, measure_set = call("job.evaluate.publish_scores", config)
 
     def query_scores() -> pa.Table:
-        in_paths = pa.schema([("evaluated_on", pa.date32()), ("evaluation_id", pa.string())])
+        in_paths = pa.schema([QUERY_SCORES.field(name) for name in IN_PATHS])
         partitioning = pyarrow.dataset.partitioning(in_paths, flavor="hive")
-        files = f"{config.output}/query_scores"
+        files = f"{output}/query_scores"
         return pyarrow.dataset.dataset(files, format="parquet", partitioning=partitioning).to_table()
 
-    inputs = config.model_copy(update={"output": None})
-    return Scores(scores_frame(rows, measures), query_scores, measures, inputs, scratch)
+    return Scores(pa.Table.from_pylist(rows, DATASET_SCORES), query_scores, measure_set, config, scratch)
 
 
-def explained(judgments: Any, results: Any, settings: Mapping[str, Any], request: Any, **columns: Any) -> Any:
-    """The explanations of a query, from tables or files, which the other process computes."""
-    return _call("explain", {"judgments": judgments, "results": results}, settings, request, **columns)[0]
+def compare_lists(
+    old: Any,
+    new: Any,
+    cutoffs: Cutoffs = 10,
+    convention: Convention | str = "standard",
+    *,
+    baseline: str | None = None,
+    persistence: float = 0.9,
+    dataset: str = "default",
+) -> "pd.DataFrame":
+    """How much the list of every query changed, computed without judgments, as the command `compare-lists`.
+
+    `old` and `new` are results as `evaluate` takes them, or the same. Runs are paired by name, or all new ones are
+    compared with the old run `baseline`. `persistence` is the p of rank-biased overlap. The convention gives order,
+    ties and discount; documents that it would remove because of their judgments stay. The table has a row per run,
+    query of either side and cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`; ConfigurationError also if a
+    cutoff is not a rank, only judgments tell the order, or there is no run to compare.
+
+    Examples
+    --------
+    >>> changes = compare_lists({"q": ["a", "b", "c", "d", "e"]}, {"q": ["b", "a", "c", "d", "e"]}, 5)
+    >>> changes[["same_order", "jaccard", "rbo", "moved_discount"]].round(6)
+       same_order  jaccard  rbo  moved_discount
+    0       False      1.0  0.9        0.125174
+    """
+    settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}, Scratch()
+    sides = [make_config({"results": side}, settings, scratch) for side in (old, new)]
+    changes: pd.DataFrame = call("job.compare_inputs.compare_lists", *sides, baseline, persistence)
+    return changes
 
 
-def _call(
-    task: str,
+def compare_judgments(
+    a: Any,
+    b: Any,
+    results: Any = None,
+    cutoff: int | None = 10,
+    convention: Convention | str = "standard",
+    *,
+    dataset: str = "default",
+) -> "pd.DataFrame":
+    """How far two sets of judgments agree and, with results, whether they rank the runs alike.
+
+    All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked by its NDCG at the
+    cutoff (None is the whole ranking), over the queries that both sets judge. The table has a row per dataset:
+    AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError also for more than 100 grades, or if no query is judged
+    by both.
+
+    Examples
+    --------
+    >>> table = compare_judgments({"q": {"d1": 1, "d2": 0, "d3": 1, "d4": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
+    >>> table[["pairs", "only_a", "kappa", "kappa_quadratic", "alpha"]].round(4).iloc[0].tolist()
+    [3.0, 1.0, 0.4, 0.4, 0.4444]
+    """
+    settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]}, Scratch()
+    tables = ({"judgments": a} | ({} if results is None else {"results": results}), {"judgments": b})
+    sides = [make_config(given, settings, scratch) for given in tables]
+    return to_pandas(call("job.compare_inputs.compare_judgments", *sides))
+
+
+def make_config(
     tables: Mapping[str, Any],
     settings: Mapping[str, Any],
-    *arguments: Any,
+    scratch: Scratch,
     relevance: float | None = None,
     run: str | None = None,
-) -> tuple[Any, EvaluationConfig, Scratch]:
-    """What the other process answers, the configuration, and the folder of the tables and scores.
+) -> EvaluationConfig:
+    """The configuration of a job for tables, which are written to a folder of `scratch`, and for files."""
+    label, given = settings["convention"], dict[str, dict[str, Any]]()
+    for name, table in tables.items():
+        if table is not None or name in ("judgments", "results"):
+            given[name] = _input(table, name, relevance is None, scratch)
+    given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
+    given.get("results", {}).update({} if run is None else {"run": run})
+    # Options that are named are the user's choice, where input would be refused for want of one.
+    chosen = {"convention": parse_label(label) if isinstance(label, str) else label}
+    # Tables may name their datasets.
+    others = {name: value for name, value in settings.items() if (name, value) != ("dataset", "default")}
+    return validate({**others, **chosen, **given}, "arguments", NightConfig)
 
-    The folder is removed when nothing refers to it any more. No message names it, because tables have no path.
-    """
-    scratch = Scratch()
-    folder = str(scratch.folder())
-    given = {name: table for name, table in tables.items() if table is not None or name in ("judgments", "results")}
-    # With `relevance` no column of grades is looked up, so that two of them are not ambiguous.
-    schemas = _SCHEMAS if relevance is None else {**_SCHEMAS, "judgments": ("dataset", "query_id", "doc_id")}
+
+def call(task: str, *arguments: Any) -> Any:
+    """What the other process returns; its warnings are Python's, and no message has the path of a table's file."""
     try:
-        inputs = {name: _input(table, name, schemas[name], folder) for name, table in given.items()}
-        inputs["judgments"] |= {} if relevance is None else {"relevance": relevance}
-        inputs["results"] |= {} if run is None else {"run": run}
-        config = validate({**settings, **inputs, "output": f"{folder}/scores"}, "arguments")
-        answer = background.call(task, config, *arguments)
+        value, sentences = background.call(task, *arguments)
     except NdcgSparkError as error:
-        error.args = (_without_paths(str(error), folder),)
+        error.args = (_TABLE.sub("the table", str(error)),)
         raise
-    return answer, config, scratch
+    for sentence in sentences:
+        warnings.warn(_TABLE.sub("the table", sentence), stacklevel=3)
+    return value
 
 
-def _without_paths(message: str, folder: str) -> str:
-    """A message in which tables that were written to the folder are tables."""
-    return re.sub(rf"{re.escape(folder)}/\w+\.parquet", "the table", message)
-
-
-def _input(table: Any, name: str, wanted: Sequence[str] | None, folder: str) -> dict[str, Any]:
+def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str, Any]:
     """A table in the configuration: its paths, or a file that is written for it."""
     paths = [table] if isinstance(table, str | os.PathLike) else table
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         return {"path": [os.fspath(path) for path in paths]}
-    rows = to_arrow(table, wanted, name)
-    path = f"{folder}/{name}.parquet"
+    # Where all have one grade no column of grades is looked up, so that two of them are not ambiguous.
+    names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
+    rows = to_arrow(table, names or None, name)
+    path = f"{scratch.folder()}/{name}.parquet"
     # Statistics leave NaN out, so the embedded engine would read another number in its place.
     pyarrow.parquet.write_table(rows, path, write_statistics=False)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}

@@ -1,7 +1,6 @@
 """How much the list of every query changed between two sets of results, computed without judgments (COMPARING.md)."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,118 +8,45 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ndcg_spark import background, rules
+from ndcg_spark import rules
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
-from ndcg_spark.rules import conform_rows
-from ndcg_spark.schemas import LIST_CHANGES, RESULTS, query_key
+from ndcg_spark.schemas import LIST_CHANGES, query_key
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.lists import with_listed
-from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal, refuse_rows
-from ndcg_spark.spark_library import results_with_runs, session_for
-from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 from ndcg_spark.text import unknown_name
 
-#: The persistence of rank-biased overlap: the probability that a reader goes on to the next rank.
-PERSISTENCE = 0.9
-_KEY = ("dataset", "run", "baseline", "cutoff")
+KEY = ("dataset", "run", "baseline", "cutoff")
 #: How the columns of the new side and of the old begin.
 _SIDES = ("", "baseline_")
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
 
-def compare_lists(
-    results: Any,
-    baseline: Any,
-    cutoffs: int | Iterable[int] = 10,
-    convention: Convention | str = "standard",
-    *,
-    persistence: float = PERSISTENCE,
-    dataset: str = "default",
-) -> pd.DataFrame:
-    """How much the list of every query changed, computed without judgments. Runs a job for DataFrames of Spark.
-
-    Parameters
-    ----------
-    results, baseline : table
-        Tables as `evaluate` takes them, but no paths, which `compare-lists` takes. Runs are paired by name. Or the
-        baseline is the run that all others are compared with.
-    cutoffs : int or several of them
-        Ranks from 1.
-    convention : Convention or str
-        Which order, ties and discount to use. Documents that it would remove because of their judgments stay.
-    persistence : float
-        The p of rank-biased overlap, between 0 and 1.
-    dataset : str
-        The name of the dataset if the tables have no such column.
-
-    Returns
-    -------
-    DataFrame
-        The table LIST_CHANGES of COMPARING.md: one row per run, query of either side and cutoff, in this order.
-
-    Raises
-    ------
-    NdcgSparkError
-        As `evaluate`; or a cutoff is not a rank, only judgments tell the order, or there is no run to compare.
-
-    Examples
-    --------
-    >>> changes = compare_lists({"q": ["b", "a", "c", "d", "e"]}, {"q": ["a", "b", "c", "d", "e"]}, 5)
-    >>> changes[["same_order", "jaccard", "rbo", "moved_discount"]].round(6)
-       same_order  jaccard  rbo  moved_discount
-    0       False      1.0  0.9        0.125174
-    """
-    if background.is_for(results, baseline):
-        given = (results, baseline, cutoffs, convention)
-        table: pd.DataFrame = background.call(
-            "function", "compare_lists", *given, persistence=persistence, dataset=dataset
-        )
-        return table
-    run = baseline if isinstance(baseline, str) else None
-    tables = {"results": results} | ({} if run is not None else {"baseline": baseline})
-    session = session_for(*tables.values())
-    options = Convention.preset(convention) if isinstance(convention, str) else convention
-    ranks = checked_cutoffs(options, parse_cutoffs(cutoffs), persistence)
-    sides = []
-    for where, given in tables.items():
-        typed = conform_rows(results_with_runs(given, session, where), RESULTS, where)
-        order = options.replace(**rules.options_without_scores(options, typed.columns))
-        rules.require_columns(typed.columns, typed.columns, order)
-        sides.append(refuse_rows(typed, rules.result_rules(dict(typed.dtypes), order), where))
-    if len({"dataset" in side.columns for side in sides}) > 1:
-        raise ConfigurationError("baseline: only one of the tables has a column dataset; name it in both or in neither")
-    names = [{row["run"] for row in side.select("run").distinct().collect()} for side in sides]
-    runs = compared_runs(names[0], names[-1], run)
-    changes = list_changes(sides[0], sides[-1], runs, run, options, ranks, persistence, dataset)
-    return to_pandas(changes).sort_values([*_KEY, "query_id"], ignore_index=True)
-
-
-def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], p: float) -> list[int]:
+def checked_cutoffs(convention: Convention, cutoffs: Sequence[int | None], persistence: float) -> list[int]:
     """The cutoffs; an error for the whole ranking, an impossible persistence, and an order that judgments determine."""
     if ranking.breaks_ties_by_gain(convention):
         raise ConventionError(
             f"convention: ties={convention.ties} orders tied documents by their judgments, and lists are compared "
             "without; set ties=doc_id_desc, or another order"
         )
-    ranks = [k for k in cutoffs if k is not None]
+    ranks = [cutoff for cutoff in cutoffs if cutoff is not None]
     if len(ranks) < len(cutoffs):
         raise ConfigurationError("cutoffs: lists are compared down to a rank, not the whole ranking; give ranks from 1")
-    if not 0 < p < 1:
-        raise ConfigurationError(f"persistence: {p!r} is not between 0 and 1; 0.9 is usual")
+    if not 0 < persistence < 1:
+        raise ConfigurationError(f"persistence: {persistence!r} is not between 0 and 1; 0.9 is usual")
     return ranks
 
 
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
-    """The runs that are compared, sorted: those of both names, or all that are not the baseline itself.
+    """The new runs that are compared, sorted: those that have an old run of their name, or all with the baseline.
 
     ConfigurationError if there are none, or no such baseline among the old runs.
     """
     if baseline is not None and baseline not in old:
         raise unknown_name("baseline", "run", baseline, old)
-    runs = sorted({*new} & {*old}) if baseline is None else sorted({*new} - ({baseline} if new is old else set()))
+    runs = sorted({*new} & {*old} if baseline is None else {*new})
     if not runs:
         names = " and ".join(", ".join(sorted(side)[:3]) for side in (new, old))
         raise ConfigurationError(
@@ -249,19 +175,21 @@ def _measures(p: float) -> dict[str, Column]:
     }
 
 
-def summarized(changes: DataFrame) -> DataFrame:
-    """One row per run and cutoff of a table LIST_CHANGES, in no order: queries, shares of them, means and quantiles."""
-    shares = {"changed": ~F.col("same_order"), "top_changed": F.col("top_changed")}
-    shares |= {"lost_all": F.col("returned") == 0, "gained_all": F.col("baseline_returned") == 0}
-    columns = {"queries": F.count(F.lit(1))}
-    columns |= {f"{name}_share": F.avg(is_so.cast("double")) for name, is_so in shares.items()}
+def summarized(changes: pd.DataFrame) -> pd.DataFrame:
+    """A row per run and cutoff of a table LIST_CHANGES: queries, shares of them, means and quantiles."""
+    shares = {"changed_share": ~changes["same_order"], "top_changed_share": changes["top_changed"]}
+    shares |= {"lost_all_share": changes["returned"] == 0, "gained_all_share": changes["baseline_returned"] == 0}
+    groups = changes.assign(**shares).groupby([*KEY], sort=False)
+    columns = {"queries": groups.size()} | {name: groups[name].mean() for name in shares}
     for name in ("rbo", "moved_discount"):
-        columns |= {name: F.avg(name), **{f"{name}_{q}": F.percentile(name, at) for q, at in _QUANTILES.items()}}
-    return changes.groupBy(*_KEY).agg(*(column.alias(name) for name, column in columns.items()))
+        columns[name] = groups[name].mean()
+        columns |= {f"{name}_{label}": groups[name].quantile(at) for label, at in _QUANTILES.items()}
+    return pd.DataFrame(columns).reset_index()
 
 
-def most_changed(changes: DataFrame, queries: int) -> DataFrame:
-    """The rows of the queries that changed most, for each run and cutoff, in no order; `place` counts them from 1."""
-    order = (F.desc("moved_discount"), F.asc("rbo"), F.asc("query_id"))
-    placed = changes.withColumn("place", F.row_number().over(Window.partitionBy(*_KEY).orderBy(*order)))
-    return placed.where((F.col("place") <= queries) & ~F.col("same_order"))
+def most_changed(changes: pd.DataFrame, queries: int) -> pd.DataFrame:
+    """The rows of the queries that changed most, for each run and cutoff, with their `place`, from 1."""
+    order = ["moved_discount", "rbo", "query_id"]
+    ordered = changes[~changes["same_order"]].sort_values(order, ascending=[False, True, True])
+    most = ordered.assign(place=ordered.groupby([*KEY]).cumcount() + 1)
+    return most[most["place"] <= queries].sort_values([*KEY, "place"])

@@ -1,7 +1,8 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from pyspark.ml.evaluation import Evaluator
@@ -10,7 +11,7 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import ArrayType, NumericType, StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
@@ -77,89 +78,85 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             raise ConfigurationError(f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures")
         convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
-        (row,) = _averaged(lists, convention, k).collect()
-        if row["refused"]:
+        mean, is_refused = _averaged(lists, convention, k).collect()[0]
+        if is_refused:
             # Again in this process, for the reason.
             for query in lists.collect():
                 _score(query.asDict(), convention, k)
-        if row["mean"] is None:
+        if mean is None:
             raise InputError("dataset: no query has a relevant document, so there is no mean; check the grades")
-        return float(row["mean"])
+        return float(mean)
 
     def _long(self, dataset: DataFrame) -> DataFrame:
         """The lists of a row per query and document."""
-        rows = self._select(dataset, query="queryCol", item="itemCol", score="scoreCol", grade="gradeCol")
-        score, grade = F.col("score").cast("double"), F.col("grade").cast("double")
-        is_out = F.coalesce("out", F.lit(False)) if "out" in rows.columns else F.lit(False)
+        query, item, score, grade = (self._column(name) for name in ("queryCol", "itemCol", "scoreCol", "gradeCol"))
+        score, grade = score.cast("double"), grade.cast("double")
+        is_out = F.coalesce(self._column("excludeCol"), F.lit(False)) if self.isSet("excludeCol") else F.lit(False)
         is_returned, is_judged = score.isNotNull() & ~F.isnan(score) & ~is_out, grade.isNotNull()
-        return rows.groupBy(F.col("query").cast("string").alias("query")).agg(
-            F.collect_list(F.when(is_returned, F.col("item"))).alias("returned"),
+        return dataset.groupBy(query.cast("string").alias("query")).agg(
+            F.collect_list(F.when(is_returned, item)).alias("returned"),
             F.collect_list(F.when(is_returned, score)).alias("scores"),
-            F.collect_list(F.when(is_judged, F.col("item"))).alias("judged"),
+            F.collect_list(F.when(is_judged, item)).alias("judged"),
             F.collect_list(F.when(is_judged, grade)).alias("grades"),
         )
 
     def _listed(self, dataset: DataFrame) -> DataFrame:
         """The lists of a row per query; a row without labels is no query."""
-        rows = self._select(dataset, returned="predictionCol", judged="labelCol")
-        columns = _lists(rows, "returned", "scores", "score") | _lists(rows, "judged", "grades", "relevance")
-        columns |= {"out": F.col("out")} if "out" in rows.columns else {}
-        lists = rows.where(F.col("judged").isNotNull()).select(*(value.alias(name) for name, value in columns.items()))
-        kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
-        if isinstance(kinds[0], NumericType) != isinstance(kinds[1], NumericType):
-            named = " and relevant ones ".join(kind.simpleString() for kind in kinds)
-            raise InputError(f"dataset: documents are {named}, which differ; cast one")
-        return lists
+        columns = self._arrays(dataset, "predictionCol", ("returned", "scores"), "score")
+        columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance")
+        columns |= {"out": self._column("excludeCol")} if self.isSet("excludeCol") else {}
+        rows = dataset.where(self._column("labelCol").isNotNull())
+        return rows.select(*(value.alias(name) for name, value in columns.items()))
 
-    def _select(self, dataset: DataFrame, **params: str) -> DataFrame:
-        params |= {"out": "excludeCol"} if self.isSet("excludeCol") else {}
-        named = {ours: self.getOrDefault(param) for ours, param in params.items()}
-        absent = [f"{name}; set {params[ours]}" for ours, name in named.items() if name not in dataset.columns]
-        if absent:
-            raise InputError(f"dataset: it has {', '.join(dataset.columns)}, and no column {absent[0]}")
-        return dataset.select(*(F.col(quoted(name)).alias(ours) for ours, name in named.items()))
+    def _column(self, param: str) -> Column:
+        return F.col(quoted(self.getOrDefault(param)))
+
+    def _arrays(self, dataset: DataFrame, param: str, ours: tuple[str, str], number: str) -> dict[str, Column]:
+        """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
+        name, column = self.getOrDefault(param), self._column(param)
+        kind = dataset.select(column).schema[0].dataType
+        if not isinstance(kind, ArrayType):
+            raise InputError(
+                f"dataset: {name} is {kind.simpleString()}, not an array of documents; for rows set queryCol"
+            )
+        if not isinstance(kind.elementType, StructType):
+            return {ours[0]: column}
+        fields = resolve_columns({}, ["doc_id", number], kind.elementType.names, f"dataset: {name}")
+        if "doc_id" not in fields:
+            raise InputError(f"dataset: {name} has no field for the document, but {', '.join(kind.elementType.names)}")
+        named = zip(ours, ("doc_id", number), strict=True)
+        # Not getField of the array, which the embedded engine takes for a position in it.
+        paths = {alias: f"{quoted(name)}.{quoted(fields[field])}" for alias, field in named if field in fields}
+        return {alias: F.col(path) for alias, path in paths.items()}
 
 
-def _lists(rows: DataFrame, column: str, numbers: str, wanted: str) -> dict[str, Column]:
-    """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
-    kind = rows.schema[column].dataType
-    if not isinstance(kind, ArrayType):
-        raise InputError(f"dataset: {column} documents are {kind.simpleString()}, not an array; for rows set queryCol")
-    if not isinstance(kind.elementType, StructType):
-        return {column: F.col(column)}
-    where, names = f"dataset: {column} documents", kind.elementType.names
-    named = resolve_columns({}, ["doc_id", wanted], names, where)
-    if "doc_id" not in named:
-        raise InputError(f"{where} have no field for the document, but {', '.join(names)}")
-    fields = {column: "doc_id", numbers: wanted}
-    return {ours: F.col(f"{column}.{quoted(named[name])}") for ours, name in fields.items() if name in named}
+for _name in ("predictionCol", "labelCol", "metricName", "k"):
+    # The methods that Spark's own evaluators have for each parameter: setK, getK.
+    _title = f"{_name[0].upper()}{_name[1:]}"
+    setattr(NdcgEvaluator, f"get{_title}", functools.partialmethod(NdcgEvaluator.getOrDefault, _name))
+    setattr(NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value}))
 
 
 def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
-    """The mean NDCG, and whether the convention refuses a query."""
+    """The mean NDCG, and whether the convention refuses a query, whose NDCG is infinite then."""
     names = lists.columns
 
     def ndcg(*columns: pd.Series) -> pd.Series:
-        rows = zip(*columns, strict=True)
-        return pd.Series([_ndcg(dict(zip(names, row, strict=True)), convention, k) for row in rows], dtype="float64")
+        values = []
+        for row in zip(*columns, strict=True):
+            try:
+                values.append(_score(dict(zip(names, row, strict=True)), convention, k))
+            except InputError:
+                values.append(float("inf"))
+        return pd.Series(values, dtype="float64")
 
     function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]  # no default kind
     scores = lists.select(function(*names).alias("ndcg"))
-    is_refused = F.col("ndcg") == float("inf")
-    mean = F.avg(F.when(~is_refused & ~F.isnan("ndcg"), F.col("ndcg")))
-    return scores.agg(mean.alias("mean"), F.max(is_refused).alias("refused"))
-
-
-def _ndcg(lists: Mapping[str, Any], convention: Convention, k: int) -> float:
-    """The NDCG of a query; NaN if it does not count, infinite if it is refused."""
-    try:
-        value = _score(lists, convention, k)
-    except InputError:
-        return float("inf")
-    return float("nan") if value is None else value
+    return scores.agg(F.avg(F.when(~F.isnan("ndcg"), F.col("ndcg"))), F.max(F.col("ndcg") == float("inf")))
 
 
 def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | None:
+    """The NDCG of a query; None if it does not count."""
     returned, judged, out = (_ids(lists.get(name)) for name in ("returned", "judged", "out"))
     scores, grades = lists.get("scores"), lists.get("grades")
     if scores is None:
@@ -168,22 +165,10 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
     excluded, ranks = set(out), range(1, len(returned) + 1)
     listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
     # Lists without grades may name a document twice, as purchases do.
-    judged = list(dict.fromkeys(judged)) if grades is None else judged
-    graded = zip(judged, [1.0] * len(judged) if grades is None else grades, strict=True)
+    graded = dict.fromkeys(judged, 1.0).items() if grades is None else zip(judged, grades, strict=True)
     return reference.score(lists.get("query", ""), graded, listed, convention, k).ndcg
 
 
 def _ids(documents: Sequence[Any] | None) -> list[str]:
     """Documents as text; MLlib's are doubles, and whole."""
     return [] if documents is None else [str(int(doc) if isinstance(doc, float) else doc) for doc in documents]
-
-
-def _add_accessors(name: str) -> None:
-    """The methods that Spark's own evaluators have for each parameter: setK, getK."""
-    title = f"{name[0].upper()}{name[1:]}"
-    setattr(NdcgEvaluator, f"get{title}", lambda self: self.getOrDefault(name))
-    setattr(NdcgEvaluator, f"set{title}", lambda self, value: self._set(**{name: value}))
-
-
-for _name in ("predictionCol", "labelCol", "metricName", "k"):
-    _add_accessors(_name)

@@ -3,36 +3,26 @@
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import (
-    COLUMNS,
-    MEASURES,
-    NDCG_ONLY,
-    Cutoff,
-    MeasureSet,
-    by_depth,
-    format_cutoff,
-    published,
-)
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, format_cutoff, published
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
-from ndcg_spark.scratch import Scratch
 from ndcg_spark.tables.writers import to_pandas
-from ndcg_spark.text import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 #: The scores of queries besides the measures.
 _PARTS = ("dcg", "ideal_dcg", "cg")
-_MAX_SHOWN = 50
+#: How a table is shown.
+_STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": ""}
 
 
 def heading(column: str, cutoff: Cutoff) -> str:
@@ -56,24 +46,26 @@ class Scores:
 
     def __init__(
         self,
-        dataset_scores: pd.DataFrame,
+        dataset_scores: pa.Table,
         read_query_scores: Callable[[], pa.Table],
         measures: MeasureSet = NDCG_ONLY,
         inputs: Any = None,
-        scratch: Scratch | None = None,
+        scratch: Any = None,
     ) -> None:
-        self.dataset_scores = dataset_scores
+        self.dataset_scores = to_pandas(dataset_scores.select(list(measure_first(DATASET_SCORES, measures.columns))))
         self._read_query_scores = read_query_scores
         self.measures = measures
-        #: The configuration for which they were computed, if their inputs are still there.
-        self.inputs = inputs
-        self._scratch = scratch
+        #: The configuration for which they were computed, and what keeps its files.
+        self.inputs, self._scratch = inputs, scratch
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
         """A row per dataset, run, query and cutoff."""
-        names = measure_first(QUERY_SCORES, self.measures.columns)
-        return to_pandas(self._read_query_scores().select(list(names)))
+        return to_pandas(self._read_query_scores().select(list(measure_first(QUERY_SCORES, self.measures.columns))))
+
+    def to_pandas(self) -> "Scores":
+        """Themselves, as they are in pandas."""
+        return self
 
     def table(self) -> pd.DataFrame:
         """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.
@@ -83,12 +75,11 @@ class Scores:
         """
         rows = self.dataset_scores
         key = [name for name in ("dataset", "attribute", "value") if rows[name].nunique(dropna=False) > 1]
-        pairs = self._pairs()
-        columns = {}
-        for column, cutoff in pairs:
-            at = rows["cutoff"].isna() if cutoff is None else rows["cutoff"].eq(cutoff).fillna(False)
-            columns[heading(column, cutoff)] = rows[at].set_index([*key, "run"])[column].astype(float)
-        table = pd.DataFrame(columns)
+        indexed = {
+            name: _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
+            for name, (column, cutoff) in self._columns.items()
+        }
+        table = pd.DataFrame(indexed)
         # Sums in different orders differ in their last digits.
         order = pd.DataFrame({"score": -table.iloc[:, 0].round(12)}).reset_index()
         order = order.sort_values([*key, "score", "run"], na_position="first" if "attribute" in key else "last")
@@ -98,56 +89,39 @@ class Scores:
         """A row per query and a column per run, by default of the first measure: ``scores.per_query("ndcg@10")``.
 
         NaN where the convention leaves a query out of the mean. With several datasets, the index begins with these.
-
-        Raises
-        ------
-        ConfigurationError
-            The measure was not computed at this cutoff.
+        Raises ConfigurationError if the measure was not computed at this cutoff.
         """
-        column, cutoff = self._pairs()[0] if measure is None else self._pair(measure)
-        rows = self.query_scores
-        at = rows["cutoff"].isna() if cutoff is None else rows["cutoff"].eq(cutoff).fillna(False)
+        known = list(self._columns.values())
+        column, cutoff = known[0]
+        if measure is not None:
+            (column, text), *more = parse_columns(measure, _PARTS)
+            cutoffs = [cutoff for name, cutoff in known if column in (name, *_PARTS)]
+            cutoffs = cutoffs[:1] if text == ALL_CUTOFFS else [at for at in cutoffs if at == parse_cutoff(text)]
+            if more or not cutoffs:
+                choices = ", ".join(self._columns)
+                raise ConfigurationError(f"measure: {measure} was not computed; choose one of {choices}")
+            cutoff = cutoffs[0]
+        rows = _at(self.query_scores, cutoff)
         key = ["dataset", "query_id"] if rows["dataset"].nunique() > 1 else "query_id"
-        table = rows[at].pivot(index=key, columns="run", values=column).astype(float)
-        return table.rename_axis(columns=None, index=None) if key == "query_id" else table.rename_axis(columns=None)
+        table = rows.pivot(index=key, columns="run", values=column).astype(float).rename_axis(columns=None)
+        return table.rename_axis(index=None) if key == "query_id" else table
 
-    def _pairs(self) -> list[tuple[str, Cutoff]]:
-        """The measures that are shown, each with its cutoff, that of the headline first."""
+    @functools.cached_property
+    def _columns(self) -> dict[str, tuple[str, Cutoff]]:
+        """The measures that are shown, by heading, each with its column and cutoff, that of the headline first."""
         cutoffs = {None if pd.isna(cutoff) else int(cutoff) for cutoff in self.dataset_scores["cutoff"]}
-        pairs = [(MEASURES[name].column, cutoff) for name, cutoff in self.measures.pairs]
-        pairs = pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
-        measure, cutoff = self.measures.headline(cutoffs)
-        return list(dict.fromkeys([(MEASURES[measure].column, cutoff), *pairs]))
-
-    def _pair(self, measure: str) -> tuple[str, Cutoff]:
-        pairs = parse_columns(measure, _PARTS)
-        column, cutoff = pairs[0]
-        known = [heading(*pair) for pair in self._pairs()]
-        if len(pairs) > 1:
-            raise ConfigurationError(f"measure: {measure!r} names {len(pairs)} measures; name one, such as {known[0]}")
-        if cutoff == ALL_CUTOFFS:
-            return column, next((at for name, at in self._pairs() if name == column), self._pairs()[0][1])
-        pair = column, parse_cutoff(cutoff)
-        if column not in _PARTS and pair not in self._pairs():
-            near = did_you_mean(measure, known)
-            raise ConfigurationError(f"measure: {measure} was not computed{near}; choose from {', '.join(known)}")
-        return pair
+        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
+        columns = [(MEASURES[name].column, cutoff) for name, cutoff in (self.measures.headline(cutoffs), *pairs)]
+        return {heading(*pair): pair for pair in columns}
 
     def _convention(self) -> str:
-        rows = self.dataset_scores
-        return "" if rows.empty else f"{rows['convention'].iloc[0]}: {rows['formula'].iloc[0]}"
+        return "".join(f"{row.convention}: {row.formula}" for row in self.dataset_scores[:1].itertuples())
 
     def __repr__(self) -> str:
-        table = self.table()
-        more = f"\n{len(table) - _MAX_SHOWN} more rows in table()" if len(table) > _MAX_SHOWN else ""
-        text = table.head(_MAX_SHOWN).to_string(float_format="{:.4f}".format, na_rep="")
-        return f"{text}{more}\n\n{self._convention()}"
+        return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
 
     def _repr_html_(self) -> str:
-        table = self.table()
-        page = table.head(_MAX_SHOWN).to_html(float_format="{:.4f}".format, na_rep="")
-        more = f"<p>{len(table) - _MAX_SHOWN} more rows in table()</p>" if len(table) > _MAX_SHOWN else ""
-        return f"<div>{page}{more}<p><small>{escape(self._convention())}</small></p></div>"
+        return f"<div>{self.table().to_html(**_STYLE)}<p><small>{escape(self._convention())}</small></p></div>"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -170,14 +144,13 @@ class SparkScores:
 
     @functools.cached_property
     def _scores(self) -> Scores:
-        names = measure_first(DATASET_SCORES, self.measures.columns)
-        rows = to_pandas(self.dataset_scores.select(*names))
+        scores = Scores(self.dataset_scores.toArrow(), self.query_scores.toArrow, self.measures)
         # Whatever the convention makes of missing queries, without documents there is no rate.
-        if len(rows) and rows["judged_rate"].isna().all():
+        if scores.dataset_scores["judged_rate"].isna().all() and len(scores.dataset_scores):
             warnings.warn(
                 "results: no run has results for a judged query; check that both write ids alike", stacklevel=3
             )
-        return Scores(rows, self.query_scores.toArrow, self.measures)
+        return scores
 
     def __repr__(self) -> str:
         return "Scores of a Spark session; to_pandas() computes them, and a notebook shows them"
@@ -186,7 +159,6 @@ class SparkScores:
         return self._scores._repr_html_()
 
 
-def scores_frame(rows: Sequence[dict[str, Any]], measures: MeasureSet) -> pd.DataFrame:
-    """Rows of DATASET_SCORES in pandas, without the measures that were not computed."""
-    names = [name for name in DATASET_SCORES.names if name not in COLUMNS or name in measures.columns]
-    return to_pandas(pa.Table.from_pylist(list(rows), DATASET_SCORES).select(names))
+def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:
+    """The rows at a cutoff."""
+    return rows[rows["cutoff"].isna() if cutoff is None else rows["cutoff"].eq(cutoff).fillna(False)]

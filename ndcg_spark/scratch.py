@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-_PREFIX = "ndcg-spark-scratch-"
+PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
@@ -28,7 +28,7 @@ class Scratch:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
         if self._root is None:
             _remove_abandoned()
-            made = Path(tempfile.mkdtemp(prefix=f"new-{_PREFIX}"))
+            made = Path(tempfile.mkdtemp(prefix=f"new-{PREFIX}"))
             # The system releases the lock when this process ends, even if it is killed. The folder gets its name when
             # it is locked, so no other process finds it before that.
             lock = os.open(made, os.O_RDONLY)
@@ -56,7 +56,7 @@ def _close(cleanups: contextlib.ExitStack) -> None:
 
 def _remove_abandoned() -> None:
     """Remove the folders of this user's processes that were killed; what others put there is not followed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)

@@ -91,10 +91,8 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
 @pytest.mark.parametrize(
     ("row", "columns", "message"),
     [
-        (([1],), "prediction array<int>", "it has prediction, and no column label; set labelCol"),
-        (([1], "1"), "prediction array<int>, label string", "judged documents are string, not an array"),
-        (([1], ["1"]), "prediction array<int>, label array<string>", "documents are int and relevant ones string"),
-        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "have no field for the document"),
+        (([1], "1"), "prediction array<int>, label string", "label is string, not an array"),
+        (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
         (([1], None), LISTS, "no query has a relevant document"),
     ],
 )

@@ -159,10 +159,13 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     same order, by their NDCG at the deepest cutoff.
     """
     from ndcg_spark.job.compare_inputs import compare_judgments
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_judgments
 
-    config = load_arguments({**arguments, "judgments": (a,)}, needs_inputs=False)
-    print_judgments(compare_judgments(config, b), style)
+    sides = [load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)]
+    with engine_for(sides[0]) as engine:
+        compared = compare_judgments(engine, *sides)
+    print_judgments(compared.to_pylist(), style)
 
 
 @command(
@@ -182,10 +185,13 @@ def compare_lists(
 ) -> None:
     """Compare the lists of results without judgments. All queries count, judged or not."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
+    from ndcg_spark.job.inputs import engine_for
     from ndcg_spark.report.comparisons import print_lists
 
     before, after = (load_arguments({**arguments, "results": (path,)}, needs_inputs=False) for path in (old, new))
-    print_lists(job(before, after, baseline, persistence, queries), style)
+    with engine_for(before) as engine:
+        changes = job(engine, before, after, baseline, persistence)
+    print_lists(changes, queries, style)
 
 
 @command(

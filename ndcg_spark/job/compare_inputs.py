@@ -1,9 +1,10 @@
 """Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark import agreement
@@ -11,118 +12,100 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_lists
 from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import by_run
+from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.inputs.engine_files import materializer
 from ndcg_spark.inputs.read import Source, read_judgments, refuse_changed
 from ndcg_spark.job.evaluate import evaluate_on
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
     adapted,
+    counted_refusals,
     engine_for,
     read_inputs,
     report_read,
     results_source,
+    runs_table,
     translated_failures,
 )
-from ndcg_spark.list_comparison import checked_cutoffs, compared_runs, list_changes, most_changed, summarized
+from ndcg_spark.list_comparison import KEY, checked_cutoffs, compared_runs, list_changes
+from ndcg_spark.schemas import AGREEMENTS, query_key
+from ndcg_spark.scoring.evaluation import query_scores
+from ndcg_spark.scoring.lists import keep_judged_queries
 from ndcg_spark.steps import hidden, report_step
+from ndcg_spark.tables.writers import to_pandas
 
 
-def compare_judgments(config: EvaluationConfig, other: str) -> pd.DataFrame:
-    """The judgments of the configuration, A, compared with those of the path `other`, B.
+def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> pa.Table:
+    """The table AGREEMENTS of the judgments of two configurations.
 
-    With results, the runs of the configuration are ranked under both at its deepest cutoff.
+    If the first has results, their runs are ranked under both, at its deepest cutoff.
     """
-
-    def read(engine: Engine, paths: list[str]) -> DataFrame:
-        table = config.judgments.model_copy(update={"path": paths}).on(config.date)
-        source = read_judgments(engine, table, config.convention.gain != "judged")
+    context, convention = read_inputs(engine, a) if a.results else None, a.convention
+    sides = [context.checked.judgments] if context else []
+    for config in (b,) if context else (a, b):
+        source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
         with translated_failures([source]):
             good, counts, _ = check_judgments(source, config)
         report_read(source, counts)
-        return good
-
-    with engine_for(config) as engine:
-        convention, results = config.convention, None
-        if config.results:
-            context = read_inputs(engine, config)
-            a, convention = context.checked.judgments, context.config.convention
-            results = context.checked.needed_results
-            # Where scores decide, ranks that contradict them are no reason to refuse the results.
-            results = results if convention.needs_rank else results.drop("rank")
-        else:
-            a = read(engine, config.judgments.path)
-        b = read(engine, [other])
-        with translated_failures():
-            return agreement.compare_judgments(a, b, results, config.cutoffs[-1], convention, dataset=config.dataset)
-
-
-@dataclasses.dataclass(frozen=True)
-class ListComparison:
-    """How much the lists changed, as plain data."""
-
-    #: The rows of `summarized`, by dataset, run and cutoff.
-    rows: list[dict[str, Any]]
-    #: The rows of LIST_CHANGES of the queries that changed most, for each run and cutoff, the most changed first.
-    queries: list[dict[str, Any]]
-
-
-class _Side(NamedTuple):
-    """The checked results of one side: the good rows, and those of them that are not too deep."""
-
-    source: Source
-    convention: Convention
-    good: DataFrame
-    needed: DataFrame
-    runs: set[str]
+        sides.append(good)
+    if query_key(sides[0].columns) != query_key(sides[1].columns):
+        raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
+    with translated_failures():
+        pairs = agreement.grade_pairs(sides[0], sides[1], convention, a.dataset).toArrow().to_pandas()
+    means = pd.DataFrame({"dataset": []})
+    if context:
+        evaluation = dataclasses.replace(context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY)
+        results, runs = context.checked.needed_results, runs_table(context, context.checked)
+        with counted_refusals(context):
+            scores = (query_scores(side, keep_judged_queries(results, side), runs, evaluation) for side in sides)
+            means = agreement.mean_scores(*scores).toArrow().to_pandas()
+        if means.empty:
+            raise InputError("judgments: no query is judged by both sets; write query ids alike")
+    by_dataset = dict(iter(means.groupby("dataset")))
+    rows = (
+        {"dataset": name, **agreement.agreement(own, by_dataset.get(name))} for name, own in pairs.groupby("dataset")
+    )
+    return pa.Table.from_pylist(list(rows), AGREEMENTS)
 
 
 def compare_lists(
-    old: EvaluationConfig, new: EvaluationConfig, baseline: str | None, persistence: float, queries: int
-) -> ListComparison:
-    """Compare the lists of new results with those of old results.
+    engine: Engine, old: EvaluationConfig, new: EvaluationConfig, baseline: str | None, persistence: float
+) -> pd.DataFrame:
+    """The table LIST_CHANGES of new results and old ones, in its order.
 
-    `queries` is how many of the most changed queries are named for each run and cutoff.
     ConfigurationError if the baseline or every run is unknown, or ties need judgments.
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
-    with engine_for(old) as engine:
-        sides = [_side(engine, config) for config in (new, old)]
-        sources = [side.source for side in sides]
-        if len({"dataset" in side.good.columns for side in sides}) > 1:
-            raise InputError("results: only one side has a column dataset; name it in both or in neither")
-        runs = compared_runs(sides[0].runs, sides[1].runs, baseline)
-        how = (runs, baseline, old.convention, cutoffs, persistence, old.dataset)
-        try:
+    checked = [_checked_lists(engine, config) for config in (new, old)]
+    sources, lists, _conventions, names = zip(*checked, strict=True)
+    if len({"dataset" in table.columns for table in lists}) > 1:
+        raise InputError("results: only one side has a column dataset; name it in both or in neither")
+    runs = compared_runs(names[0], names[-1], baseline)
+    changes = list_changes(lists[0], lists[-1], runs, baseline, old.convention, cutoffs, persistence, old.dataset)
+    try:
+        with translated_failures(sources):
+            rows = to_pandas(changes)
+    except PlanRefusedError:
+        for source, table, convention, _ in checked:
             with translated_failures(sources):
-                changes = list_changes(sides[0].needed, sides[1].needed, *how)
-                materialize = materializer(engine, "list_changes")
-                # It is read twice.
-                table = materialize([changes]) if materialize else changes.persist()
-                rows = [row.asDict() for row in summarized(table).collect()]
-                most = [row.asDict() for row in most_changed(table, queries).collect()] if queries else []
-        except PlanRefusedError:
-            for side in sides:
-                with translated_failures(sources):
-                    refuse_in_lists(side.source, [side.good], side.convention)
-            raise
-        refuse_changed(sources)
+                refuse_in_lists(source, [table], convention)
+        raise
+    refuse_changed(sources)
     report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
-    most.sort(key=lambda row: (*by_run(row), row["place"]))
-    return ListComparison(sorted(rows, key=by_run), most)
+    return rows.sort_values([*KEY, "query_id"], ignore_index=True)
 
 
-def _side(engine: Engine, config: EvaluationConfig) -> _Side:
+def _checked_lists(engine: Engine, config: EvaluationConfig) -> tuple[Source, DataFrame, Convention, set[str]]:
+    """Results, their good rows that are not too deep, the convention that is used, and the names of the runs."""
     source = results_source(engine, config)
     config = adapted(config, source)
     with translated_failures([source]):
-        good, counts, needed = check_lists(source, config)
+        _, counts, needed = check_lists(source, config)
     report_read(source, counts)
-    return _Side(source, config.convention, good, needed, {run.run for run in counts.runs})
+    return source, needed, config.convention, {run.run for run in counts.runs}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -178,6 +178,12 @@ def evaluate_on(
     )
 
 
+def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet]:
+    """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its measures."""
+    outcome = evaluate_on(engine, config)
+    return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set
+
+
 def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
     """The dataset scores, not published; and the query scores, computed only once if they are read too."""
     with context.clock.step("evaluate", "evaluating the results"):

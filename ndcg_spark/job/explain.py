@@ -28,23 +28,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ndcg_spark.engine import Engine
-    from ndcg_spark.job.inputs import Sources
 
 
-def explain_query(config: EvaluationConfig, request: ExplainRequest, sources: "Sources | None" = None) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs or from these tables.
+def explain_query(config: EvaluationConfig, request: ExplainRequest) -> Explained:
+    """The explanations of a query as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
     from ndcg_spark.job.inputs import engine_for
 
     with engine_for(config) as engine:
-        return explain_on(engine, config, request, sources)
+        return explain_on(engine, config, request)
 
 
-def explain_on(
-    engine: "Engine", config: EvaluationConfig, request: ExplainRequest, sources: "Sources | None" = None
-) -> Explained:
+def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query, on an engine that stays open."""
     from pyspark.sql import functions as F
 
@@ -54,7 +51,7 @@ def explain_on(
     from ndcg_spark.scoring.lists import returned_documents
     from ndcg_spark.scoring.ranking import by_window
 
-    context = read_inputs(engine, config, sources=sources)
+    context = read_inputs(engine, config)
     checked, config = context.checked, context.config
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)

@@ -62,10 +62,8 @@ def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator
         yield engine
 
 
-def read_inputs(
-    engine: Engine, config: EvaluationConfig, clock: Clock | None = None, sources: Sources | None = None
-) -> Context:
-    """Both tables of a configuration, or those that are passed in, checked and reported.
+def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = None) -> Context:
+    """Both tables of a configuration, checked and reported.
 
     The convention of the context has the options that are used, so its label and its description include them too.
     """
@@ -73,9 +71,8 @@ def read_inputs(
     with clock.step("read", "looking at the inputs"):
         # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
         unjudged_gain(config.convention)
-        if sources is None:
-            judgments = read_judgments(engine, config.judgments.on(config.date), config.convention.gain != "judged")
-            sources = judgments, results_source(engine, config)
+        judgments = read_judgments(engine, config.judgments.on(config.date), config.convention.gain != "judged")
+        sources = judgments, results_source(engine, config)
         config = adapted(config, *sources)
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
         checked = check_tables(*sources, config)

@@ -1,34 +1,43 @@
-"""The commands for published nights as functions, for Python and notebooks; `explain` also takes tables."""
+"""What the commands show as functions, for Python and notebooks: of published nights, and of scores in memory."""
 
+import dataclasses
 import datetime
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ndcg_spark import background
+import pandas as pd
+
+from ndcg_spark.comparison.api import compare
 from ndcg_spark.comparison.trend import lines
-from ndcg_spark.config import NightConfig, load, validate
+from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.facts import ExplainRequest
 from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
-from ndcg_spark.library import explained
+from ndcg_spark.library import call, make_config
+from ndcg_spark.report import words
+from ndcg_spark.report.charts import bars, difference_chart
+from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
 from ndcg_spark.report.explanations import explanation_view
 from ndcg_spark.report.night import Request
 from ndcg_spark.report.nights import trend_view
 from ndcg_spark.report.page import Page, write_report
+from ndcg_spark.report.scores import paper_table
 from ndcg_spark.report.verdicts import verdict_view
 from ndcg_spark.report.words import Labels, read_labels
 from ndcg_spark.scores import Scores, SparkScores
-from ndcg_spark.tables.writers import View
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ndcg_spark.scratch import Scratch
+from ndcg_spark.tables.writers import View, rendered
+from ndcg_spark.tables.writers import latex as latex_lines
+from ndcg_spark.text import unknown_name
 
 _Date = datetime.date | str | None
 _Path = str | os.PathLike[str]
+#: Differences of at most this size are ties.
+_TIE = 1e-9
 
 
 def trend(
@@ -38,7 +47,7 @@ def trend(
     run: str | None = None,
     measures: str | None = None,
     last: int = 60,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
@@ -94,7 +103,9 @@ def gate_night(
 
 
 def explain(
-    *source: Any,
+    source: Any,
+    results: Any = None,
+    *,
     query: str,
     run: str | None = None,
     baseline: str | None = None,
@@ -109,9 +120,9 @@ def explain(
 
     Parameters
     ----------
-    *source : Scores, a path, or two tables
+    source, results : Scores, a path, or two tables
         What `evaluate` returned; the folder of a night that keeps its documents; or judgments and results as
-        `evaluate` takes them, all of which are checked.
+        `evaluate` takes them, all of which are checked. Tables of Spark are fetched.
     query, run, baseline, dataset : str
         The query, the run to explain (by default every one), and the run to show the changes since.
     cutoff : int or str, optional
@@ -119,7 +130,7 @@ def explain(
     date, baseline_date : date or str, optional
         Which night of the folder to explain, by default the newest; and the night to show the changes since.
     convention, relevance : optional
-        For tables only, as `evaluate` takes them. A night has its own.
+        For two tables only, as `evaluate` takes them.
 
     What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
     `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
@@ -135,30 +146,127 @@ def explain(
     """
     rank = None if cutoff is None else str(cutoff)
     request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
-    if len(source) == 1 and isinstance(source[0], Scores) and source[0].inputs is not None:
-        return explanation_view(background.call("explain", source[0].inputs, request))
-    if len(source) == 1 and isinstance(source[0], SparkScores):
-        raise ConfigurationError("explain: scores of a Spark session keep no documents; give judgments and results")
-    if len(source) == 1 and isinstance(source[0], (str, os.PathLike)):
-        if convention is not None or relevance is not None:
-            raise ConfigurationError("convention: a night has its own; leave out convention and relevance")
-        return explanation_view(explain_night(str(source[0]), _text(date), request))
-    if len(source) != 2 or date is not None or baseline_date is not None:
-        raise ConfigurationError("explain: give the folder of a night, and perhaps its date; or judgments and results")
-    chosen: dict[str, Any] = {"convention": convention or Convention()}
-    if background.is_for(*source):
-        return explanation_view(explained(*source, chosen, request, relevance=relevance))
-    # Only DataFrames of Spark need an engine here.
-    from ndcg_spark.inputs.read import Source
-    from ndcg_spark.job.explain import explain_query
-    from ndcg_spark.spark_library import graded_judgments, results_with_runs, session_for
+    is_night, is_scored = isinstance(source, str | os.PathLike) and results is None, isinstance(source, Scores)
+    if ((date or baseline_date) and not is_night) or ((convention or relevance) and (is_night or is_scored)):
+        raise ConfigurationError("explain: dates are of nights, and convention and relevance of two tables; leave out")
+    if is_night:
+        return explanation_view(explain_night(str(source), _text(date), request))
+    if isinstance(source, SparkScores) or (results is None and not is_scored):
+        raise ConfigurationError(
+            "explain: no documents are known; give the folder of a night, or judgments and results"
+        )
+    scratch = Scratch()
+    if is_scored:
+        config = source.inputs
+    else:
+        settings = {"convention": convention or "standard"}
+        config = make_config({"judgments": source, "results": results}, settings, scratch, relevance)
+    return explanation_view(call("job.explain.explain_on", config, request))
 
-    config = validate(chosen, "arguments", NightConfig)
-    session = session_for(*source)
-    tables = graded_judgments(source[0], session, config.convention, relevance), results_with_runs(source[1], session)
-    judgments, results = map(Source, tables, ("judgments", "results"), ["a table"] * 2, [[], []])
-    return explanation_view(explain_query(config, request, (judgments, results)))
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """A chart, which a notebook shows; `svg` is its text."""
+
+    svg: str
+
+    def save(self, file: str | Path) -> None:
+        """Write the chart to an SVG file."""
+        if Path(file).suffix != ".svg":
+            raise ConfigurationError(f"file: {file} is no SVG file; name it .svg, and convert it with a browser")
+        Path(file).write_text(self.svg, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"a chart of {len(self.svg):,} characters of SVG; a notebook shows it, and save writes it"
+
+
+def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:
+    """The difference of every query, from the largest loss to the largest gain, and both scores of each.
+
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Of very many
+    queries some at equal distances are drawn. Raises ConfigurationError if there is no such run or measure, or no query
+    that both runs have a score for.
+    """
+    scores = scores.to_pandas()
+    table = scores.per_query(measure)
+    for option, name in (("run", run), ("baseline", baseline)):
+        if name not in table:
+            raise unknown_name(option, "run", name, list(map(str, table.columns)))
+    both = pd.DataFrame({"run": table[run], "baseline": table[baseline]}).dropna()
+    if both.empty:
+        raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
+    both["change"] = both["run"] - both["baseline"]
+    both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
+    both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
+    lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
+    title = f"{run} less {baseline}, {measure or scores.table().columns[0]}, query by query"
+    return _plot(
+        title,
+        f"{title}: {counts}",
+        dots=True,
+        bars=bars(both.sort_values("change").to_dict("records")),
+        most=max(both["change"].abs().max(), _TIE),
+        low=min([0.0, *both["run"], *both["baseline"]]),
+        high=max([1.0, *both["run"], *both["baseline"]]),
+        counts=counts,
+        run=run,
+        baseline=baseline,
+    )
+
+
+def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
+    """The mean of every run, the best first; with a baseline the difference from it, with its interval.
+
+    `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Raises
+    ConfigurationError if there is no such run or measure.
+    """
+    scores = scores.to_pandas()
+    measure = measure or str(scores.table().columns[0])
+    if baseline is None:
+        means = scores.per_query(measure).mean().sort_values(ascending=False)
+        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
+        rows = [
+            {"row": {"run": run, "mean": mean, "conclusion": None}, "at": 100 * (mean - low) / width, "low": None}
+            for run, mean in means.items()
+        ]
+        return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
+    compared = _rows(compare(scores, baseline, measures=measure, full=True))
+    compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
+    compared.sort(key=lambda row: (-row["difference"], row["run"]))
+    title = f"{measure} less that of {baseline}, with 95 % intervals"
+    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
+    return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
+
+
+def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
+    """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
+
+    With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
+    if there is no such run.
+    """
+    scores = scores.to_pandas()
+    rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
+    notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
+    if baseline is not None:
+        measures = list(map(str, scores.table().columns))
+        compared = _rows(compare(scores, baseline, measures=measures, full=True))
+        notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
+    return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
 
 def _text(date: _Date) -> str | None:
     return None if date is None else str(date)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table, None where there is no value."""
+    rows: list[dict[Any, Any]] = table.astype(object).mask(table.isna(), None).to_dict("records")
+    return rows
+
+
+def _plot(title: str, label: str, **chart: Any) -> Plot:
+    return Plot(rendered("report/plots.svg.j2", words=words, title=title, label=label, **chart))

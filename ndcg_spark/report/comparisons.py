@@ -1,6 +1,5 @@
 """Comparisons as tables: of runs, with the test, stars and flags in words; of judgments, and of lists."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from ndcg_spark.comparison.compare import Comparison
     from ndcg_spark.comparison.differences import ComparisonOptions
-    from ndcg_spark.job.compare_inputs import ListComparison
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -54,17 +52,20 @@ def print_compared(compared: "Comparison", style: str, options: "ComparisonOptio
     print_view(View(tables, comparison_value(compared), COMPARISONS.names, flat(compared.rows)), style)
 
 
-def print_judgments(compared: "pd.DataFrame", style: str) -> None:
+def print_judgments(rows: Rows, style: str) -> None:
     """Print a comparison of judgments, one row per dataset."""
-    rows = pa.Table.from_pandas(compared, preserve_index=False).to_pylist()
     print_view(View([make_table(rows, AGREEMENTS.names)], rows, AGREEMENTS.names, rows), style)
 
 
-def print_lists(compared: "ListComparison", style: str) -> None:
-    """Print how much the lists changed. CSV has the rows of the summary alone, JSON is one object with everything."""
-    tables = [make_table(compared.rows, _LISTS, [_MOVED])]
-    tables += [make_table(compared.queries, _QUERIES)] if compared.queries else []
-    print_view(View(tables, dataclasses.asdict(compared), list(compared.rows[0]), compared.rows), style)
+def print_lists(changes: "pd.DataFrame", queries: int, style: str) -> None:
+    """Print how much lists changed, and for each run the `queries` that changed most. CSV has the summary alone."""
+    # Imported here, because other comparisons do not wait for pyspark.
+    from ndcg_spark.list_comparison import most_changed, summarized
+
+    frames = summarized(changes), most_changed(changes, queries)
+    rows, most = (pa.Table.from_pandas(frame, preserve_index=False).to_pylist() for frame in frames)
+    tables = [make_table(rows, _LISTS, [_MOVED]), *([make_table(most, _QUERIES)] if most else [])]
+    print_view(View(tables, {"rows": rows, "queries": most}, list(rows[0]), rows), style)
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:

@@ -66,19 +66,14 @@ class PageBaseline:
     name: str | None = None
 
     @property
-    def dates(self) -> list[str]:
-        """The dates of its nights."""
-        return [night.evaluated_on for night in self.nights]
-
-    @property
     def label(self) -> str:
         """Its name: `the mean of 7 good nights, 13 to 19 November`, `bm25 in the night of 19 November` or `bm25`."""
         if not self.nights:
             return self.run or ""
-        first, last, good = self.dates[0], self.dates[-1], "good " if self.name == GOOD else ""
+        first, last, good = *(self.nights[at].evaluated_on for at in (0, -1)), "good " if self.name == GOOD else ""
         since = str(int(first[8:])) if first[:7] == last[:7] else day(first)
-        mean = f"the mean of {len(self.dates)} {good}nights, {since} to {day(last)}"
-        nights = mean if len(self.dates) > 1 else f"the {good}night of {day(last)}"
+        mean = f"the mean of {len(self.nights)} {good}nights, {since} to {day(last)}"
+        nights = mean if len(self.nights) > 1 else f"the {good}night of {day(last)}"
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
@@ -119,12 +114,9 @@ class QueryScore(NamedTuple):
 
     query_id: str
     score: float
-    before: float | None = None
-
-    @property
-    def change(self) -> float:
-        """The score less that of the baseline, or the score."""
-        return self.score - (self.before or 0.0)
+    before: float | None
+    #: The score less that of the baseline, or the score.
+    change: float
 
 
 class Lists(NamedTuple):
@@ -189,7 +181,7 @@ class NightData:
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
         self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
-        dates = [] if self.baseline.run else self.baseline.dates
+        dates = [] if self.baseline.run else [night.evaluated_on for night in self.baseline.nights]
         rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
@@ -250,11 +242,12 @@ class NightData:
         if self._sides is None or self.row is None:
             columns = ["query_id", measure]
             rows = night_rows(self.night, "query_scores", columns, cutoff=[cutoff], run=[self.run])
-            return [QueryScore(row["query_id"], row[measure]) for row in rows if row[measure] is not None]
+            known = {row["query_id"]: row[measure] for row in rows if row[measure] is not None}
+            return [QueryScore(query_id, score, None, score) for query_id, score in known.items()]
         own, theirs = self._sides.scores(self.run, self.baseline.run or self.run)
         at = np.flatnonzero(~np.isnan(own - theirs))
-        ids = self._sides.own.queries.ids.take(at).to_pylist()
-        return list(map(QueryScore, ids, own[at].tolist(), theirs[at].tolist()))
+        ids, values = self._sides.own.queries.ids.take(at).to_pylist(), (own[at], theirs[at], (own - theirs)[at])
+        return list(map(QueryScore, ids, *(column.tolist() for column in values)))
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None

@@ -2,10 +2,9 @@
 
 import dataclasses
 import datetime
-import functools
 import itertools
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,23 +69,19 @@ class Labels:
 
 
 def read_labels(file: Path) -> Labels:
-    """The labels in a CSV, TSV, JSON lines or Parquet file: query_id and text; or doc_id, text and perhaps link."""
+    """The labels in a CSV or TSV file with the columns query_id and text; or doc_id, text and perhaps link."""
     import pandas as pd
 
-    separator, readers = "\t" if file.suffix == ".tsv" else ",", dict[str, Callable[[Path], Any]]()
-    readers[".parquet"], readers[".jsonl"] = pd.read_parquet, functools.partial(pd.read_json, lines=True, dtype=False)
-    read = readers.get(file.suffix, functools.partial(pd.read_csv, sep=separator, dtype=str, keep_default_na=False))
+    separator = "\t" if file.suffix == ".tsv" else ","
     try:
-        frame = read(file.expanduser())
+        frame = pd.read_csv(file.expanduser(), sep=separator, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
     if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
         raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
-    records = frame.astype(object).fillna("").to_dict("records")
-    rows = [{key: str(value) for key, value in row.items() if value != ""} for row in records]
-    queries = {row["query_id"]: row["text"] for row in rows if "query_id" in row and "text" in row}
-    documents = {row["doc_id"]: (row.get("text"), row.get("link")) for row in rows if "doc_id" in row}
-    return Labels(queries, documents)
+    rows = frame.to_dict("records")
+    queries = {row["query_id"]: row["text"] for row in rows if row.get("query_id") and row["text"]}
+    return Labels(queries, {row["doc_id"]: (row["text"], row.get("link")) for row in rows if row.get("doc_id")})
 
 
 def day(date: str, year: bool = False) -> str:
@@ -157,7 +152,6 @@ def _headline(data: "NightData") -> Markup:
 
 def _since(data: "NightData", row: Row) -> str:
     def is_near(point: Point) -> bool:
-        """Whether the score of a night is nearer to tonight's than to the baseline's."""
         return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
 
     points = data.trend.points

@@ -36,7 +36,7 @@ MEASURES = ("jaccard", "average_overlap", "rbo", "moved_discount")
 
 def changes(new, old, cutoffs=5, convention="standard", **options):
     """The rows of two sets of lists, by query and cutoff."""
-    rows = compare_lists(new, old, cutoffs, convention, **options).to_dict("records")
+    rows = compare_lists(old, new, cutoffs, convention, **options).to_dict("records")
     return {(row["query_id"], row["cutoff"]): row for row in rows}
 
 
@@ -110,13 +110,14 @@ def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved(
 
 def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
     runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
-    found = compare_lists(runs, "one", 2).to_dict("records")
+    found = compare_lists(runs, runs, 2, baseline="one").to_dict("records")
     assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
+        ("one", "one", "q", 2),
         ("two", "one", "q", 2),
         ("three", "one", "q", 1),
         ("three", "one", "u", 0),
     }
-    found = compare_lists(runs, {"two": {"q": ["b", "c"]}}, 2).to_dict("records")
+    found = compare_lists({"two": {"q": ["b", "c"]}}, runs, 2).to_dict("records")
     assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in found] == [("two", "two", 1, 1)]
 
 

@@ -72,7 +72,11 @@ def test_tables_are_explained_without_a_night(session):
 
 
 def test_what_is_neither_a_night_nor_two_tables_is_not_explained(output):
-    for arguments, options in (((JUDGED,), {}), ((output, JUDGED, RUNS), {}), ((output,), {"convention": "standard"})):
+    for arguments, options in (
+        ((JUDGED,), {}),
+        ((JUDGED, RUNS), {"date": "2026-11-01"}),
+        ((output,), {"relevance": 1}),
+    ):
         with pytest.raises(ConfigurationError):
             explain(*arguments, query="q0", **options)
 
