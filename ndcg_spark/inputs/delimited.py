@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import LINE
 
@@ -27,7 +26,6 @@ NUMBERS = ("relevance", "score", "rank")
 FEW = pa.dictionary(pa.int32(), pa.string())
 
 _BLOCK_BYTES = 8 << 20
-_MAX_LINE = 256 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
@@ -144,10 +142,6 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
                 yield rest + part[:end]
                 rest = b""
             rest += part[end:]
-            if len(rest) > _MAX_LINE:
-                raise InputError(
-                    f"{where}: {file.path} has a line of more than {_MAX_LINE >> 20} MiB; write one row a line"
-                )
         if rest:
             yield rest
 
