@@ -15,7 +15,7 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import FAULT, INTERNAL, JUDGMENTS, OPTIONAL, OWN, RESULTS
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OPTIONAL, OWN, RESULTS
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -40,22 +40,20 @@ class Rule(NamedTuple):
 #: A rule, and a Column of boolean, never null, that is true for the rows that break it.
 RowTest = tuple[Rule, Column]
 
-#: The rules that a line of a file breaks before it is a row, and those for a row.
-_LINE_RULES = (
-    Rule("lists_of_unequal_length", "row(s) whose lists of documents and of scores or grades differ in length"),
-    Rule("broken_line", "line(s) that are not rows"),
-)
-_ROW_RULES = (
-    *(Rule(f"no_{name}", f"row(s) without a {name}", name) for name in ("dataset", "run", "query_id", "doc_id")),
-    Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
-    Rule("relevance_negative", "negative grade(s)", "relevance"),
-    Rule("relevance_without_gain", "grade(s) without a finite gain: too large, or not in its table", "relevance"),
-    Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
-    Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-    Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
-)
 #: By code, in the order in which they are tested: a row that breaks several rules counts once, for the first.
-RULES = {rule.code: rule for rule in (*_LINE_RULES, *_ROW_RULES)}
+RULES = {
+    rule.code: rule
+    for rule in (
+        Rule(BROKEN_LINE, "line(s) that are not rows"),
+        *(Rule(f"no_{name}", f"row(s) without a {name}", name) for name in ("dataset", "run", "query_id", "doc_id")),
+        Rule("relevance_is_no_number", "relevance value(s) that are not finite numbers", "relevance"),
+        Rule("relevance_negative", "negative grade(s)", "relevance"),
+        Rule("relevance_without_gain", "grade(s) without a finite gain: too large, or not in its table", "relevance"),
+        Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
+        Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
+        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
+    )
+}
 
 
 # ---- columns and types
@@ -172,8 +170,7 @@ def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTe
 
 def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:
     """The rules for lines and names. Lines come first, because a broken line has no names."""
-    lines = _LINE_RULES if FAULT in types else ()
-    tests = [(rule, F.coalesce(F.col(FAULT) == rule.code, F.lit(False))) for rule in lines]
+    tests = [(RULES[BROKEN_LINE], F.col(FAULT).isNotNull())] if FAULT in types else []
     texts = {name: F.col(name).cast("string") for name in names if name in types}
     return [*tests, *((RULES[f"no_{name}"], text.isNull() | (text == "")) for name, text in texts.items())]
 

@@ -45,9 +45,9 @@ QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 #: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
 
-#: In a table as it was read: the code of the rule that a line of the file breaks, null for a row; and the text of such
-#: a line, or of one with a number that is none. No user's column has such a name: a private character is in it.
-FAULT, LINE = "\ue000fault", "\ue000line"
+#: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text of such a line, or
+#: of one with a number that is none. No user's column has such a name: a private character is in it.
+FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
 
 #: The columns that reading adds to a table as it was read.
 INTERNAL = (FAULT, LINE)

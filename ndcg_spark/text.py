@@ -85,15 +85,12 @@ def message(text: str) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'trec_eval'?)` if a known name is similar to the word, else empty.
 
-    Similar names differ in a letter or two, have the same letters, or begin with the word.
+    Similar names differ in a letter or two, or begin with the word.
     """
     folded = {name.lower().replace("-", "_"): name for name in known}
     meant = word.lower().replace("-", "_")
-    near = [
-        *difflib.get_close_matches(meant, folded, n=1, cutoff=_NEAR),
-        *(name for name in folded if sorted(name) == sorted(meant)),
-        *(name for name in folded if len(meant) > 2 and name.startswith(meant)),
-    ]
+    near = difflib.get_close_matches(meant, folded, n=1, cutoff=_NEAR)
+    near += [name for name in folded if len(meant) > 2 and name.startswith(meant)]
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""
 
 

@@ -34,24 +34,24 @@ def outcome(*rows, verdicts=(), measures=()):
 
 def samples(text):
     """The values by name and labels."""
-    found = [SAMPLE.fullmatch(line) for line in text.splitlines() if not line.startswith("#")]
-    assert all(found)
-    return {(each[1].removeprefix("ndcg_spark_"), each[2]): float(each[3]) for each in found}
+    values = [SAMPLE.fullmatch(line) for line in text.splitlines() if not line.startswith("#")]
+    assert all(values)
+    return {(one[1].removeprefix("ndcg_spark_"), one[2]): float(one[3]) for one in values}
 
 
 def test_metrics(monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1000.5)
     rows = [scores(precision=0.4), scores("dense", None, 0.25), scores("empty", ndcg=None, judged_rate=None, queries=0)]
-    found = samples(metrics(outcome(*rows, measures=["precision@10"], verdicts=FAILED)))
-    assert found["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
-    assert found["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
-    assert found["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
-    assert found["judged_rate", 'dataset="web",run="bm25",cutoff="10"'] == 0.75
-    assert found["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
-    assert found["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
-    assert found["duration_seconds", 'dataset="web"'] == 2.5
-    assert found["verdict", 'dataset="web"'] == 1
-    assert [name for name, labels in found if "empty" in labels] == ["queries"]
+    values = samples(metrics(outcome(*rows, measures=["precision@10"], verdicts=FAILED)))
+    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
+    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
+    assert values["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
+    assert values["judged_rate", 'dataset="web",run="bm25",cutoff="10"'] == 0.75
+    assert values["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
+    assert values["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
+    assert values["duration_seconds", 'dataset="web"'] == 2.5
+    assert values["verdict", 'dataset="web"'] == 1
+    assert [name for name, labels in values if "empty" in labels] == ["queries"]
 
 
 def test_metrics_are_read_by_prometheus():
@@ -79,9 +79,9 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     with notifying(configured()) as outcomes:
         outcomes.append(outcome(verdicts=FAILED))
     said = told()
-    assert [(each["dataset"], each["verdict"]) for each in said["verdicts"]] == [("web", "fail")]
+    assert [(one["dataset"], one["verdict"]) for one in said["verdicts"]] == [("web", "fail")]
     assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].sentence)
-    assert {name: each["verdict"] for name, each in said["previous"].items()} == {"web": "pass"}
+    assert {name: one["verdict"] for name, one in said["previous"].items()} == {"web": "pass"}
     first, command = said["text"].splitlines()
     assert (first, command.split()[:2]) == (f"web of 2026-11-20: fail. {FAILED[0].sentence}", ["ndcg-spark", "report"])
     assert tuple(capfd.readouterr()) == ("", "printed\n")
@@ -117,16 +117,16 @@ def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written)
         for run in ("bm25", "dense"):
             notify(settings, 0, None, outcome(scores(run)))
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
-    assert [each.name for each in file.parent.glob("*")] == ["ndcg.prom"] * is_written
+    assert [one.name for one in file.parent.glob("*")] == ["ndcg.prom"] * is_written
     assert not is_written or "bm25" not in file.read_text(encoding="utf-8")
 
 
 def test_a_dataset_that_does_not_arrive_keeps_its_old_metrics():
     before = metrics(outcome(scores(dataset='a"b'), scores(ndcg=0.1)))
-    found = samples(metrics(outcome(scores(ndcg=0.2)), before))
-    assert found["score", 'dataset="a\\"b",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
-    assert found["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.2
-    assert ("last_success_timestamp_seconds", 'dataset="a\\"b"') in found
+    values = samples(metrics(outcome(scores(ndcg=0.2)), before))
+    assert values["score", 'dataset="a\\"b",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
+    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.2
+    assert ("last_success_timestamp_seconds", 'dataset="a\\"b"') in values
 
 
 @pytest.mark.parametrize("command", ["no-such-program --now", "false", "sleep 60"])

@@ -14,7 +14,6 @@ KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_
         ("treceval", "trec_eval"),
         ("TREC-eval", "trec_eval"),
         ("trec", "trec_eval"),
-        ("cvs", "csv"),
         ("doc_id_dsc", "doc_id_desc"),
         *((word, None) for word in ("nonsense", "random", "", "x", "tr", "\ue000")),
     ],

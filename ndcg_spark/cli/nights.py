@@ -106,8 +106,7 @@ def nights(output: str, style: str) -> None:
     CSV and JSON contain all scores of all runs.
     """
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.read import read_dataset_scores
-    from ndcg_spark.nights.select import nights_of_dataset
+    from ndcg_spark.nights.read import nights_of_dataset, read_dataset_scores
     from ndcg_spark.report.nights import print_nights
 
     published = committed(output)
@@ -203,7 +202,7 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
     A night that is evaluated again keeps its notes.
     """
     from ndcg_spark.nights.log import committed, revise
-    from ndcg_spark.nights.select import select_nights
+    from ndcg_spark.nights.read import select_nights
 
     if not text.strip():
         raise ConfigurationError("arguments: the note is empty; say what to remember about the night")

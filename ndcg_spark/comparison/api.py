@@ -53,7 +53,7 @@ def compare(
     ----------
     query_scores : table
         What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with the columns run,
-        query_id and the measure. A query occurs once per run, cutoff and night.
+        query_id and the measure, of one night. A query occurs once per run and cutoff.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with, and a list of all runs for all pairs; or such a
         table of another night, whose runs are paired by name.
@@ -171,17 +171,15 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
     dates = rows["evaluated_on"].unique().to_pylist()
     if len(dates) > 1:
         raise InputError(f"{where}: scores of {len(dates)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
-    return [_source(rows, dataset, measures, where) for dataset in rows["dataset"].unique().to_pylist()]
-
-
-def _source(rows: pa.Table, dataset: str, measures: Sequence[str], where: str) -> ScoreSource:
-    own = rows.filter(pc.field("dataset") == dataset)
-    counts = own.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
-    metrics = []
-    for measure in measures:
-        valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
-        # A measure without any value is compared wherever there are rows, and says so.
-        metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
-    runs = sorted(name for name in own["run"].unique().to_pylist() if name is not None)
-    date, evaluation_id = (own[name][0].as_py() for name in ("evaluated_on", "evaluation_id"))
-    return ScoreSource(dataset, date, evaluation_id, runs, metrics, own, where)
+    datasets = []
+    for dataset in rows["dataset"].unique().to_pylist():
+        own = rows.filter(pc.field("dataset") == dataset)
+        counts = own.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
+        metrics = []
+        for measure in measures:
+            valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
+            # A measure without any value is compared wherever there are rows, and says so.
+            metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
+        runs = sorted(name for name in own["run"].unique().to_pylist() if name is not None)
+        datasets.append(ScoreSource(dataset, dates[0], own["evaluation_id"][0].as_py(), runs, metrics, own, where))
+    return datasets

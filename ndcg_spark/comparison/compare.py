@@ -15,8 +15,14 @@ from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, f
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import Where, read_batches, read_dataset_scores
-from ndcg_spark.nights.select import baseline_night, missing_datasets, select_nights
+from ndcg_spark.nights.read import (
+    Where,
+    baseline_night,
+    missing_datasets,
+    read_batches,
+    read_dataset_scores,
+    select_nights,
+)
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import GOOD, unknown_name

@@ -15,8 +15,7 @@ from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cut
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import read_dataset_scores
-from ndcg_spark.nights.select import nights_of_dataset, unpublished
+from ndcg_spark.nights.read import nights_of_dataset, read_dataset_scores, unpublished
 from ndcg_spark.text import unknown_name
 
 #: What can be followed from night to night.

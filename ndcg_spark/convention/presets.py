@@ -22,19 +22,14 @@ _GRADED = "Jarvelin and Kekalainen 2002, Burges et al. 2005"
 _TREC_EVAL = {"gain": "linear", "no_relevant": "zero"}
 _TREC_EVAL_9 = {**_TREC_EVAL, "score_precision": "float32"}
 _PYTREC_EVAL = {**_TREC_EVAL_9, "missing_query": "skip"}
-_SKLEARN = {
-    "gain": "linear",
-    "ideal": "retrieved",
-    "ties": "average",
-    "missing_query": "skip",
-    "negative": "error",
-    "no_relevant": "zero",
-}
+#: For lists that are the whole truth.
+_RETRIEVED = {"ideal": "retrieved", "negative": "error", "missing_query": "skip"}
+_SKLEARN = {**_RETRIEVED, "gain": "linear", "ties": "average", "no_relevant": "zero"}
 #: For tools that ignore grades: a document is relevant if it is listed.
 _LISTED = {"gain": "judged", "negative": "keep", "no_relevant": "zero", "relevant_from": "judged"}
 _RECTOOLS = {**_LISTED, "order": "rank", "ideal": "k_relevant"}
 _RECTOOLS_RANKS = ("ranks that are shared or have gaps, which it discounts as they are and not by their position",)
-_LIGHTGBM = {"ideal": "retrieved", "ties": "rank", "no_relevant": "one", "missing_query": "skip", "negative": "error"}
+_LIGHTGBM = {**_RETRIEVED, "ties": "rank", "no_relevant": "one"}
 
 PRESETS: Mapping[str, Preset] = {
     "standard": Preset({}, "the textbook's NDCG for graded judgments", _GRADED),
@@ -96,14 +91,7 @@ PRESETS: Mapping[str, Preset] = {
         ("label gains that stay set for the whole process", "its cut of discounts beyond rank 10,000"),
     ),
     "catboost": Preset(
-        {
-            "gain": "linear",
-            "ideal": "retrieved",
-            "ties": "worst",
-            "no_relevant": "one",
-            "missing_query": "skip",
-            "negative": "keep",
-        },
+        {**_SKLEARN, "ties": "worst", "no_relevant": "one", "negative": "keep"},
         "catboost eval_metric NDCG:top=k;type=Base",
         "CatBoost 1.2.10",
         ("type=Exp, which is --set gain=exp2 here",),
@@ -123,13 +111,7 @@ PRESETS: Mapping[str, Preset] = {
         "Spark 4.2.1",
     ),
     "recommenders": Preset(
-        {
-            "gain": "linear",
-            "ties": "doc_id_num_asc",
-            "no_relevant": "skip",
-            "negative": "keep",
-            "relevant_from": "judged",
-        },
+        {"gain": "linear", "ties": "doc_id_num_asc", "negative": "keep", "relevant_from": "judged"},
         "recommenders ndcg_at_k(..., score_type='raw'), predictions given in the order of their item ids",
         "recommenders 1.2.1",
         (
@@ -184,7 +166,7 @@ PRESETS: Mapping[str, Preset] = {
         ),
     ),
     "tfma": Preset(
-        {"gain": "linear", "ideal": "retrieved", "negative": "error", "missing_query": "skip"},
+        {**_RETRIEVED, "gain": "linear"},
         "tfma.metrics.NDCG(gain_key, top_k_list=[k]), grades as gains",
         "tensorflow-model-analysis 0.52.0",
         (_RANDOM_TIES, "weights of examples", "negative gains, which it takes unless no gain of a list is positive"),

@@ -15,7 +15,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.config import GateConfig, baseline_run
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.select import baseline_nights, earlier
+from ndcg_spark.nights.read import baseline_nights, earlier
 from ndcg_spark.text import GOOD
 
 Row = Mapping[str, Any]

@@ -18,7 +18,7 @@ from ndcg_spark.gate.baselines import Baseline, Refusal, Row, ScoreCache
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.select import earlier
+from ndcg_spark.nights.read import earlier
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12

@@ -34,7 +34,6 @@ class Result:
     sentence: str
     run: str | None = None
     measure: str | None = None
-    #: A rank, or `all`.
     cutoff: str | None = None
     slice: str | None = None
     weighted: bool = False
@@ -65,7 +64,6 @@ class Verdict:
     #: The code of the result that decided; None for a pass.
     reason: str | None
     sentence: str
-    #: The run that it is about, if it is about one.
     run: str | None
     #: That of the verdict, but 0 if the verdict is NONE and the night is accepted.
     exit_code: int

@@ -68,7 +68,8 @@ def named_by_file(files: list[File], column: str) -> list[File]:
         # Without .gz and the ending of its format.
         base = PurePosixPath(unit.name.removeprefix("table:").removesuffix(".gz"))
         name = base.stem if base.suffix.lower() in _SUFFIXES else base.name
-        name = urllib.parse.unquote(unit.name.removeprefix("run=")) if unit.name.startswith("run=") else name
+        if unit.name.startswith("run="):
+            name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
             raise InputError(
                 f"results: two files give the run {name}, {units[name]} and {unit}; rename one of them, or evaluate "

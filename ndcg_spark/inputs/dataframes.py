@@ -16,7 +16,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import names_in, resolve_columns
 from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.rules import quoted, refuse_alike
-from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
 
 _IDS = ("dataset", "query_id", "doc_id")
 #: The columns that have a value for each document of a list.
@@ -116,8 +116,10 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     nulls = (F.lit(None).cast(kinds[name].removeprefix("array<").removesuffix(">")).alias(name) for name in lists)
     rows = F.when(is_unequal | F.col("doc_id").isNull(), F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*lists))
     shown = (F.concat(F.lit(f"{name}: "), F.greatest(size, F.lit(0))) for name, size in sizes.items())
-    line = F.concat_ws(" ", F.concat(F.lit("query_id="), F.col("query_id").cast("string")), *shown)
-    flags = {FAULT: F.when(is_unequal, F.lit("lists_of_unequal_length")), LINE: F.when(is_unequal, line)}
+    line = F.concat_ws(
+        " ", F.concat(F.lit("lists of different lengths, query_id="), F.col("query_id").cast("string")), *shown
+    )
+    flags = {FAULT: F.when(is_unequal, F.lit(BROKEN_LINE)), LINE: F.when(is_unequal, line)}
     others = [*(name for name in table.columns if name not in lists), *flags]
     exploded = table.withColumns(flags).select(*others, F.posexplode(rows).alias("position", "row"))
     values = [F.col("row").getField(name).alias(name) for name in lists]

@@ -16,18 +16,15 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.schemas import LINE
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-BROKEN = "broken_line"
 #: The columns that hold numbers, and the text of few distinct values that every other column but a document's id is.
 NUMBERS = ("relevance", "score", "rank")
 FEW = pa.dictionary(pa.int32(), pa.string())
 
 _BLOCK_BYTES = 8 << 20
-_MAX_LINE = 256 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
@@ -40,13 +37,13 @@ _CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separat
 
 
 class Part(NamedTuple):
-    """The columns of a part of a file by our names, and the code of the rule and the text of lines that are not rows.
+    """The columns of a part of a file by our names, and the text of lines that are not rows.
 
     The column LINE has the whole line of a row with a number that is none.
     """
 
     columns: Mapping[str, pa.ChunkedArray]
-    broken: Sequence[tuple[str, str]] = ()
+    broken: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class Delimited:
         if invalid or unclosed:
             other = {line: self._with_name(line, separator) for line in invalid} | dict.fromkeys(unclosed, "")
             lines = block.decode().split("\n")
-            broken += [(BROKEN, line) for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
+            broken += [line for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
             # A line that followed an open quote is seen only now.
             again = self.read("\n".join(other.get(line, line) for line in lines).encode())
             return Part(again.columns, [*broken, *again.broken])
@@ -144,10 +141,6 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
                 yield rest + part[:end]
                 rest = b""
             rest += part[end:]
-            if len(rest) > _MAX_LINE:
-                raise InputError(
-                    f"{where}: {file.path} has a line of more than {_MAX_LINE >> 20} MiB; write one row a line"
-                )
         if rest:
             yield rest
 
@@ -157,7 +150,7 @@ def filled_lines(block: bytes) -> Iterator[str]:
     yield from filter(None, block.decode().split("\n"))
 
 
-def valid_lines(block: bytes) -> tuple[bytes, list[tuple[str, str]]]:
+def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
     """The lines that are UTF-8, each with a line feed at its end alone, and those that are not."""
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -168,7 +161,7 @@ def valid_lines(block: bytes) -> tuple[bytes, list[tuple[str, str]]]:
         block.decode()
     except UnicodeDecodeError:
         pairs = [(line, line.decode("utf-8", "replace")) for line in block.split(b"\n")]
-        broken = [(BROKEN, text) for line, text in pairs if text.encode() != line]
+        broken = [text for line, text in pairs if text.encode() != line]
         block = b"\n".join(line for line, text in pairs if text.encode() == line)
     # A file that was put together of several may have marks within.
     return block.replace(b"\n" + _BYTE_ORDER_MARK, b"\n"), broken

@@ -1,7 +1,7 @@
 """JSON: one object a line, of a document or of a query with lists of its documents; and one object of all queries.
 
 JSON lines are parsed by pyarrow. A block that it refuses is read line by line: a line is broken if it is not one object
-of strict JSON with plain values, has a wanted key twice, or has one that the first lines lack.
+of strict JSON with plain values or lists of one length, has a wanted key twice, or has one that the first lines lack.
 """
 
 import itertools
@@ -14,10 +14,9 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.delimited import BROKEN, NUMBERS, Part, blocks, filled_lines, valid_lines, with_numbers
+from ndcg_spark.inputs.delimited import NUMBERS, Part, blocks, filled_lines, valid_lines, with_numbers
 from ndcg_spark.inputs.files import File
 
-UNEQUAL = "lists_of_unequal_length"
 _BLANKS = " \t\r\f"
 #: How many documents of an object become columns together.
 _DOCUMENTS = 200_000
@@ -51,8 +50,8 @@ class JsonLines:
         rows: list[tuple[dict[str, str | None], str]] = []
         for line in lines:
             parsed = self._rows(line)
-            if isinstance(parsed, str):
-                broken.append((parsed, line))
+            if parsed is None:
+                broken.append(line)
             else:
                 rows += ((row, line) for row in parsed)
         names = dict.fromkeys([*self.columns, *(["rank"] if self.has_lists else [])])
@@ -82,24 +81,22 @@ class JsonLines:
         lines = block.strip().count(b"\n") + 1
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
-    def _rows(self, line: str) -> str | list[dict[str, str | None]]:
-        """The rows of a line; or the code of the rule that it breaks."""
+    def _rows(self, line: str) -> list[dict[str, str | None]] | None:
+        """The rows of a line; None if it is broken."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
-            return BROKEN
+            return None
         values = dict(members) if isinstance(members, tuple) else {}
         wanted = [key for key, _ in members if key in self.columns.values()] if values else []
         if not wanted or len(wanted) > len({*wanted}) or any(values.get(key) is not None for key in self.absent):
-            return BROKEN
+            return None
         row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
         rows = [row]
         if self.has_lists:
             lists: dict[str, Any] = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
-            if any(type(value) is not list for value in lists.values()):
-                return BROKEN
-            if len({len(value) for value in lists.values()}) > 1:
-                return UNEQUAL
+            if any(type(value) is not list for value in lists.values()) or len({*map(len, lists.values())}) > 1:
+                return None
             # A query without a list is a row without a document, an empty list has no rows.
             documents = zip(*lists.values(), strict=True) if lists else [()]
             rows = [
@@ -107,7 +104,7 @@ class JsonLines:
                 for at, document in enumerate(documents, 1)
             ]
         is_plain = all(value is None or isinstance(value, str) for row in rows for value in row.values())
-        return rows if is_plain else BROKEN
+        return rows if is_plain else None
 
 
 @dataclass(frozen=True)

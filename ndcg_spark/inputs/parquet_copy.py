@@ -16,7 +16,7 @@ from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.schemas import FAULT, LINE
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
 from ndcg_spark.scratch import Scratch
 
 #: The most threads. Each takes the memory of about ten blocks.
@@ -58,8 +58,8 @@ def text_to_parquet(
         given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
         tables = [filled(read.columns, len(next(iter(read.columns.values()))), given, schema)]
         if read.broken:
-            faults, lines = (pa.array(texts, pa.string()) for texts in zip(*read.broken, strict=True))
-            tables.append(filled({FAULT: faults, LINE: lines}, len(lines), given, schema))
+            lines = pa.array(read.broken, pa.string())
+            tables.append(filled({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
         return pa.concat_tables(tables)
 
     return write_copy(files, partial(reader.parts, where=where), to_table, schema, scratch, where)

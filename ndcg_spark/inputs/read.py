@@ -73,20 +73,19 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     constant = config.relevance
     names = [name for name in JUDGMENTS.names if name != "relevance" or constant is None]
     source = _read(engine, "judgments", config, JUDGMENTS, names)
-    if constant is None and not graded and "relevance" not in source.table.columns:
-        constant = 1.0
-    if constant is None:
+    if constant is None and (graded or "relevance" in source.table.columns):
         return source
-    note = f"every judgment has the grade {constant:g}"
-    table = source.table.withColumn("relevance", F.lit(constant))
-    return dataclasses.replace(source, table=table, notes=(*source.notes, note))
+    constant = 1.0 if constant is None else constant
+    notes = (*source.notes, f"every judgment has the grade {constant:g}")
+    return dataclasses.replace(source, table=source.table.withColumn("relevance", F.lit(constant)), notes=notes)
 
 
 def read_results(engine: Engine, config: ResultsConfig) -> Source:
     """The results (runs): those of the columns dataset, run, query_id, doc_id, score and rank that are stored."""
     source = _read(engine, "results", config, RESULTS)
-    table = source.table if config.run is None else source.table.withColumn("run", F.lit(config.run))
-    return dataclasses.replace(source, table=table)
+    if config.run is None:
+        return source
+    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
 
 
 def read_excluded(engine: Engine, config: TableConfig) -> Source:
@@ -107,11 +106,7 @@ def refuse_changed(sources: Iterable[Source]) -> None:
 
 
 def _read(
-    engine: Engine,
-    name: str,
-    config: TableConfig,
-    schema: pa.Schema,
-    names: Sequence[str] | None = None,
+    engine: Engine, name: str, config: TableConfig, schema: pa.Schema, names: Sequence[str] | None = None
 ) -> Source:
     files = lakehouse.find(engine, config, name)
     first, snapshot = files[0], files[0].snapshot

@@ -64,12 +64,10 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
             return _hdfs(path)
         system, fs_path = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (*FAILURES, ValueError) as reason:
-        advice = (
-            "check HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
-            if path.startswith("hdfs:")
-            else "check its scheme"
-        )
-        raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; {advice}") from reason
+        raise error(
+            f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; check its scheme, and for hdfs:// "
+            "HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
+        ) from reason
     return system, fs_path
 
 
@@ -124,7 +122,7 @@ def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
         # In a container of YARN, which belongs to another user, Spark's own clients act as this one.
         os.environ.setdefault("HADOOP_USER_NAME", user)
     authority, _, fs_path = uri.removeprefix("hdfs://").partition("/")
-    return fs.PyFileSystem(_HdfsHandler(_hdfs_client(*authority.split(":")))), f"/{fs_path}"
+    return fs.PyFileSystem(_HdfsHandler(_hdfs_client(*authority.rpartition("@")[2].split(":")))), f"/{fs_path}"
 
 
 @functools.cache

@@ -18,8 +18,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows
-from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows, select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name

@@ -13,7 +13,7 @@ from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.nights import log
-from ndcg_spark.nights.select import missing_datasets, nights_of_dataset, select_nights
+from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 

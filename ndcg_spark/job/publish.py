@@ -2,7 +2,7 @@
 
 import dataclasses
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -47,10 +47,9 @@ def publish(
     for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
-    by_dataset: Mapping[str, Mapping[str, Any]] = {}
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
         means = accepted_means(context, _write(context, publication))
-        datasets = {row["dataset"] for row in means[0]}
+        datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
         if config.gate is not None:
             # Imported here, because an evaluation without a gate need not wait for statistics.
             from ndcg_spark.comparison.differences import ComparisonOptions
@@ -61,7 +60,7 @@ def publish(
                 options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
                 results = judge_written(config.gate, publication, night_record(context), datasets, options, accepted)
             verdicts = [judged.verdict for judged in results.values()]
-            by_dataset = {name: judged.verdict.log_entries() for name, judged in results.items()}
+            datasets = {name: judged.verdict.log_entries() for name, judged in results.items()}
             changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
@@ -73,7 +72,7 @@ def publish(
         scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
         report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
-            superseded = publication.commit(night_record(context), datasets, by_dataset)
+            superseded = publication.commit(night_record(context), datasets)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         report_step("superseded", sentence)

@@ -200,9 +200,10 @@ def revise(night: Night, **entries: Any) -> None:
     Which evaluation counts stays the same. Raises StorageError, and ReplacedError if the night was replaced or removed
     in the meantime, so that nothing was changed that counts.
     """
-    row = {**night.row, "note": None, **entries, "revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
+    row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
+    row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):
-        append(night.store, night.evaluated_on, [{**row, "is_baseline": row["is_baseline"] or bool(row["accepted"])}])
+        append(night.store, night.evaluated_on, [row])
     refuse_replaced(night)
 
 

@@ -6,7 +6,7 @@ log were added; what it wrote before that does not count, and a later evaluation
 
 import contextlib
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet as pq
@@ -74,16 +74,11 @@ class Publication:
                 "published. If the engine is a cluster, give the output as a URI that this machine sees too"
             )
 
-    def commit(
-        self,
-        record: Mapping[str, Any],
-        datasets: Collection[str],
-        by_dataset: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> list[str]:
+    def commit(self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Add a row to the log for each of these datasets: from here on this evaluation counts.
 
-        `by_dataset` has the `verdict` on a dataset, and the reason why it is `accepted`. Returns a sentence for each
-        night of which another evaluation counts, because it was published at the same time.
+        Of each dataset, the mapping has the `verdict`, and the reason why it is `accepted`, if there is a gate. Returns
+        a sentence for each night of which another evaluation counts, because it was published at the same time.
         """
         own = {"status": "published", "committed_at": utc_now()}
         with self._store.failures("cannot be written, and nothing was published"):
@@ -98,8 +93,8 @@ class Publication:
             known.refuse_damaged([self._date])
             numbers = {night.dataset: night.number + 1 for night in known}
             rows = [
-                self._row(record, name, number=numbers.get(name, 1), **own, **(by_dataset or {}).get(name, {}))
-                for name in sorted(datasets)
+                self._row(record, name, number=numbers.get(name, 1), **own, **entries)
+                for name, entries in datasets.items()
             ]
             append(self._store, self._date, rows)
         return [

@@ -17,8 +17,6 @@ from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
 
-#: The exit code that a shell reports for a program that wrote to a pipe that nobody reads: 128 + SIGPIPE.
-BROKEN_PIPE = 141
 #: To the start of the line of a terminal, which is erased.
 _ERASED = "\r\x1b[K"
 _PROGRAM = logging.getLogger("ndcg_spark")
@@ -48,7 +46,7 @@ def printing() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError as error:
-        raise SystemExit(BROKEN_PIPE) from error
+        raise SystemExit(141) from error  # as of a program that SIGPIPE has ended
     except OSError as error:
         raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 

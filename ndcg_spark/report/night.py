@@ -23,8 +23,7 @@ from ndcg_spark.explanation.facts import Facts
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import night_rows, read_dataset_scores, read_rows
-from ndcg_spark.nights.select import baseline_night
+from ndcg_spark.nights.read import baseline_night, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.words import Labels, day
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name

@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.select import unpublished
+from ndcg_spark.nights.read import unpublished
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.table import make_table, sorted_runs, verdict_in_words

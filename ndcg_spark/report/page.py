@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.select import missing_datasets, select_nights
+from ndcg_spark.nights.read import missing_datasets, select_nights
 from ndcg_spark.report import charts, words
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file

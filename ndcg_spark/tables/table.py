@@ -24,11 +24,6 @@ def signed(value: float | None) -> str:
     return "-" if value is None else f"{round(value, DECIMALS):+z.4f}"
 
 
-def p_value(value: float) -> str:
-    """A p value to four decimals."""
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     """A verdict in one or two words, and whether its night was accepted as a baseline all the same."""
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
@@ -39,7 +34,7 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("difference", "change", "loss", "allowed", "interval low", "interval high"), signed),
     **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
-    **dict.fromkeys(("p", "p (adjusted)"), p_value),
+    **dict.fromkeys(("p", "p (adjusted)"), lambda p: "<0.0001" if p < 0.0001 else f"{p:.4f}"),
     "share": "{:.1%}".format,
     "share of the change": "{:.0%}".format,
     "moved": "{:+d}".format,

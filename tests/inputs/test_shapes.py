@@ -49,11 +49,14 @@ RESULTS_READ = {
     "an empty list": ({"one.parquet": {"user_id": [11, 12, 13], "items": [*ITEMS["items"], []]}}, {}, RANKED),
 }
 
-UNEQUAL = "1 row(s) whose lists of documents and of scores or grades differ in length, e.g. "
 REFUSED = {
     "JSON with runs": ("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}', "a file for each run"),
     "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not valid JSON"),
-    "lists of unequal length": ("r.parquet", ITEMS | {"scores": [[2.0, 1.0], [2.0, 1.0]]}, UNEQUAL + "query_id=12"),
+    "lists of unequal length": (
+        "r.parquet",
+        ITEMS | {"scores": [[2.0, 1.0], [2.0, 1.0]]},
+        "1 line(s) that are not rows, e.g. lists of different lengths, query_id=12 doc_id: 1 score: 2",
+    ),
     "a list with null": ("r.parquet", {"user_id": ["11"], "items": [["a", None]]}, "1 row(s) without a doc_id"),
     "no list": ("r.parquet", ITEMS | {"items": [["a"], None]}, "1 row(s) without a doc_id"),
     "lists in a list": (

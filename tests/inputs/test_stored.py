@@ -160,16 +160,13 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, settings
 @pytest.mark.parametrize(
     ("folder", "kind", "other"),
     [
-        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "json", "parquet")),
+        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "parquet")),
         *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
         ("score=2", "parquet", "score=1"),
     ],
 )
 def test_a_folder_that_says_something_else_than_the_rows_is_refused(engine, tmp_path, folder, kind, other):
-    content = {
-        "run": "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 b\n",
-        "json": '{"a": {"q1": {"d1": 2}}, "b": {"q1": {"d2": 1}}}',
-    }.get(kind, as_kind(TWO, kind))
+    content = "q1 Q0 d1 1 2 a\nq1 Q0 d2 2 1 b\n" if kind == "run" else as_kind(TWO, kind)
     written(tmp_path / folder / f"p.{kind}", content)
     with pytest.raises(
         InputError, match=rf"p\.{kind} has rows with {other}(\.0)?, and its folder is {folder}; correct"

@@ -96,13 +96,6 @@ def test_blocks_are_whole_lines_and_the_whole_text_without_a_mark(tmp_path, size
     assert max(map(len, blocks)) < size + len(RUN[0]) + 1
 
 
-def test_a_line_that_is_too_long_for_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "_MAX_LINE", 1 << 20)
-    path = file(tmp_path / "a.run", b"x" * (3 << 20)).path
-    with pytest.raises(InputError, match="has a line of more than 1 MiB"):
-        list(delimited.blocks(File(path, 1), "results", 1 << 16))
-
-
 # ---- JSON
 
 GOOD = '{"query_id": "q", "doc_id": "d", "relevance": 1}'

@@ -58,7 +58,8 @@ def output(tmp_path):
     location = str(tmp_path / "out")
     publish(location, "a", 0.1, date=FIRST)
     night = written(location, "b", 0.2, date=SECOND, datasets=["web", "shop"])
-    with_rows(night, {"comparisons": [{"dataset": "web", "flags": ["few_changed"]}]}).commit(record(), ["web", "shop"])
+    with_rows(night, {"comparisons": [{"dataset": "web", "flags": ["few_changed"]}]})
+    night.commit(record(), {"web": {}, "shop": {}})
     return location
 
 

@@ -12,7 +12,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.nights.select import select_nights
+from ndcg_spark.nights.read import select_nights
 from ndcg_spark.nights.store import LOG, Store
 
 DAY = 24 * 3600
@@ -54,7 +54,7 @@ def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
             for _ in range(2):
                 night.write_rows("comparisons", [{"dataset": "web"}])
             night.verify("comparisons", 2)
-            night.commit(record(), ["web"])
+            night.commit(record(), {"web": {}})
 
     monkeypatch.setattr(os, "fsync", fail)
     for left in range(3):
@@ -100,7 +100,7 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
             with pytest.raises(StorageError, match=path.name):
                 select_nights(known, output, date)
         with pytest.raises(StorageError):
-            written(output, "c", 0.3).commit(record(), ["web"])
+            written(output, "c", 0.3).commit(record(), {"web": {}})
         assert removable(output, LATER, baselines=True)[0][-1].what == "the nights of 2026-11-15"
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
@@ -143,7 +143,7 @@ def test_a_machine_whose_clock_is_ahead_removes_nothing_that_is_written_or_read(
         patch.setattr(time, "time", lambda: now() + 25 * 3600)
         publish(output, "0-of-another-clock", 0.4)
     assert ids(output) == ["0-of-another-clock", "a", "b", "c"]
-    writing.commit(record(), ["web"])
+    writing.commit(record(), {"web": {}})
     # The later commit counts, whatever the clocks say.
     assert seen(output) == {WEB: whole(0.3, "c")}
 
@@ -156,7 +156,7 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "d", 0.4, date="2026-11-12")
     old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
-    assert ([each.what for each in old], len(kept)) == (["the nights of 2026-11-12"], 2)
+    assert ([removal.what for removal in old], len(kept)) == (["the nights of 2026-11-12"], 2)
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
     clean(output, "2026-11-14")
@@ -191,7 +191,7 @@ def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, 
         verdict = "fail" if day == 6 else "pass"
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
     old, sentences = removable(str(tmp_path), DATE)
-    assert {each.what for each in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
+    assert {removal.what for removal in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
     assert len(sentences) == len(kept)
 
 
@@ -200,6 +200,6 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
     publish(output, "a", 0.1)
     writing = written(output, "b", 0.2)
     removals, _ = removable(output, LATER, baselines=True)
-    writing.commit(record(), ["web"])
+    writing.commit(record(), {"web": {}})
     remove(output, removals)
     assert seen(output) == {WEB: whole(0.2, "b")}

@@ -26,22 +26,22 @@ VIEWS = re.search(r"```sql\n(.*?)```", RECIPES.read_text(encoding="utf-8"), re.D
 
 def by_duckdb(output):
     """What `seen` finds, by the views of the guide."""
-    found = {}
+    shown = {}
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(VIEWS.replace("OUTPUT", output))
         rows = connection.execute("select dataset, evaluated_on, evaluation_id, ndcg from scores").fetchall()
     for dataset, day, *row in rows:
-        found.setdefault((dataset, str(day)), []).append((*row,))
-    return {night: tuple(sorted(rows)) for night, rows in found.items()}
+        shown.setdefault((dataset, str(day)), []).append((*row,))
+    return {night: tuple(sorted(rows)) for night, rows in shown.items()}
 
 
-def ndcg_of(evaluation_id):
+def ndcg_from(evaluation_id):
     return int(evaluation_id.split("-")[1]) / 1e6
 
 
-def is_whole(found):
+def is_whole(shown):
     """Whether the rows of every night are those of one evaluation."""
-    return all(rows and rows == whole(ndcg_of(rows[0][0]), rows[0][0]) for rows in found.values())
+    return all(rows and rows == whole(ndcg_from(rows[0][0]), rows[0][0]) for rows in shown.values())
 
 
 def work(output, told, seed, environment, waste_after, begun):
@@ -56,10 +56,10 @@ def work(output, told, seed, environment, waste_after, begun):
         for number in itertools.count():
             name = f"e-{rng.randrange(1, 10**6)}-{seed}-{number}"
             datasets = [["web"], ["shop"], ["web", "shop"]][number % 3]
-            publish(output, name, ndcg_of(name), datasets=datasets, verdict="fail")
+            publish(output, name, ndcg_from(name), datasets=datasets, verdict="fail")
             file.write(json.dumps([name, "published"]) + "\n")
             if number % 4 == 3:
-                publish(output, f"{name}-old", ndcg_of(name), datasets=datasets, date=date(0))
+                publish(output, f"{name}-old", ndcg_from(name), datasets=datasets, date=date(0))
                 expire.remove(output, expire.removable(output, date(9), baselines=True)[0])
             for column in ("note", "accepted"):
                 with contextlib.suppress(ReplacedError):
@@ -103,7 +103,7 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     rng, told = random.Random(7), tmp_path / "told"  # noqa: S311  # no secret
     on_disk = "://" not in output
     told.touch()
-    publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
+    publish(output, "e-1", ndcg_from("e-1"), datasets=["web", "shop"])
     for kill in range((200 if thorough else 20) // (1 if on_disk else 4)):
         begun = PROCESSES.Event()
         process = started(work, output, str(told), kill, {**os.environ}, 0.3, begun)
@@ -111,10 +111,10 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
         read_for(output, rng.random() * (0.3 if on_disk else 3))
         process.kill()
         process.join()
-        found = seen(output)
-        assert is_whole(found)
+        shown = seen(output)
+        assert is_whole(shown)
         refuse_loss(output, told)
-        assert not on_disk or by_duckdb(output) == found
+        assert not on_disk or by_duckdb(output) == shown
     assert {WEB, SHOP} <= {*seen(output)}
     assert told.stat().st_size
     counting = {night.evaluation_id for night in committed(output)}
@@ -128,7 +128,7 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
 def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
     output, told, begun = str(tmp_path / "out"), [tmp_path / f"told{number}" for number in range(4)], PROCESSES.Event()
     processes = [
-        started(work, output, str(each), 100 + n, {**os.environ}, 3600.0, begun) for n, each in enumerate(told)
+        started(work, output, str(file), 100 + n, {**os.environ}, 3600.0, begun) for n, file in enumerate(told)
     ]
     try:
         begun.wait(60)
@@ -138,15 +138,15 @@ def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
             process.kill()
             process.join()
     assert {process.exitcode for process in processes} == {-9}
-    for each in told:
-        refuse_loss(output, each)
+    for file in told:
+        refuse_loss(output, file)
     assert by_duckdb(output) == seen(output)
 
 
 def publish_together(output, name, barrier, told):
-    night = written(output, name, ndcg_of(name), datasets=["web", "shop"])
+    night = written(output, name, ndcg_from(name), datasets=["web", "shop"])
     barrier.wait(30)
-    told.put(night.commit(record(), ["web", "shop"]))
+    told.put(night.commit(record(), {"web": {}, "shop": {}}))
 
 
 @pytest.mark.slow
@@ -157,9 +157,9 @@ def test_of_two_evaluations_at_the_same_moment_one_counts_and_both_are_whole(tmp
         sentences = [told.get(timeout=30) for _ in both]
         for process in both:
             process.join()
-        found = seen(output)
-        assert is_whole(found)
-        assert [{*found}, len({row[0] for rows in found.values() for row in rows})] == [{WEB, SHOP}, 1]
+        shown = seen(output)
+        assert is_whole(shown)
+        assert [{*shown}, len({row[0] for rows in shown.values() for row in rows})] == [{WEB, SHOP}, 1]
         assert len(Store(output).files("query_scores")) == 2
         # Whoever does not count is told, unless the other was added even later.
         assert sum(map(bool, sentences)) <= 1
@@ -168,8 +168,8 @@ def test_of_two_evaluations_at_the_same_moment_one_counts_and_both_are_whole(tmp
 @pytest.mark.parametrize("broken", ["query_scores", LOG])
 def test_a_file_that_is_half_written_is_met_by_no_glob(tmp_path, broken):
     output = str(tmp_path)
-    publish(output, "e-1", ndcg_of("e-1"), datasets=["web", "shop"])
-    publish(output, "e-2", ndcg_of("e-2"))
+    publish(output, "e-1", ndcg_from("e-1"), datasets=["web", "shop"])
+    publish(output, "e-2", ndcg_from("e-2"))
     revise(committed(output)[0], accepted="why")
     folder = next((tmp_path / broken).rglob("*.parquet")).parent
     for name in ("x.parquet#1", ".x.part", "_temporary/0/x.parquet"):

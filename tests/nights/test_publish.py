@@ -6,8 +6,14 @@ from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen,
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, log_row, revise
 from ndcg_spark.nights.publish import Publication, log_attempt
-from ndcg_spark.nights.read import read_dataset_scores, read_rows, read_scores
-from ndcg_spark.nights.select import missing_datasets, select_nights, unpublished
+from ndcg_spark.nights.read import (
+    missing_datasets,
+    read_dataset_scores,
+    read_rows,
+    read_scores,
+    select_nights,
+    unpublished,
+)
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import EVALUATIONS
 
@@ -15,7 +21,7 @@ from ndcg_spark.schemas import EVALUATIONS
 def test_a_night_counts_once_its_row_is_there_and_a_rerun_replaces_it(output):
     night = written(output, "a", 0.1, datasets=["web", "shop"])
     assert committed(output) == []
-    assert night.commit(record(), ["web", "shop"]) == []
+    assert night.commit(record(), {"web": {}, "shop": {}}) == []
     night.abandon()
     assert seen(output) == {WEB: whole(0.1, "a"), SHOP: whole(0.1, "a")}
     publish(output, "b", 0.2, datasets=["shop"])
@@ -48,7 +54,7 @@ def test_what_was_abandoned_or_lost_is_not_published(output):
     lost = written(output, "c", 0.3)
     Store(output).delete(next(path for path in Store(output).files("query_scores") if "=c/" in path))
     with pytest.raises(StorageError):
-        lost.commit(record(), ["web"])
+        lost.commit(record(), {"web": {}})
     with pytest.raises(StorageError):
         written(output, "d", 0.3).verify("query_scores", 4)
     assert seen(output) == {WEB: whole(0.1, "a")}
@@ -125,7 +131,7 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     night.verify("query_scores", 2)
     rows = night.read("query_scores", session).collect()
     assert sorted((row["ndcg"], row["evaluation_id"]) for row in rows) == [(0.1, "a"), (0.5, "a")]
-    night.commit(record(), ["web"])
+    night.commit(record(), {"web": {}})
     assert seen(output) == {WEB: (("a", 0.5),)}
     (row,) = read_scores(output, "query_scores", session=session).collect()
     assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")

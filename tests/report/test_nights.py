@@ -35,7 +35,7 @@ def test_a_night_has_its_own_runs_and_queries_though_several_datasets_were_evalu
     datasets = {"shop": ["a", "b"], "web": ["c"]}
     row = {"cutoff": 5, "ndcg": 0.5, "queries": 60}
     scores = [[{**row, "dataset": name, "run": run} for run in runs] for name, runs in datasets.items()]
-    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(), ["shop", "web"])
+    written(str(tmp_path), "e", 0.5, datasets=["shop", "web"]).commit(record(), {"shop": {}, "web": {}})
     print_nights(committed(str(tmp_path)), scores, "table")
     assert [line.split()[5:7] for line in capsys.readouterr().out.splitlines()[1:]] == [["2", "60"], ["1", "60"]]
 

@@ -92,8 +92,7 @@ def evaluate(
         options = ComparisonOptions(weights=None if weights is None else weight_rows(weights_table(weights)))
         judged = judge_written(gate, publication, kept, list(of_datasets), options, accepted)
         verdicts = {name: judgement.verdict for name, judgement in judged.items()}
-    entries = {name: verdict.log_entries() for name, verdict in verdicts.items()}
-    publication.commit(kept, list(of_datasets), entries)
+    publication.commit(kept, {name: verdicts[name].log_entries() if verdicts else {} for name in of_datasets})
     return verdicts
 
 

@@ -37,7 +37,7 @@ def written(
     output: str, evaluation_id: str, ndcg: float, *, datasets: Sequence[str] = ("web",), date: str = DATE
 ) -> Publication:
     """A publication that only waits for its commit: three rows of each dataset in two tables."""
-    rows = [{"dataset": each, "ndcg": value} for each in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
+    rows = [{"dataset": name, "ndcg": value} for name in datasets for value in (ndcg, ndcg / 3, ndcg / 7)]
     return with_rows(Publication(output, date, evaluation_id), dict.fromkeys(FILLED, rows))
 
 
@@ -54,7 +54,7 @@ def publish(
     """Publish nights as a job does; returns what its commit says of others."""
     remove(output, removable(output)[0])
     publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
-    return publication.commit(record(configuration=configuration or {}), datasets, _judged(datasets, verdict))
+    return publication.commit(record(configuration=configuration or {}), _judged(datasets, verdict))
 
 
 def _judged(datasets: Sequence[str], verdict: str | None) -> dict[str, dict[str, Any]]:
@@ -69,11 +69,11 @@ def whole(ndcg: float, evaluation_id: str) -> tuple[tuple[str, float], ...]:
 
 def seen(output: str, table: str = "query_scores") -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
     """The rows of a table by night: the evaluation and the ndcg of each."""
-    found = {}
+    shown = {}
     for night in committed(output):
         rows = read_rows([night], table, ["evaluation_id", "ndcg"]).to_pylist()
-        found[night.dataset, night.evaluated_on] = tuple(sorted((*row.values(),) for row in rows))
-    return found
+        shown[night.dataset, night.evaluated_on] = tuple(sorted((*row.values(),) for row in rows))
+    return shown
 
 
 def date(number: int) -> str:
@@ -102,13 +102,13 @@ def night(
         inputs={"judgments": {"fingerprint": judgments}},
         configuration=configuration or {},
     )
-    publication.commit(own, [dataset], _judged([dataset], verdict))
+    publication.commit(own, _judged([dataset], verdict))
 
 
 def only_night(output: object) -> Night:
     """The only night of an output."""
-    (found,) = committed(str(output))
-    return found
+    (only,) = committed(str(output))
+    return only
 
 
 def damage(output: Path, date: str) -> None:

@@ -102,7 +102,7 @@ def night(
         configuration={"documents": "all" if documents else None, **(configuration or {})},
         inputs={"judgments": {"fingerprint": judgments}, "results": {"fingerprint": f"r{number}"}},
     )
-    publication.commit(own, [dataset], {dataset: {"verdict": verdict, "accepted": accepted}} if verdict else {})
+    publication.commit(own, {dataset: {"verdict": verdict, "accepted": accepted} if verdict else {}})
 
 
 def verdict(
