@@ -13,8 +13,6 @@ GOOD = "good"
 
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
-#: How many known names a message shows.
-_SHOWN = 10
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
 #: printable according to `isprintable`.
 _INVISIBLE = re.compile(
@@ -89,5 +87,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
     """The error for a name that is not known. It shows the known names, the most similar first."""
     names = sorted(known)
-    nearest = ", ".join(difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0))
+    nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
     return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose one of {len(names):,}: {nearest}")

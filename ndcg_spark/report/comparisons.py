@@ -84,8 +84,6 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
         for row in rows
     ]
     hidden = {name for name in ("measure", "slice") if len({line[name] for line in lines}) < 2}
-    # With names of up to a dozen letters, a line has a hundred at most.
-    hidden |= {0: {"baseline", "won/tied/lost"}, 1: {"baseline"}}.get(len(hidden), set())
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]

@@ -23,7 +23,6 @@ from ndcg_spark.text import message
 Row = Mapping[str, Any]
 #: At most so many runs of an event are named, and so many events shown.
 _NAMED, _EVENTS = 3, 30
-_KEY = ("dataset", "evaluated_on", "evaluation_id")
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "verdict", "notes"),
@@ -40,9 +39,10 @@ _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) -> None:
     """Print a row per night, in CSV per night, run and cutoff; JSON has the records of failed evaluations, too."""
+    key = "dataset", "evaluated_on", "evaluation_id"
     records = [(night.record, rows) for night, rows in zip(nights, scores, strict=True)]
     records += [(row, ()) for row in nights.attempts]
-    value = [{**{name: row[name] for name in _KEY}, "record": row, "dataset_scores": rows} for row, rows in records]
+    value = [{**{name: row[name] for name in key}, "record": row, "dataset_scores": rows} for row, rows in records]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
     table = make_table(list(map(_night, nights, scores)), (), notes)
     all_rows = [row for rows in scores for row in rows]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
 
 Row = Mapping[str, Any]
-#: By dataset, run, column of a measure and cutoff.
-Marks = Mapping[tuple[str, str, str, int | None], str]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
@@ -78,7 +76,7 @@ def paper_table(
     rows: Sequence[Row],
     notes: Iterable[str] = (),
     measure_set: MeasureSet = NDCG_ONLY,
-    marks: Marks | None = None,
+    marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
 ) -> Table:
     """One row per dataset and run. The best score of each column and dataset is marked, and all that look the same."""
     lines: list[dict[str, Any]] = []

@@ -29,16 +29,13 @@ _LATEX = str.maketrans(
     | {"[": "{[}", "*": "{*}"}
 )
 
-#: How many rows determine the widths of the columns of aligned text.
-_MEASURED_ROWS = 500
-
 
 def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
     """Lines of text with aligned columns, the headings first; rows are streamed, and the first ones set the widths."""
     from rich.cells import cell_len
 
     remaining = iter(rows)
-    first = list(itertools.islice(remaining, _MEASURED_ROWS))
+    first = list(itertools.islice(remaining, 500))
     widths = [max(map(cell_len, column)) for column in zip(headings, *first, strict=True)]
     for row in itertools.chain([headings], first, remaining):
         cells = []

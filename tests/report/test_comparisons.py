@@ -9,13 +9,7 @@ from gates import result, verdict
 from ndcg_spark.comparison.compare import Comparison
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.comparisons import (
-    FLAGS,
-    comparison_notes,
-    comparison_tables,
-    significance_marks,
-    stars,
-)
+from ndcg_spark.report.comparisons import FLAGS, comparison_notes, comparison_tables, significance_marks, stars
 from ndcg_spark.report.console import refuse_unwritable
 from ndcg_spark.report.nights import verdict_table, write_junit
 from ndcg_spark.report.scores import paper_table, score_table
@@ -97,13 +91,6 @@ def test_a_run_has_one_row_with_its_scores_and_the_counts_of_its_mean():
         ["bad", "0.0000", "3", "0.0000"],
         ["empty", "-", "0", "-"],
     ]
-
-
-def test_datasets_are_named_where_there_are_several_and_the_best_of_each_comes_first():
-    runs = [("web", "a", 0.1), ("web", "b", 0.9), ("web", "c", 0.9), ("web", "none", None), ("shop", "d", 0.5)]
-    table = score_table([score(run, ndcg, dataset=dataset) for dataset, run, ndcg in runs])
-    assert table.headings[:2] == ["dataset", "run"]
-    assert [row["run"] for row in table.rows] == ["d", "b", "c", "a", "none"]
 
 
 def between_rules(table):
