@@ -18,13 +18,7 @@ from ndcg_spark.cli import evaluate, nights
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
 
-
-class Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-app = Commands(
+app = click.Group(
     "ndcg-spark",
     commands=[
         *(evaluate.evaluate, evaluate.check, evaluate.judge_next, evaluate.judgments, evaluate.convert),

@@ -188,7 +188,6 @@ class EvaluationConfig(Strict):
 
     @model_validator(mode="after")
     def _with_measures(self) -> Self:
-        """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
         if not self.measures:
             return self
         cutoffs = self.cutoffs if "cutoffs" in self.model_fields_set else None
