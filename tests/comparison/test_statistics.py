@@ -54,17 +54,6 @@ def test_the_error_of_a_weighted_mean_is_that_of_weighted_least_squares():
         assert weighted_error(apart, weight) == pytest.approx(expected.bse[0], rel=1e-12)
 
 
-def test_a_weighted_interval_covers_the_true_difference():
-    """With n - 1 degrees of freedom the coverage is 87 %."""
-    draws, n, chance = 4_000, 50, np.random.default_rng(10)
-    weight, apart = chance.lognormal(0, 1.5, (draws, n)), chance.normal(0, 0.1, (draws, n))
-    mean = (weight * apart).sum(axis=1) / weight.sum(axis=1)
-    error = np.array([weighted_error(*pair) for pair in zip(apart, weight, strict=True)])
-    freedom = weight.sum(axis=1) ** 2 / (weight**2).sum(axis=1) - 1
-    found = paired_t(n, mean, error * math.sqrt(n), freedom=freedom)
-    assert np.mean((found["interval_low"] < 0) & (found["interval_high"] > 0)) > 0.91
-
-
 # Random signs
 
 #: Differences whose mean is not 0, so that p values are of every size.
