@@ -36,7 +36,6 @@ class ScoreSource:
     runs: Sequence[str]
     #: The measures and cutoffs at which they have values.
     metrics: Collection[Metric]
-    #: All rows, or the night that has them.
     rows: Night | pa.Table
     where: str
 
@@ -79,7 +78,6 @@ class Comparison:
     #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline; all queries come
     #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
-    #: For each run the queries that lost most, the largest loss first, then those that won most.
     queries: list[dict[str, Any]]
     warnings: list[str]
 

@@ -30,9 +30,6 @@ FLOOR = 0.005
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
-#: A night with its rows of DATASET_SCORES.
-_Night = tuple[Night, Sequence[Mapping[str, Any]]]
-
 
 @dataclasses.dataclass
 class Point:
@@ -170,8 +167,8 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
     return points
 
 
-def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs of a text, or the headline of the newest night.
+def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]) -> list[tuple[str, Cutoff]]:
+    """The measures and cutoffs of a text, or the headline of the newest of nights with their DATASET_SCORES.
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """

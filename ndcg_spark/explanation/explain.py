@@ -148,9 +148,8 @@ class Explanation:
 
 
 class Explained(NamedTuple):
-    """The explanations of the requested runs, and by run the facts that it is compared with and where they are from."""
-
     explanations: list[Explanation]
+    #: By run the facts that it is compared with, and where they are from.
     baselines: Mapping[str, tuple[Facts, str]] = {}
 
 

@@ -6,11 +6,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
-from ndcg_spark.convention.parsing import listed, parse_cutoff, parse_cutoffs
+from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import GOOD
 
-#: The measures that can be above 1.
-_UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 #: A baseline that begins with this is a run of the same night.
 _RUN = "run "
 
@@ -84,10 +82,6 @@ class GateConfig(Strict):
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
 
-    @property
-    def cutoffs(self) -> list[Cutoff]:
-        return parse_cutoffs(check.cutoff for check in self.check)
-
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
         """The checks of a dataset, each with its name, such as gate.check.0."""
         named = ((f"gate.check.{number}", check) for number, check in enumerate(self.check))
@@ -108,5 +102,5 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
         if check.weighted and not has_weights:
             yield f"{name}.weighted: there are no weights; name their table, [query_weights] with path"
         # Such as a limit that was meant as a percentage.
-        if drop >= 1 and check.measure not in _UNBOUNDED:
+        if drop >= 1 and check.measure not in ("dcg", "ideal_dcg", "cg"):
             yield f"{name}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"

@@ -86,5 +86,4 @@ class Verdict:
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
-    codes = {verdict.exit_code for verdict in verdicts}
-    return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
+    return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)
