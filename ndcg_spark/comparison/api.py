@@ -148,10 +148,7 @@ def _unwrapped(table: Any) -> Any:
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
-    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night.
-
-    ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
-    """
+    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night."""
     has = {field.name: field.type for field in table.schema}
     for name in ("run", "query_id"):
         if name not in has:

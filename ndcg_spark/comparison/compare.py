@@ -40,7 +40,6 @@ class ScoreSource:
     where: str
 
     def read(self, queries: Queries, metric: Metric, runs: Collection[str] | None = None) -> ScoreMatrix:
-        """The matrix of some runs, by default of all. Raises InputError, as `read_matrix`, and StorageError."""
         columns = ["run", "query_id", "cutoff", "judgments_hash", metric[0]]
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
@@ -85,11 +84,7 @@ class Comparison:
 def compare_sources(
     own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own.
-
-    ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their contract;
-    StorageError.
-    """
+    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
     _refuse_unknown(own, own if others is None else list(others.values()), options)
     comparison = Comparison([], [], [])
     for source in sorted(own, key=lambda source: source.dataset):
@@ -160,10 +155,7 @@ def _other_judgments(sides: Sides) -> Iterator[str]:
 
 
 def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
-
-    Raises ConfigurationError for an unknown measure or cutoff.
-    """
+    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff."""
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES):
         cutoffs.setdefault(column, []).append(cutoff)
