@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
-from ndcg_spark.explanation.explain import LINE, Explained, Explanation, changed_documents
-from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
 from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.nights import verdict_table
