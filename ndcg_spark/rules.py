@@ -60,7 +60,6 @@ RULES = {
 
 
 def quoted(name: str) -> str:
-    """A column's name, quoted so that Spark takes every character of it literally."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 
@@ -88,7 +87,6 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
-    """The columns, for a message, without those that reading adds."""
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
@@ -103,17 +101,8 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         )
 
 
-def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types."""
-    return table.select(*_typed_columns(table, schema, where))
-
-
-def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
-    """The columns of `conform` and those that reading adds, which rules use to find the rows that break them."""
-    return table.select(*_typed_columns(table, schema, where), *(name for name in table.columns if name in INTERNAL))
-
-
-def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Column]:
+def conform(table: DataFrame, schema: pa.Schema, where: str, kept: Sequence[str] = ()) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types, and those that are `kept`."""
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
@@ -125,11 +114,10 @@ def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Colu
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
             "ids are text or whole numbers, relevance, score and rank are numbers"
         )
-    return [typed(name, has).alias(name) for name in names]
+    return table.select(*(typed(name, has).alias(name) for name in names), *(name for name in has if name in kept))
 
 
 def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) -> InputError:
-    """The error for columns that a table lacks; `known` are those that it has."""
     advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"

@@ -88,7 +88,6 @@ class Batch:
     end: str | None = None
 
     def has(self, run: str) -> bool:
-        """Whether a run is in this batch."""
         return self.first <= run and (self.end is None or run < self.end)
 
     def select(self, table: DataFrame) -> DataFrame:
@@ -104,7 +103,6 @@ WHOLE = (Batch(),)
 
 
 def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
-    """Batches of these runs, which have so many rows in all."""
     sizes = Counter[str]()
     for (_, name), size in runs.items():
         sizes[name] += size

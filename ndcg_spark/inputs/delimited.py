@@ -48,8 +48,6 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Delimited:
-    """Lines of fields with these names, and which field is which of our columns."""
-
     fields: Sequence[str]
     columns: Mapping[str, str]
     #: Between fields; "" for any blanks. A field may be in quotes if it is not.
@@ -57,14 +55,12 @@ class Delimited:
     has_header: bool = False
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
-        """The text of a file in blocks of whole lines, without its header."""
         texts = blocks(file, where)
         if self.has_header and (first := next(texts, b"")):
             yield _HEADER.sub(b"", first, count=1)
         yield from texts
 
     def read(self, block: bytes) -> Part:
-        """The rows of a block."""
         block, broken = valid_lines(block)
         block, separator = (block, self.separator) if self.separator else _single_blanks(block)
         columns, invalid = self._parse(block, separator)

@@ -6,9 +6,7 @@ Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden
 import contextlib
 import dataclasses
 import fnmatch
-import glob
 import itertools
-import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,12 +50,11 @@ _Seen = TypeVar("_Seen")
 
 
 class TableLogError(InputError):
-    """Files that belong to the table in a folder, of a format with a log."""
-
     def __init__(self, kind: str, folder: str, where: str) -> None:
         super().__init__(
-            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; read a table of "
-            "Delta by its folder, with pip install 'ndcg-spark[delta]', any other as table:catalog.db.name"
+            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; of judgments or "
+            "results read Delta by the folder, with pip install 'ndcg-spark[delta]', others as table:catalog.db.name; "
+            "else write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
@@ -93,17 +90,14 @@ class File:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a file of this machine, and not a table."""
         return self.storage is not None and is_local(self.path)
 
     @property
     def has_changed(self) -> bool:
-        """Whether it is gone, or has another size or time than when it was listed."""
         # A version of a table never changes, and what was copied of it is what is scored.
         return self.storage is not None and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
-        """The file system and the path there, for pyarrow to open; InputError if there is no such storage."""
         return self.storage or storage(self.path, where)
 
     @contextlib.contextmanager
@@ -115,7 +109,6 @@ class File:
             yield stream
 
     def head(self, where: str) -> str:
-        """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
         with self.open(where) as stream:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
@@ -132,7 +125,6 @@ def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_S
 
 
 def list_files(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path."""
     refuse_credentials(path, where)
     address = bucket = ""
     if is_local(path):
@@ -158,7 +150,7 @@ def list_files(path: str, where: str) -> list[File]:
         seen = [info for info in listed if not _HIDDEN.search(info.path.removeprefix(root))]
         infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
         if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
-            raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
+            raise OSError(f"{odd[0]} is not a regular file")
     if not infos:
         raise missing(path, where)
 
@@ -179,39 +171,23 @@ def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
     """What is in a folder and in all folders below it; of a file, the file itself."""
     if entry.type != fs.FileType.Directory:
         return [entry]
-    if isinstance(system, fs.LocalFileSystem):
-        # pyarrow's own listing passes over links to nothing.
-        walk = os.walk(entry.path, followlinks=True, onerror=_raise)
-        names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
-    else:
-        names = fs.FileSelector(entry.path, recursive=True)
-    infos: list[fs.FileInfo] = system.get_file_info(names)
+    infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(entry.path, recursive=True))
     return infos
 
 
-def _raise(error: OSError) -> None:
-    raise error
-
-
 def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], str]:
-    """What a glob matches, without hidden names, and the folder that it begins with."""
     segments = fs_path.split("/")
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
-    if isinstance(system, fs.LocalFileSystem):
-        # Also links to nothing.
-        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # a path of pyarrow
-    else:
-        level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
-        for segment in segments[len(fixed) :]:
-            folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
-            infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
-            level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
+    level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
+    for segment in segments[len(fixed) :]:
+        folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
+        infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
+        level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
     return [info for info in level if not _HIDDEN.search(info.path.removeprefix(root))], root
 
 
 def refuse_log(paths: Iterable[str], where: str) -> None:
-    """TableLogError if one of the paths belongs to the log of a table."""
     for path in paths:
         for kind, log in _LOGS.items():
             if match := log.search(path):

@@ -35,11 +35,9 @@ class JsonLines:
     has_lists: bool = False
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
-        """The text of a file in blocks of whole lines."""
         return blocks(file, where)
 
     def read(self, block: bytes) -> Part:
-        """The rows of a block."""
         block, broken = valid_lines(block)
         lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
         table = self._parsed(block)
@@ -82,7 +80,6 @@ class JsonLines:
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
-        """The rows of a line; None if it is broken."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
@@ -132,7 +129,6 @@ class JsonObject:
             yield some
 
     def read(self, rows: Sequence[tuple[str, str, str | None]]) -> Part:
-        """The rows of a part."""
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
         return Part(with_numbers(dict(zip(self.names, values, strict=True)), lines))

@@ -77,7 +77,6 @@ def _pipe_copy(scratch: Scratch, path: str) -> str:
 
 
 def _delta(path: str, as_of: int | str | None, where: str) -> File:
-    """The table of Delta at the version or time `as_of`, else at its last version."""
     from deltalake import DeltaTable
 
     address = delta_address(path, where)
@@ -121,12 +120,10 @@ def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: st
             if settings is not None:
                 with load_catalog(catalog, **settings) as opened:
                     return _iceberg(opened.load_table(table_name), path, as_of, where)
-    asked = "" if as_of is None else f" as of {as_of}"
-    raise InputError(f"{where}: no catalog table {name}{asked}, {reason}; check its name")
+    raise InputError(f"{where}: no catalog table {name}, {reason}; check its name")
 
 
 def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File:
-    """The table of Iceberg at the snapshot or time `as_of`, else as it is now."""
     if as_of is None:
         snapshot = table.current_snapshot()
     elif isinstance(as_of, int):

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.config import JudgmentsConfig, ResultsConfig, TableConfig
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import column_names, engine_files, lakehouse, stored
+from ndcg_spark.inputs import dataframes, lakehouse, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
@@ -29,8 +29,6 @@ from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A table and where it came from."""
-
     table: DataFrame
     name: str
     format: str
@@ -53,7 +51,6 @@ class Source:
 
     @property
     def sources(self) -> tuple["Source", ...]:
-        """The table itself, and the one whose documents leave its lists."""
         return (self,) if self.without is None else (self, self.without)
 
     @property
@@ -89,12 +86,10 @@ def read_results(engine: Engine, config: ResultsConfig) -> Source:
 
 
 def read_excluded(engine: Engine, config: TableConfig) -> Source:
-    """The documents that leave the lists: those of the columns dataset, query_id and doc_id."""
     return _read(engine, "exclude", config, EXCLUDE)
 
 
 def refuse_changed(sources: Iterable[Source]) -> None:
-    """InputError if a file has another size or time than when it was listed, or is gone."""
     for source in (source for table in sources for source in table.sources):
         with reading(source.origin, source.name):
             changes = map_files(source.files, lambda file: file.has_changed)
@@ -130,14 +125,15 @@ def _read(
     refuse_alike((name for name in has if name.lower() in ours), context.origin)
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
-        column_names.names_in(has, shape.columns, schema, context.origin)
+        dataframes.names_in(has, shape.columns, schema, context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
     in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
     if in_both and footers and not first.storage:
         notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
-        in_both = {}
+    else:
+        shape = dataclasses.replace(shape, in_both=in_both)
     runs: Runs = {}
     if isinstance(config, ResultsConfig):
         files, run_notes, runs = with_runs(files, shape, config)
@@ -145,9 +141,9 @@ def _read(
 
     def read(some: list[File]) -> tuple[DataFrame, int | None]:
         if footers:
-            return stored.read_typed(engine, some, shape, schema, footers, in_both, name)
-        copy = text_to_parquet(shape, some, schema.names, in_both, engine.scratch, name)
-        return engine_files.read_copy(engine, copy, name), copy.rows
+            return stored.read_typed(engine, some, shape, schema, footers, name)
+        copy = text_to_parquet(shape, some, schema.names, engine.scratch, name)
+        return dataframes.read_copy(engine, copy, name), copy.rows
 
     table, rows = read(files)
     return Source(
@@ -156,7 +152,7 @@ def _read(
         shape.kind,
         files,
         rows,
-        engine_files.materializer(engine, name),
+        dataframes.materializer(engine, name),
         notes=tuple(notes),
         runs=runs,
         # An engine that spills needs no batches.

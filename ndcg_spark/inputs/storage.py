@@ -72,7 +72,6 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
 
 
 def missing(path: str, where: str) -> MissingInputError:
-    """What to raise for a path where no file is."""
     return MissingInputError(
         f"{where}: no files at {masked(path)}; check the path, its date if it has one, and the job that writes it"
     )

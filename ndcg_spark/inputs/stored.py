@@ -9,9 +9,8 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.dataframes import document_rows
+from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
-from ndcg_spark.inputs.engine_files import read_copy, read_files
 from ndcg_spark.inputs.files import BINARY, TABLES, File, map_files
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
@@ -43,7 +42,6 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
 
 
 def read_footer(file: File, kind: str, where: str) -> Footer:
-    """The footer of a file of Parquet or ORC; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
     system, fs_path = file.location(where)
@@ -71,12 +69,9 @@ def _constant(metadata: Any) -> frozenset[str]:
 
 def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) -> dict[str, pa.DataType]:
     """The plain types of those columns `names` that a file has; InputError where no type holds the values of all."""
-    schemas = []
-    for footer in known:
-        kinds = {name: plain_type(kind) for name, kind in footer.columns.items() if name in names}
-        schemas.append(pa.schema(kinds))
+    kinds = ({name: plain_type(kind) for name, kind in footer.columns.items() if name in names} for footer in known)
     try:
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        schema = pa.unify_schemas([*map(pa.schema, kinds)], promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"{where}, files with different types, {first_line(error)}; write them alike") from error
     return {field.name: pa.string() if pa.types.is_null(field.type) else field.type for field in schema}
@@ -88,13 +83,9 @@ def read_typed(
     shape: Shape,
     schema: pa.Schema,
     known: Sequence[Footer],
-    in_both: Mapping[str, str],
     where: str,
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists.
-
-    InputError if a file has another value than its folder in one of the columns `in_both`.
-    """
+    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
     stored = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in stored if holds_structs(kind)]
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
@@ -104,7 +95,7 @@ def read_typed(
     # Not every engine reads files with different columns or types. None hashes unsigned numbers.
     if (
         shape.kind == "parquet"
-        and not (is_out_of_reach or in_both)
+        and not (is_out_of_reach or shape.in_both)
         and all(footer.columns == known[0].columns for footer in known)
         and all(is_readable(kind) for _, kind in stored)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
@@ -114,7 +105,7 @@ def read_typed(
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
-        copy = _plain_copy(engine, shape.kind, files, types, names, in_both, where)
+        copy = _plain_copy(engine, shape, files, types, names, where)
         table, rows = read_copy(engine, copy, where), copy.rows
     listed = document_rows(table, shape.columns, schema, origin)
     return listed, None if FAULT in listed.columns else rows
@@ -122,11 +113,10 @@ def read_typed(
 
 def _plain_copy(
     engine: Engine,
-    kind: str,
+    shape: Shape,
     files: Sequence[File],
     types: Mapping[str, pa.DataType],
     names: Collection[str],
-    in_both: Mapping[str, str],
     where: str,
 ) -> ParquetCopy:
     """The columns of these types, and those `names` that folders give. InputError for a column of times."""
@@ -142,7 +132,7 @@ def _plain_copy(
     schema = pa.schema({**types, **folders})
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
-        for ours, theirs in in_both.items():
+        for ours, theirs in shape.in_both.items():
             refuse_other_value(batch[theirs], ours, theirs, file, where)
         given = {name: value for name, value in file.partition if name in folders}
         with reading(file.path, where):
@@ -157,7 +147,7 @@ def _plain_copy(
                 yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in types])
             else:
                 system, path = file.location(where)
-                stored = dataset.dataset(path, filesystem=system, format=kind)
+                stored = dataset.dataset(path, filesystem=system, format=shape.kind)
                 columns = [name for name in stored.schema.names if name in types]
                 yield from stored.to_batches(columns=columns, batch_readahead=1)
 

@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import files
-from ndcg_spark.inputs.engine_files import read_paths
+from ndcg_spark.inputs.dataframes import read_paths
 from ndcg_spark.inputs.files import File, file_format, list_files
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.inputs.storage import refuse_credentials, storage

@@ -281,7 +281,7 @@ def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(engin
 def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_plan(
     session, tmp_path, monkeypatch, most, repeated
 ):
-    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MAX_SENT", most)
+    monkeypatch.setattr("ndcg_spark.inputs.dataframes._MAX_SENT", most)
     written(tmp_path / "a.run", text("r", *(["d"] * repeated)))
     far = Engine(session, "connect", "a server", sees_local_files=False)
     try:
