@@ -130,10 +130,9 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) ->
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
-    """The rules for judgments, each with the rows that break it; `types` has the type of every column of the table.
+    """The rules for judgments; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null if there is none or it is not finite. A negative grade needs a gain only
-    if the convention keeps negative grades.
+    `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative grades need one too.
     """
     relevance = typed("relevance", types)
     tests = [*name_rules(types, ("dataset", "query_id", "doc_id")), _finite("relevance", types)]

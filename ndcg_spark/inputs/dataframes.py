@@ -89,7 +89,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
 
 
 def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, where: str) -> dict[str, str]:
-    """What a table that `has` these columns calls those of the schema; InputError if an id or a mapped one is missing."""
+    """What a table that `has` these columns calls those of the schema; InputError without an id or a mapped column."""
     sources = {name: columns.get(name, name) for name in schema.names}
     needed = {name: source for name, source in sources.items() if name in columns or name in ("query_id", "doc_id")}
     if lost := [name for name, source in needed.items() if source not in has]:
@@ -98,10 +98,9 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
 
 
 def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
-    """The table with an array of structs as one array for each wanted field, under our names.
+    """The table with the array of structs that has documents as an array of each field; InputError for several.
 
-    Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
-    one with a field for the document; InputError if there are several.
+    `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item, rating>>.
     """
     names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
     packed: dict[str, dict[str, str]] = {}
@@ -183,10 +182,7 @@ def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
 
 
 def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
-    """What this process has written, without those of our own columns that have no value.
-
-    An engine that does not see this machine's files gets it with the plan. InputError if that is more than 64 MB.
-    """
+    """What this process has written, sent with the plan if need be, without columns of ours that have no value."""
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)], where)
     else:

@@ -119,7 +119,9 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
         label = f"{where}: run {run_name(run, where)!r}"
         rows = to_arrow(one, wanted, label)
         if "run" in rows.column_names:
-            raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
+            if len(names := rows["run"].unique().to_pylist()) > 1:
+                raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
+            rows = rows.drop_columns(["run"])
         for at, field in enumerate(rows.schema):
             is_whole = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
             if field.name in ("dataset", "query_id", "doc_id") and is_whole:
@@ -149,7 +151,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if isinstance(table, Mapping):
         keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
         has_columns = any(is_alias(name, key) for name in wanted for key in keys)
-        return pa.table(dict(table)) if has_columns or "doc_id" not in wanted else _nested(table, wanted, where)
+        return pa.table(dict(table)) if has_columns or "doc_id" not in wanted else _nested(table, wanted)
     if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         return (table.select(*kept) if wanted else table).toArrow()
@@ -168,7 +170,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def _nested(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}, where a position in a list is a rank."""
     number = "score" if "score" in wanted else "relevance"
     rows: list[tuple[Any, ...]] = []
@@ -178,8 +180,7 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.T
         elif isinstance(documents, _LISTS) and not (number == "score" and isinstance(documents, (set, frozenset))):
             rows += ((query, document, None, rank) for rank, document in enumerate(documents, 1))
         else:
-            kind = type(documents).__name__
-            raise InputError(f"{where}: query {query!r}: {kind}, not documents; give {{document: {number}}} or a list")
+            raise TypeError(f"query {query!r} has {type(documents).__name__}, not {{document: {number}}} or a list")
     # Arrow would take a tuple for a list, and True for 1 after a number.
     if any(isinstance(value, (bool, np.bool_, tuple)) for row in rows for value in row):
         raise TypeError("an id or a number is true, false or a tuple")
@@ -197,10 +198,7 @@ def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
-    """What a table that `has` these columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias.
-
-    InputError if two columns may be the same one of ours.
-    """
+    """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias."""
     columns, wanted, called = [*dict.fromkeys(has)], [*names], dict(mapped)
     plain = {column: _plain(column) for column in columns}
     free = [column for column in columns if column not in mapped.values()]

@@ -62,10 +62,7 @@ def _delimited(text: pa.BufferReader, delimiter: str) -> pa.Table:
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row.
-
-    A query may have several values of an attribute. InputError for an empty cell, a repeated row, or too many slices.
-    """
+    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row."""
     where, has, pair = "query_attributes", table.column_names, ["attribute", "value"]
     names = [name for name in has if name not in ("dataset", "query_id")]
     is_long = {*pair} <= {*names}

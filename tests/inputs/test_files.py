@@ -95,12 +95,11 @@ def test_up_from_a_link_leads_where_the_operating_system_goes(tmp_path, monkeypa
 @pytest.mark.parametrize(
     "make",
     [
-        lambda path: path.symlink_to("nowhere"),
         lambda path: path.symlink_to("b.run"),
         lambda path: path.symlink_to(path.parent),
         os.mkfifo,
     ],
-    ids=["a link to nothing", "a link to itself", "folders in a circle", "a pipe"],
+    ids=["a link to itself", "folders in a circle", "a pipe"],
 )
 def test_what_is_no_file_is_refused_by_name_wherever_it_is_found(tmp_path, make):
     file(tmp_path / "runs" / "a.run")

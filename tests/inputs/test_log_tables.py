@@ -138,7 +138,7 @@ CASES = {
     ),
     "the files of Iceberg": (lambda folder: str(folder / ice(folder, "files")[6:11] / "db/runs"), "table of Iceberg"),
     "Iceberg, not in its catalog": (lambda _: "table:lake.db.other", "db.other cannot be read, "),
-    "a version without a catalog": (at(lambda _: "table:nobody.db.runs", 1), "no catalog table nobody.db.runs as of 1"),
+    "a version without a catalog": (at(lambda _: "table:nobody.db.runs", 1), "no catalog table nobody.db.runs, "),
 }
 
 
