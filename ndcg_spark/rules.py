@@ -33,7 +33,6 @@ class Rule(NamedTuple):
 
     code: str
     words: str
-    #: The column that the rule is about; None for the whole row.
     column: str | None = None
 
 
@@ -54,9 +53,6 @@ RULES = {
         Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
     )
 }
-
-
-# ---- columns and types
 
 
 def quoted(name: str) -> str:
@@ -111,8 +107,8 @@ def conform(table: DataFrame, schema: pa.Schema, where: str, kept: Sequence[str]
     kinds = {name: _IDS if _TYPES[name] == StringType() else _NUMBERS for name in names}
     if wrong := [f"{name} is {has[name]}" for name in names if not re.fullmatch(kinds[name], has[name])]:
         raise InputError(
-            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
-            "ids are text or whole numbers, relevance, score and rank are numbers"
+            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; ids are text or whole numbers, "
+            "relevance, score and rank are numbers"
         )
     return table.select(*(typed(name, has).alias(name) for name in names), *(name for name in has if name in kept))
 
@@ -124,9 +120,6 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) ->
     return InputError(
         f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
     )
-
-
-# ---- rules
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:

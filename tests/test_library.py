@@ -173,14 +173,11 @@ NOT_RANKED = {
     "sets": ({"q": {"d"}}, "has set, not"),
     "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
     "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
-    "several runs": (
-        {"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})},
-        "run 'a': its table has a column of runs",
-    ),
+    "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
     "no scores": ({"a": RETURNED, "b": {"1": ["10"]}}, "score"),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
     "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
-    "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "give all in one way"),
+    "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "incompatible types"),
 }
 
 

@@ -6,7 +6,9 @@ Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden
 import contextlib
 import dataclasses
 import fnmatch
+import glob
 import itertools
+import os
 import re
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-#: How many files are looked into at the same time.
 _READERS = 8
 #: The bytes by which the shape of a file is recognised, and how many more are read to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
@@ -41,7 +42,6 @@ _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: Names that are left out, as Spark does.
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -83,7 +83,6 @@ class File:
     partition: tuple[tuple[str, str | None], ...] = ()
     #: The file system of pyarrow that has it, and the path there. None if only the engine can open it.
     storage: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
-    #: Its size and its time when it was listed.
     stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -150,7 +149,7 @@ def list_files(path: str, where: str) -> list[File]:
         seen = [info for info in listed if not _HIDDEN.search(info.path.removeprefix(root))]
         infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
         if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
-            raise OSError(f"{odd[0]} is not a regular file")
+            raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
     if not infos:
         raise missing(path, where)
 
@@ -171,19 +170,33 @@ def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
     """What is in a folder and in all folders below it; of a file, the file itself."""
     if entry.type != fs.FileType.Directory:
         return [entry]
-    infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(entry.path, recursive=True))
+    if isinstance(system, fs.LocalFileSystem):
+        # pyarrow's own listing passes over links to nothing, and lists a circle of links many times.
+        walk = os.walk(entry.path, followlinks=True, onerror=_raise)
+        names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
+    else:
+        names = fs.FileSelector(entry.path, recursive=True)
+    infos: list[fs.FileInfo] = system.get_file_info(names)
     return infos
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], str]:
     segments = fs_path.split("/")
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
-    level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
-    for segment in segments[len(fixed) :]:
-        folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
-        infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
-        level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
+    if isinstance(system, fs.LocalFileSystem):
+        # Also links to nothing.
+        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # a path of pyarrow
+    else:
+        level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
+        for segment in segments[len(fixed) :]:
+            folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
+            infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
+            level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
     return [info for info in level if not _HIDDEN.search(info.path.removeprefix(root))], root
 
 
@@ -212,12 +225,6 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats, {examples}; choose one with --input-format")
     kind = kind or next(iter(by_format))
-    unknown = [file.path for file in files if not file.storage and file.snapshot is None]
-    if unknown and kind != "parquet":
-        raise InputError(
-            f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
-            "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
-        )
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()

@@ -117,7 +117,7 @@ class JsonObject:
         try:
             queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
+            raise InputError(f"{where}: {file.path} is not JSON, {first_line(error)}; write it again") from error
         is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
         if not is_good or any(
             isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows

@@ -59,7 +59,6 @@ class Batch:
         return table.where(run >= self.first) if self.first else table
 
 
-#: Every run at once.
 WHOLE = (Batch(),)
 
 
@@ -80,7 +79,6 @@ class Source:
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
     runs: Runs = dataclasses.field(default_factory=dict)
-    #: The runs that are evaluated together.
     batches: tuple[Batch, ...] = WHOLE
     #: Reads some of the files alone; None where the engine reads the table as a whole.
     part: Callable[[list[File]], DataFrame] | None = None
@@ -170,7 +168,7 @@ def _read(
     else:
         shape = dataclasses.replace(shape, in_both=in_both)
     runs: Runs = {}
-    if isinstance(config, ResultsConfig):
+    if isinstance(config, ResultsConfig) and config.run is None:
         files, run_notes, runs = with_runs(files, shape, config)
         notes += run_notes
 
@@ -212,8 +210,6 @@ def without_broken(source: Source) -> DataFrame:
 
 def with_runs(files: list[File], shape: Shape, config: ResultsConfig) -> tuple[list[File], list[str], Runs]:
     """The files with the names of their runs, where files name them; notes on that; and the runs of folders."""
-    if config.run is not None:
-        return files, [], {}
     column, dataset = shape.columns.get("run", "run"), shape.columns.get("dataset", "dataset")
     notes = []
     if config.run_from == "column" and "run" not in shape.has:

@@ -76,9 +76,7 @@ class TableContext:
     #: The table and its first file, for messages.
     origin: str
     config: TableConfig
-    #: The columns that are looked for.
     names: Sequence[str]
-    #: The columns that folders give.
     folders: Sequence[str] = ()
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
@@ -105,7 +103,6 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """The shape of text of the format `kind`, by the first lines of the first file; InputError if it is not clear."""
     first, *others = [file for file in files if file.size] or list(files[:1])
     text = first.head(table.name)
-    table = replace(table, origin=f"{table.name}: {first.path}")
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
         return _json_shape(text, lines, table)

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,12 +93,7 @@ def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) ->
 
 
 def read_typed(
-    engine: Engine,
-    files: list[File],
-    shape: Shape,
-    schema: pa.Schema,
-    known: Sequence[Footer],
-    where: str,
+    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
 ) -> tuple[DataFrame, int | None]:
     """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
     stored = [column for footer in known for column in footer.columns.items()]
@@ -120,36 +115,26 @@ def read_typed(
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
-        copy = _plain_copy(engine, shape, files, types, names, where)
+        folders = {key: FEW for key, _ in files[0].partition if key in names}
+        copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
         table, rows = read_copy(engine, copy, where), copy.rows
     listed = document_rows(table, shape.columns, schema, origin)
     return listed, None if FAULT in listed.columns else rows
 
 
-def _plain_copy(
-    engine: Engine,
-    shape: Shape,
-    files: Sequence[File],
-    types: Mapping[str, pa.DataType],
-    names: Collection[str],
-    where: str,
-) -> ParquetCopy:
-    """The columns of these types, and those `names` that folders give. InputError for a column of times."""
+def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:
     # Spark would take a duration for a number.
-    values = {name: stored.value_type if is_list(stored) else stored for name, stored in types.items()}
-    wrong = [f"{name} is {types[name]}" for name, value in values.items() if pa.types.is_temporal(value)]
-    if wrong:
+    values = ((field, field.type.value_type if is_list(field.type) else field.type) for field in schema)
+    if wrong := [f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)]:
         raise InputError(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
             "or text"
         )
-    folders = {key: FEW for key, _ in files[0].partition if key in names}
-    schema = pa.schema({**types, **folders})
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
         for ours, theirs in shape.in_both.items():
             refuse_other_value(batch[theirs], ours, theirs, file, where)
-        given = {name: value for name, value in file.partition if name in folders}
+        given = {name: value for name, value in file.partition if name in schema.names}
         with reading(file.path, where):
             return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
@@ -159,11 +144,11 @@ def _plain_copy(
         # The library of each format raises kinds of its own.
         with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
-                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in types])
+                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
             else:
                 system, path = file.location(where)
                 stored = dataset.dataset(path, filesystem=system, format=shape.kind)
-                columns = [name for name in stored.schema.names if name in types]
+                columns = [name for name in stored.schema.names if name in schema.names]
                 yield from stored.to_batches(columns=columns, batch_readahead=1)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
