@@ -97,8 +97,8 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         )
 
 
-def conform(table: DataFrame, schema: pa.Schema, where: str, kept: Sequence[str] = ()) -> DataFrame:
-    """Those columns of the schema that the table has, in the schema's order and types, and those that are `kept`."""
+def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
+    """Those columns of the schema that the table has, in the schema's order and types."""
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
@@ -110,7 +110,7 @@ def conform(table: DataFrame, schema: pa.Schema, where: str, kept: Sequence[str]
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; ids are text or whole numbers, "
             "relevance, score and rank are numbers"
         )
-    return table.select(*(typed(name, has).alias(name) for name in names), *(name for name in has if name in kept))
+    return table.select(*(typed(name, has).alias(name) for name in names))
 
 
 def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) -> InputError:
