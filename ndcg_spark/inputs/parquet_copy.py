@@ -140,7 +140,11 @@ def write_copy(
     try:
         folder = scratch.folder()
         with ThreadPoolExecutor(threads) as pool:
-            written = list(pool.map(write, range(threads)))
+            try:
+                written = list(pool.map(write, range(threads)))
+            finally:
+                # An interrupt too ends them after their part.
+                stopped.set()
     except (OSError, RuntimeError) as error:
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"

@@ -25,7 +25,7 @@ MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 def read_query_table(config: TableConfig, where: str) -> pa.Table:
     """The rows of the files, all columns under our names or their own; of CSV and TSV, every value is text."""
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
-        raise InputError(f"{where}: {config.path[0]} is not a file; write the rows of that table as Parquet")
+        raise InputError(f"{where}: {config.path[0]} is a table or a version of one; write its rows as Parquet")
     files = [file for path in config.path for file in list_files(path, where)]
     kind, origin = file_format(files, config.format, where), f"{where}: {files[0].path}"
     if kind in ("trec", "json"):

@@ -43,7 +43,7 @@ def test_a_wide_table_of_any_format_is_read_with_all_of_its_columns(tmp_path, na
 
 def test_a_table_of_a_catalog_or_a_version_of_one_is_refused(tmp_path):
     for path, more in (("table:c.db.t", {}), (tmp_path, {"as_of": 1})):
-        with pytest.raises(InputError, match="is not a file"):
+        with pytest.raises(InputError, match="is a table or a version of one"):
             read(path, **more)
 
 
