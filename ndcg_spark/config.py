@@ -275,7 +275,7 @@ def _contradictions(config: EvaluationConfig) -> Iterator[str]:
     if config.gate:
         # A gate on a published night checks itself whether the night has its cutoffs.
         all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
-        cutoffs = config.gate.cutoffs if all_known else config.cutoffs
+        cutoffs = parse_cutoffs(check.cutoff for check in config.gate.check) if all_known else config.cutoffs
         has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
         yield from contradictions(config.gate, cutoffs, has_attributes, has_weights)
         return

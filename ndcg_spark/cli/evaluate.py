@@ -211,7 +211,7 @@ def explain(style: str, **arguments: Any) -> None:
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
-    from ndcg_spark.explanation.facts import ExplainRequest
+    from ndcg_spark.explanation.explain import ExplainRequest
     from ndcg_spark.report.explanations import explanation_view
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
@@ -223,9 +223,12 @@ def explain(style: str, **arguments: Any) -> None:
     elif request.baseline_date is not None:
         raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
     else:
-        from ndcg_spark.job.explain import explain_query
+        from ndcg_spark.job.explain import explain_on
+        from ndcg_spark.job.inputs import engine_for
 
-        explained = explain_query(load_arguments(arguments), request)
+        config = load_arguments(arguments)
+        with engine_for(config) as engine:
+            explained = explain_on(engine, config, request)
     print_view(explanation_view(explained), style)
 
 

@@ -14,7 +14,7 @@ from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.facts import ExplainRequest
+from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import call, make_config

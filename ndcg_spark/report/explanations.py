@@ -4,8 +4,7 @@ import math
 from typing import Any
 
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.explanation.explain import LINE, Explained, Explanation, changed_documents
-from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.tables.table import Table, make_table, rounded
 from ndcg_spark.tables.writers import View
 

@@ -18,8 +18,7 @@ from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import changed_documents
-from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
