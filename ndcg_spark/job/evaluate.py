@@ -16,7 +16,7 @@ from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
-from ndcg_spark.inputs.engine_files import read_arrow
+from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -26,7 +26,6 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     runs_table,
     scores_by_batch,
-    translated_failures,
     warn_of_input,
 )
 from ndcg_spark.job.publish import publish
@@ -138,8 +137,7 @@ def evaluate_on(
         # Imported here, because an evaluation without such tables need not wait for statistics.
         from ndcg_spark.comparison.slices import read_query_tables
 
-        with translated_failures():
-            tables = read_query_tables(config, engine=engine)
+        tables = read_query_tables(config)
         if tables[0] is not None:
             rows, frame = tables[0], functools.partial(read_arrow, engine, where="query_attributes")
             context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
