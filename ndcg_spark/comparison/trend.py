@@ -181,7 +181,7 @@ def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str
         if at not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
+                f"nights: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))
