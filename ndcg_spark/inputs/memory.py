@@ -1,4 +1,4 @@
-"""Tables that people have in Python as Arrow, and which columns are ours; no engine is needed.
+"""Tables that people have in Python as Arrow; no engine is needed.
 
 Tables are of pandas, Polars or pyarrow, tuples, or dictionaries: of columns, {query: {document: number}}, {query:
 [document, ...]}, these by run, or {run: table}. What is returned becomes a file of Parquet, or a DataFrame of a
@@ -15,27 +15,7 @@ import pyarrow as pa
 
 from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
-
-#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
-#: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
-#: thing, and count only where a table has none of the first: the text of a query, scores and positions.
-_ALIASES: Mapping[str, tuple[str, str]] = {
-    "query_id": (
-        "queryid qid q_id topic topic_id user_id userid user user_idx",
-        "query query_text user_query user_input",
-    ),
-    "doc_id": (
-        "docno corpus_id pid passage_id item_id itemid item item_idx movie_id movieid doc_ids documents item_ids items",
-        "docid",
-    ),
-    "relevance": ("rel label grade rating", "score"),
-    "score": ("scores prediction", "rating"),
-    "rank": ("", "position doc_position"),
-    "run": ("run_id runid tag system model snapshot_name", ""),
-    "weight": ("weights query_weight frequency traffic", ""),
-}
-#: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
-_NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 
 #: The run of results that are given without one.
 RUN = "run"
@@ -195,34 +175,3 @@ def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
         # Not a cast of the whole, which pyarrow does not have for every kind of text.
         return pa.chunked_array([part.dictionary.cast(kind).take(part.indices) for part in column.chunks], kind)
     return column.cast(kind)
-
-
-def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
-    """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias."""
-    columns, wanted, called = [*dict.fromkeys(has)], [*names], dict(mapped)
-    plain = {column: _plain(column) for column in columns}
-    free = [column for column in columns if column not in mapped.values()]
-    for name in wanted:
-        if name in mapped or name in columns:
-            called.setdefault(name, name)
-            continue
-        first, second = map(str.split, _ALIASES.get(name, ("", "")))
-        # The text of a query names it only where documents are listed, and positions are no ranks beside scores.
-        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in called)
-        tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
-        named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
-        if len(named) > 1:
-            raise InputError(
-                f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
-                f"or say which, --column {name}={named[0]}"
-            )
-        called.update((name, column) for column in named)
-    return called
-
-
-def is_alias(name: str, column: str) -> bool:
-    return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
-
-
-def _plain(column: str) -> str:
-    return column.lower().replace("-", "_").replace(" ", "_")

@@ -11,8 +11,8 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
-from ndcg_spark.inputs.memory import resolve_columns
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
 

@@ -14,10 +14,10 @@ import pandas as pd
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
-from ndcg_spark.inputs.memory import is_alias, resolve_columns
 from ndcg_spark.rules import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}

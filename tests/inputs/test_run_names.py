@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.batches import named_by_file
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import named_by_file
 
 
 @pytest.mark.parametrize(
