@@ -144,7 +144,10 @@ def _check_results(
     # A list from which documents are removed needs more results from below the deepest cutoff.
     skipping = None if results.without else plan_skipping(convention, config.cutoffs, table.columns, rows, queries)
     if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
+        key = query_key(table.columns)
+        sample = table.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
+        is_mostly_judged = 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
+        skipping = skipping if is_mostly_judged else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
     files = max(1, len(results.files)) if has_both else 0
     counts, lists = scan.count_results(
@@ -172,12 +175,6 @@ def _cut(
         return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
     return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
-
-
-def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
-    key = query_key(results.columns)
-    sample = results.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
-    return 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
 def _with_empty_runs(

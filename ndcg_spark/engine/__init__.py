@@ -24,9 +24,9 @@ from ndcg_spark.engine.sessions import (
     quietly,
     running_session,
     sail_version,
+    start_classic,
     start_local,
     start_session,
-    submitted,
     usable_cores,
     wrap_session,
 )
@@ -59,7 +59,9 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         elif remote:
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
-            engine = submitted(choice)
+            if choice == "embedded":
+                raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+            engine = start_classic({CALL_SITES: "false"}, "the session of spark-submit")
         elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
             engine = start_embedded()
         else:

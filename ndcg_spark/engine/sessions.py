@@ -130,18 +130,12 @@ def start_local() -> Engine:
         # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
     }
-    return _start_classic(settings, "local Spark")
+    return start_classic(settings, "local Spark")
 
 
-def _start_classic(settings: dict[str, str], what: str) -> Engine:
+def start_classic(settings: dict[str, Any], what: str) -> Engine:
     session = start_session(SparkSession.builder.appName("ndcg-spark").config(map=settings), what)
     return dataclasses.replace(wrap_session(session), close=functools.partial(quietly, session.stop))
-
-
-def submitted(choice: str) -> Engine:
-    if choice == "embedded":
-        raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
-    return _start_classic({CALL_SITES: "false"}, "the session of spark-submit")
 
 
 def connect(url: str) -> Engine:

@@ -118,12 +118,12 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
-    """One row per run: unjudged_queries. With a `convention`, it fails where ranks show that a list is two."""
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention) -> DataFrame:
+    """One row per run: unjudged_queries. It fails where ranks show that a list is two."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()
-    if convention is not None and convention.order == "score" and "rank" in results.columns:
+    if convention.order == "score" and "rank" in results.columns:
         top = F.when(F.col("rank") == 1, F.col("score"))
         # Ranks that are all 1 are no ranks.
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
