@@ -16,7 +16,7 @@ from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
-from ndcg_spark.inputs.engine_files import read_arrow
+from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -26,7 +26,6 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     runs_table,
     scores_by_batch,
-    translated_failures,
     warn_of_input,
 )
 from ndcg_spark.job.publish import publish
@@ -39,7 +38,7 @@ from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
-    from ndcg_spark.comparison.slices import QueryTables
+    from ndcg_spark.comparison.matrix import QueryTables
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
@@ -136,10 +135,9 @@ def evaluate_on(
     tables: QueryTables = (None, None)
     if config.query_attributes or config.query_weights:
         # Imported here, because an evaluation without such tables need not wait for statistics.
-        from ndcg_spark.comparison.slices import read_query_tables
+        from ndcg_spark.comparison.matrix import read_query_tables
 
-        with translated_failures():
-            tables = read_query_tables(config, engine=engine)
+        tables = read_query_tables(config)
         if tables[0] is not None:
             rows, frame = tables[0], functools.partial(read_arrow, engine, where="query_attributes")
             context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.comparison.slices import read_query_tables
+from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
@@ -33,7 +33,6 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
 
 
 def report_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Report each verdict in a sentence, and its warnings."""
     for verdict in verdicts:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
@@ -103,6 +102,5 @@ def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> Compariso
 
 
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
-    """The date of the newest night, of all datasets or of one; None if there is none."""
     dates = [night.evaluated_on for night in log.committed(output) if dataset in (None, night.dataset)]
     return datetime.date.fromisoformat(max(dates)) if dates else None
