@@ -18,7 +18,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, explain_runs
 from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows, select_nights
+from ndcg_spark.nights.read import Where, night_rows, read_again, read_dataset_scores, read_rows, select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
@@ -83,6 +83,7 @@ def _not_judged(query: str, queries: int, more: str = "") -> ConfigurationError:
     return ConfigurationError(f"query: {query!r} {more}is not one of the {queries:,} judged queries")
 
 
+@read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
     known, query = committed(output), request.query
@@ -176,6 +177,7 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
     return rows
 
 
+@read_again
 def night_documents_to_judge(
     output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
 ) -> list[dict[str, Any]]:
