@@ -22,7 +22,6 @@ from ndcg_spark.job.inputs import (
     results_to_score,
     scores_by_batch,
     translated_failures,
-    warn_of_input,
 )
 from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import TO_JUDGE
@@ -45,7 +44,6 @@ def _checked(config: EvaluationConfig) -> Iterator[Context]:
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
     """Validate both tables by the rules of the configured convention: for JSON."""
     with _checked(config) as context:
-        warn_of_input(context)
         checked = context.checked
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         alone = dataclasses.replace(context, evaluation=deepest)

@@ -28,7 +28,6 @@ from ndcg_spark.job.inputs import (
     runs_table,
     scores_by_batch,
     translated_failures,
-    warn_of_input,
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
@@ -121,7 +120,6 @@ def evaluate(
             if tables[0] is not None:
                 rows, frame = tables[0], functools.partial(read_arrow, opened, where="query_attributes")
                 context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
-        warn_of_input(context)
         runs = {run.run for run in checked.result_counts.runs}
         if baseline is not None and baseline not in runs:
             raise unknown_name("baseline", "run", baseline, runs)

@@ -72,6 +72,9 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
         checked = check_tables(*sources, config)
     report_read(sources[0], checked.judgment_counts)
     report_read(sources[1], checked.result_counts)
+    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
+    for sentence in limits.about_input(*counts, config.convention):
+        report_step("warning", sentence)
     convention, best_grade = config.convention, checked.judgment_counts.best_grade
     if config.measure_set.needs_highest_grade and convention.max_grade == "highest":
         # Recorded, so that nights whose judgments have different highest grades have different conventions.
@@ -116,14 +119,6 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
             report_step("warning", "exclude: none of its documents is in the results; check that both write ids alike")
     if counts.rejections:
         report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
-
-
-def warn_of_input(context: Context) -> None:
-    """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
-    checked = context.checked
-    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in limits.about_input(*counts, context.config.convention):
-        report_step("warning", sentence)
 
 
 class PlanRefusedError(InputError):
@@ -221,8 +216,7 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
 def refuse_low_rates(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest = config.cutoffs[-1]
-    at_depth = [row for row in rows if row["cutoff"] == deepest]
-    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in at_depth}
+    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate)
     for sentence in limits.about_judged_rates(rows, deepest):
         report_step("warning", sentence)

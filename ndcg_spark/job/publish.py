@@ -64,9 +64,6 @@ def publish(
                     lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
                     _write_documents(context, publication, session.createDataFrame(lists))
                 report_step("documents", f"kept for {len(changed):,} lists that changed most")
-        counts = context.checked.counts(len(evaluation.cutoffs))
-        scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
-        report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
             superseded = publication.commit(night_record(context), datasets)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
