@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from pyspark.ml.evaluation import Evaluator
@@ -11,7 +11,7 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, NumericType, StructType
 
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
@@ -106,7 +106,13 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance")
         columns |= {"out": self._column("excludeCol")} if self.isSet("excludeCol") else {}
         rows = dataset.where(self._column("labelCol").isNotNull())
-        return rows.select(*(value.alias(name) for name, value in columns.items()))
+        lists = rows.select(*(value.alias(name) for name, value in columns.items()))
+        # Text and numbers would never be the same document.
+        kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
+        if len({isinstance(kind, NumericType) for kind in kinds}) > 1:
+            named = " and relevant ones ".join(kind.simpleString() for kind in kinds)
+            raise InputError(f"dataset: documents are {named}; cast one of them")
+        return lists
 
     def _column(self, param: str) -> Column:
         return F.col(quoted(self.getOrDefault(param)))

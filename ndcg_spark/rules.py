@@ -108,11 +108,6 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     return table.select(*_typed_columns(table, schema, where))
 
 
-def conform_rows(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
-    """The columns of `conform` and those that reading adds, which rules use to find the rows that break them."""
-    return table.select(*_typed_columns(table, schema, where), *(name for name in table.columns if name in INTERNAL))
-
-
 def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Column]:
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)

@@ -14,7 +14,6 @@ from ndcg_spark.engine import open_engine, sail_version
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
-from ndcg_spark.rules import conform_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.counted_queries import make_slices
@@ -50,16 +49,20 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     judgments = frame(tables["judgments"], schema, session, "judgments")
     if relevance is not None or (options.gain == "judged" and "relevance" not in judgments.columns):
         judgments = judgments.withColumn("relevance", F.lit(1.0 if relevance is None else relevance))
-    judgments = conform_rows(judgments, JUDGMENTS, "judgments")
     results = frame(tables["results"], RESULTS, session, "results")
     if "run" not in results.columns or run is not None:
         results = results.withColumn("run", F.lit(run or RUN))
-    results = conform_rows(results, RESULTS, "results")
-    options = options.replace(**rules.options_without_scores(options, results.columns))
-    rules.require_columns(judgments.columns, results.columns, options)
-    grades = gain(F.coalesce("relevance", F.lit(0.0)), options)
-    judgments = refuse_rows(judgments, rules.judgment_rules(dict(judgments.dtypes), grades, options), "judgments")
+    judged = rules.conform(judgments, JUDGMENTS, "judgments").columns
+    returned = rules.conform(results, RESULTS, "results").columns
+    options = options.replace(**rules.options_without_scores(options, returned))
+    rules.require_columns(judged, returned, options)
+    # Rows are refused before values are cast, so that a message shows them as they are.
+    types = dict(judgments.dtypes)
+    grades = gain(F.coalesce(rules.typed("relevance", types), F.lit(0.0)), options)
+    judgments = refuse_rows(judgments, rules.judgment_rules(types, grades, options), "judgments")
+    judgments = rules.conform(judgments, JUDGMENTS, "judgments")
     results = refuse_rows(results, rules.result_rules(dict(results.dtypes), options), "results")
+    results = rules.conform(results, RESULTS, "results")
     if tables["exclude"] is not None:
         excluded = frame(tables["exclude"], EXCLUDE, session, "exclude")
         key = [name for name in excluded.columns if name in results.columns]

@@ -16,12 +16,7 @@ from programs import command_line
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ndcg_spark/guides/COMING_FROM.md").read_text(encoding="utf-8")
-PARTS = {text.partition("\n")[0]: text.partition("\n### Several measures\n") for text in PAGE.split("\n## ")[1:]}
-SECTIONS = {tool: of_ndcg for tool, (of_ndcg, _, _) in PARTS.items()}
-#: The same of several measures, where the page has it.
-SEVERAL = {tool: several for tool, (_, _, several) in PARTS.items() if several}
-#: These measures, and the columns and cutoffs that have them.
-COLUMNS = [("ndcg", "10"), ("precision", "5"), ("ap", "all"), ("rr", "all")]
+SECTIONS = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
 #: What must be installed for the tool's side of a pair, in the order of the page.
 NEEDED = {
     "trec_eval": None,
@@ -89,22 +84,6 @@ def printed_by(tool, section):
     with contextlib.redirect_stdout(printed):
         exec(compile(program, tool, "exec"), {})  # noqa: S102  # the page's own program
     return [float(word) for word in printed.getvalue().split() if word[0].isdigit()]
-
-
-def four(tool):
-    (line,) = re.findall(r"^All four: (.*), of both\.", SEVERAL[tool], re.MULTILINE)
-    return pytest.approx([float(each) for each in re.findall(r"\d\.\d{4}", line)], abs=5e-5)
-
-
-@pytest.mark.parametrize("tool", SEVERAL)
-def test_our_command_prints_the_measures_of_the_page(tool):
-    rows = {row["cutoff"]: row for row in rows_of(our_command(SEVERAL[tool]))}
-    assert [float(rows[at][column]) for column, at in COLUMNS] == four(tool)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_so_does_ir_measures_of_several():
-    assert printed_by("ir_measures", SEVERAL["ir_measures"]) == four("ir_measures")
 
 
 def test_so_does_trec_eval():

@@ -94,6 +94,11 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
         (([1], "1"), "prediction array<int>, label string", "label is string, not an array"),
         (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
         (([1], None), LISTS, "no query has a relevant document"),
+        (
+            (["7.0"], [7.0]),
+            "prediction array<string>, label array<double>",
+            "documents are string and relevant ones double",
+        ),
     ],
 )
 def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, message):
