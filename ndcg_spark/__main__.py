@@ -18,16 +18,7 @@ from ndcg_spark.cli import evaluate, nights
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
 
-
-class Commands(click.Group):
-    """The program, whose commands are listed in the order in which they were added."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
-        return list(self.commands)
-
-
-app = Commands(
+app = click.Group(
     "ndcg-spark",
     commands=[
         *(evaluate.evaluate, evaluate.check, evaluate.judge_next, evaluate.judgments, evaluate.convert),
@@ -41,11 +32,8 @@ click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code; a failure with a known cause prints one message.
-
-    A signal ends the process at once, as a night needs no undoing.
-    """
-    # Python would act on it in its main thread, which may wait for an engine for minutes.
+    """Run the command line and exit with its code; a failure with a known cause prints one message."""
+    # A signal ends the process at once. Python would act on it in its main thread, which may wait for an engine.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     prepare_streams()
@@ -71,10 +59,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def program() -> NoReturn:
-    """Do what `main` does, in UTF-8 whatever the locale, and end the process as soon as its output is written.
-
-    By then, everything that was opened has been closed. Python's own shutdown takes as long as a small evaluation.
-    """
+    """Do what `main` does in UTF-8, and end at once: Python's shutdown takes as long as a small evaluation."""
     if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # ourselves

@@ -57,12 +57,6 @@ def _output(given: str) -> str:
     return path
 
 
-def _measures(given: object) -> list[str]:
-    texts = list(map(str, listed(given)))
-    parse_measures(texts, None, DEFAULT_CUTOFFS)
-    return texts
-
-
 def _convention(given: object) -> Convention:
     """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
     if isinstance(given, Convention):
@@ -78,8 +72,6 @@ _Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class TableConfig(Strict):
-    """Where a table is, in which format, and the names of its columns."""
-
     path: Annotated[list[_Path], BeforeValidator(listed), Field(min_length=1)]
     format: Format | None = None
     #: What its files call our columns.
@@ -91,7 +83,6 @@ class TableConfig(Strict):
     names: ClassVar[tuple[str, ...]]
 
     def on(self, date: datetime.date) -> Self:
-        """The table with this date in place of {date} in its paths and its version."""
         as_of = dated(self.as_of, date) if isinstance(self.as_of, str) else self.as_of
         return self.model_copy(update={"path": [dated(path, date) for path in self.path], "as_of": as_of})
 
@@ -125,26 +116,18 @@ class ResultsConfig(TableConfig):
 
 
 class ExcludeConfig(TableConfig):
-    """Documents that are removed from the lists of their queries before these are ranked."""
-
     names = ("dataset", "query_id", "doc_id")
 
 
 class AttributesConfig(TableConfig):
-    """Attributes of queries, for slices."""
-
     names = ("dataset", "query_id", "attribute", "value")
 
 
 class WeightsConfig(TableConfig):
-    """Weights of queries, such as their share of the traffic."""
-
     names = ("dataset", "query_id", "weight")
 
 
 class EvaluationConfig(Strict):
-    """Everything that one evaluation needs: its inputs, which NDCG to compute, where scores go, and the engine."""
-
     judgments: JudgmentsConfig
     results: ResultsConfig
     exclude: ExcludeConfig | None = None
@@ -155,7 +138,9 @@ class EvaluationConfig(Strict):
     date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
     #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
-    measures: Annotated[list[str], BeforeValidator(_measures)] = Field(default_factory=list)
+    measures: Annotated[list[str], BeforeValidator(lambda given: list(map(str, listed(given))))] = Field(
+        default_factory=list
+    )
     #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, a
     #: number for so many queries of each run, those that changed most against the gate's baseline.
     documents: Literal["all"] | Annotated[int, Field(gt=0)] | None = None
@@ -193,7 +178,6 @@ class EvaluationConfig(Strict):
 
     @property
     def measure_set(self) -> MeasureSet:
-        """The measures, each with the cutoffs at which it is computed."""
         return self._measure_set
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
@@ -204,7 +188,6 @@ class EvaluationConfig(Strict):
 
     @model_validator(mode="after")
     def _with_measures(self) -> Self:
-        """The configuration with the cutoffs and the options that its measures need, each measure at its cutoff."""
         if not self.measures:
             return self
         cutoffs = self.cutoffs if "cutoffs" in self.model_fields_set else None
@@ -215,7 +198,6 @@ class EvaluationConfig(Strict):
         return config
 
     def dated(self, path: str) -> str:
-        """The path with the evaluation's date in it."""
         return dated(path, self.date)
 
 
@@ -233,8 +215,7 @@ def load(
 ) -> EvaluationConfig:
     """The configuration of a file, or of settings as such a file has them, overridden by the command line.
 
-    `overrides` is nested like the file; None is an argument that is not set. A preset in it replaces the convention of
-    the file with all its options; options without a preset change single options of the file.
+    None is an argument that is not set. A preset replaces the file's convention; options without one change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
     config = validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
@@ -267,7 +248,6 @@ def _problem(keys: tuple[int | str, ...], message: str) -> str:
 
 
 def _contradictions(config: EvaluationConfig) -> Iterator[str]:
-    """Conflicts between keys."""
     if config.remote and config.engine == "embedded":
         yield "engine: embedded, but remote names a server; remove one of them"
     if config.documents and not config.output:
@@ -275,7 +255,7 @@ def _contradictions(config: EvaluationConfig) -> Iterator[str]:
     if config.gate:
         # A gate on a published night checks itself whether the night has its cutoffs.
         all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
-        cutoffs = config.gate.cutoffs if all_known else config.cutoffs
+        cutoffs = parse_cutoffs(check.cutoff for check in config.gate.check) if all_known else config.cutoffs
         has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
         yield from contradictions(config.gate, cutoffs, has_attributes, has_weights)
         return

@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.memory import resolve_columns
 from ndcg_spark.rules import quoted
 
 

@@ -33,7 +33,6 @@ class Rule(NamedTuple):
 
     code: str
     words: str
-    #: The column that the rule is about; None for the whole row.
     column: str | None = None
 
 
@@ -56,11 +55,7 @@ RULES = {
 }
 
 
-# ---- columns and types
-
-
 def quoted(name: str) -> str:
-    """A column's name, quoted so that Spark takes every character of it literally."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 
@@ -88,7 +83,6 @@ def typed(name: str, types: Mapping[str, str]) -> Column:
 
 
 def named_by_user(columns: Iterable[str]) -> list[str]:
-    """The columns, for a message, without those that reading adds."""
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
@@ -105,10 +99,6 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
 
 def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     """Those columns of the schema that the table has, in the schema's order and types."""
-    return table.select(*_typed_columns(table, schema, where))
-
-
-def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Column]:
     has = dict(table.dtypes)
     refuse_alike((name for name in table.columns if name.lower() in schema.names), where)
     if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
@@ -117,14 +107,13 @@ def _typed_columns(table: DataFrame, schema: pa.Schema, where: str) -> list[Colu
     kinds = {name: _IDS if _TYPES[name] == StringType() else _NUMBERS for name in names}
     if wrong := [f"{name} is {has[name]}" for name in names if not re.fullmatch(kinds[name], has[name])]:
         raise InputError(
-            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; "
-            "ids are text or whole numbers, relevance, score and rank are numbers"
+            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; ids are text or whole numbers, "
+            "relevance, score and rank are numbers"
         )
-    return [typed(name, has).alias(name) for name in names]
+    return table.select(*(typed(name, has).alias(name) for name in names))
 
 
 def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) -> InputError:
-    """The error for columns that a table lacks; `known` are those that it has."""
     advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
@@ -133,14 +122,10 @@ def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) ->
     )
 
 
-# ---- rules
-
-
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
-    """The rules for judgments, each with the rows that break it; `types` has the type of every column of the table.
+    """The rules for judgments; `types` has the type of every column of the table.
 
-    `gain` is the gain of the row's grade, null if there is none or it is not finite. A negative grade needs a gain only
-    if the convention keeps negative grades.
+    `gain` is the gain of the row's grade, null if there is none or it is not finite; kept negative grades need one too.
     """
     relevance = typed("relevance", types)
     tests = [*name_rules(types, ("dataset", "query_id", "doc_id")), _finite("relevance", types)]

@@ -37,7 +37,6 @@ class Clock:
 
     @contextlib.contextmanager
     def step(self, name: str, activity: str) -> Iterator[None]:
-        """Measure the block as the step of this name, and log what it does."""
         LOGGER.debug("%s", activity)
         start = time.perf_counter()
         try:
@@ -46,5 +45,4 @@ class Clock:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
     def with_total(self) -> dict[str, float]:
-        """The seconds of every step so far, and in all since the clock was made."""
         return {**self.seconds, "total": round(time.perf_counter() - self._start, 3)}

@@ -13,8 +13,6 @@ GOOD = "good"
 
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
-#: How many known names a message shows.
-_SHOWN = 10
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
 #: printable according to `isprintable`.
 _INVISIBLE = re.compile(
@@ -64,11 +62,7 @@ def expanded(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text in one line, with every character that is not printable escaped, such as ``\x1b`` or ``\n``.
-
-    Invisible characters, such as those that change the direction of writing, are escaped because they make one name
-    look like another. Characters that XML forbids are not printable, so the text can stand in XML, SVG and HTML.
-    """
+    r"""The text in one line, with what is invisible or not printable, as XML demands, escaped: ``\x1b``, ``\n``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -78,15 +72,11 @@ def printable(text: str) -> str:
 
 
 def message(text: str) -> str:
-    """A sentence for people: printable, and without the secrets of its URLs."""
     return printable(masked(text))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'trec_eval'?)` if a known name is similar to the word, else empty.
-
-    Similar names differ in a letter or two, or begin with the word.
-    """
+    """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the word, else empty."""
     folded = {name.lower().replace("-", "_"): name for name in known}
     meant = word.lower().replace("-", "_")
     near = difflib.get_close_matches(meant, folded, n=1, cutoff=_NEAR)
@@ -95,11 +85,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
-    """The error for a name that is not known. It shows the known names; if there are many, the most similar."""
+    """The error for a name that is not known. It shows the known names, the most similar first."""
     names = sorted(known)
-    shown = names if len(names) <= _SHOWN else difflib.get_close_matches(name, names, _SHOWN, cutoff=0.0)
-    more = len(names) - len(shown)
-    listed = f"{', '.join(shown)}{f' and {more:,} more' if more else ''}"
-    return ConfigurationError(
-        f"{option}: no {kind} is called {name!r}{did_you_mean(name, names)}; choose from {listed}"
-    )
+    nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
+    return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose one of {len(names):,}: {nearest}")

@@ -141,7 +141,7 @@ NO_TABLES = {
     "numbers": ([1, 2], "list is not a table"),
     "nothing": (None, "NoneType is not a table"),
     "text that is no number": ({"q": {"d": "high"}}, "relevance=high"),
-    "three levels": ({"r": {"q": {"d": 1}}}, "dict, not documents"),
+    "three levels": ({"r": {"q": {"d": 1}}}, "has dict, not"),
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
     "none of the columns": (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
@@ -170,14 +170,14 @@ def test_what_is_no_table_is_refused_in_words(kind):
 
 NOT_RANKED = {
     "no documents": ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
-    "sets": ({"q": {"d"}}, "set, not documents"),
+    "sets": ({"q": {"d"}}, "has set, not"),
     "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
     "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
     "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
     "no scores": ({"a": RETURNED, "b": {"1": ["10"]}}, "score"),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
     "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
-    "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "give all in one way"),
+    "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "incompatible types"),
 }
 
 

@@ -1,6 +1,5 @@
 """The commands that read judgments or results: evaluate, check, explain and their kin."""
 
-import contextlib
 import functools
 import re
 from collections.abc import Mapping
@@ -52,15 +51,15 @@ def evaluate(
     """
     from ndcg_spark.job import evaluate as job
     from ndcg_spark.monitoring import finish, notifying
+    from ndcg_spark.report.nights import write_junit
     from ndcg_spark.report.scores import print_outcome, print_query_scores
-    from ndcg_spark.report.verdicts import write_junit
     from ndcg_spark.schemas import QUERY_SCORES
 
     config = load_arguments(arguments)
     if after is not None:
         finish(config, after)
         return
-    with notifying(config) as outcomes, contextlib.ExitStack() as pages:
+    with notifying(config) as outcomes:
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
         if sort and (not per_query or re.sub(":(asc|desc)$", "", sort) not in QUERY_SCORES.names):
@@ -78,14 +77,12 @@ def evaluate(
             outcome = evaluated(config)
         else:
             # Imported here, because a page needs statistics.
-            from ndcg_spark.report.page import evaluated_with_report
+            from ndcg_spark.report.page import evaluate_with_report
 
-            outcome, write_report = pages.enter_context(evaluated_with_report(config, report, evaluated, baseline))
+            outcome = evaluate_with_report(config, report, evaluated, baseline)
         outcomes.append(outcome)
         if junit is not None:
             write_junit(junit, outcome.verdicts)
-        if report is not None:
-            write_report()
         if not per_query:
             print_outcome(outcome, style)
     raise SystemExit(outcome.exit_code)
@@ -211,8 +208,8 @@ def explain(style: str, **arguments: Any) -> None:
 
     Shows what each document adds and loses, and which relevant documents are missing.
     """
-    from ndcg_spark.explanation.facts import ExplainRequest
-    from ndcg_spark.report.explanations import explanation_view
+    from ndcg_spark.explanation.explain import ExplainRequest
+    from ndcg_spark.report.scores import explanation_view
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
@@ -223,17 +220,17 @@ def explain(style: str, **arguments: Any) -> None:
     elif request.baseline_date is not None:
         raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
     else:
-        from ndcg_spark.job.explain import explain_query
+        from ndcg_spark.job.explain import explain_on
+        from ndcg_spark.job.inputs import engine_for
 
-        explained = explain_query(load_arguments(arguments), request)
+        config = load_arguments(arguments)
+        with engine_for(config) as engine:
+            explained = explain_on(engine, config, request)
     print_view(explanation_view(explained), style)
 
 
 def _night(arguments: Mapping[str, Any]) -> str | None:
-    """The folder of published nights that the arguments name; None if they name other inputs.
-
-    ConfigurationError for another option that applies only to judgments and results.
-    """
+    """The folder of published nights that the arguments name; None if they name other inputs."""
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None

@@ -81,7 +81,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
-    from ndcg_spark.report.verdicts import print_rehearsal, verdict_view, write_junit
+    from ndcg_spark.report.nights import print_rehearsal, verdict_view, write_junit
 
     date, dataset, accepted = (arguments.pop(name) for name in ("date", "dataset", "accept_baseline"))
     asked = {"output": output, **arguments}
@@ -160,9 +160,7 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
 
     date, slices = arguments.pop("date"), arguments.pop("slices")
     if (html is None) == (site is None) or (site is not None and date is not None):
-        raise ConfigurationError(
-            "arguments: a report is one page or a site; give --html FILE, or --site without --date"
-        )
+        raise ConfigurationError("arguments: give --html FILE for one page, or --site FOLDER without --date")
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
     request = Request(**arguments, attributes=attributes, labels=names)
@@ -203,10 +201,8 @@ def note(output: str, date: str, text: str, dataset: str | None) -> None:
     from ndcg_spark.nights.log import committed, revise
     from ndcg_spark.nights.read import select_nights
 
-    if not text.strip():
-        raise ConfigurationError("arguments: the note is empty; say what to remember about the night")
     for night in select_nights(committed(output), output, date, dataset):
-        revise(night, note=text.strip())
+        revise(night, note=text)
         echo([f"noted for {night}"])
 
 

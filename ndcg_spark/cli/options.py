@@ -18,7 +18,6 @@ EXIT_CODES = "Exit codes: 0 done, 1 a bug, 2 arguments or configuration, 3 input
 GATE_CODES = f"{EXIT_CODES[:-1]}, 5 the gate failed, 6 no verdict."
 
 FILE = click.Path(path_type=Path)
-#: The formats of tables and rows.
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
@@ -26,18 +25,15 @@ _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A decorator that makes a function a command with these parameters, in the order of its help."""
     params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
     return click.command(params=params, epilog=codes)
 
 
 def argument(name: str, words: str, **more: Any) -> click.Argument:
-    """A positional argument; its help shows its name in capitals."""
     return click.Argument([name], **{"metavar": name.upper(), "help": words, **more})
 
 
 def option(names: str, metavar: str | None, words: str, **more: Any) -> click.Option:
-    """An option, named `--like-this`, perhaps with another name in Python; its help shows its default."""
     return click.Option(names.split(), metavar=metavar, help=words, show_default="default" in more, **more)
 
 
@@ -45,21 +41,15 @@ many = functools.partial(option, multiple=True)
 
 
 def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
-    """An option that takes one of these values."""
     return option(name, None, words, type=click.Choice(values), **more)
 
 
 def date(name: str, words: str) -> click.Option:
-    """An option that takes a date, passed on as text."""
-
-    def text(_context: click.Context, _option: click.Parameter, value: Any) -> str | None:
-        return value and f"{value:%Y-%m-%d}"
-
-    return option(name, "YYYY-MM-DD", words, type=click.DateTime(["%Y-%m-%d"]), callback=text)
+    day = click.DateTime(["%Y-%m-%d"])
+    return option(name, "YYYY-MM-DD", words, type=day, callback=lambda *given: given[2] and f"{given[2]:%Y-%m-%d}")
 
 
 def output_format(*formats: str) -> click.Option:
-    """The option --format, passed on as `style`; the first of these formats is the default."""
     return choice("--format style", "Output format.", *formats, default=formats[0])
 
 
@@ -70,12 +60,8 @@ engine = [
     choice("--engine", "Engine. [default: auto]", "auto", "embedded", "spark"),
     option("--remote", "URL", "Spark Connect server, sc://host:port."),
 ]
-accept_baseline = option(
-    "--accept-baseline", "REASON", "Accept this night as a baseline of later nights, for this reason."
-)
-slices = option(
-    "--slices", "FILE", "Slices of queries: query_id, attribute, value; or query_id and a column for each attribute."
-)
+accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a baseline, for this reason.")
+slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
 #: How the program says on stderr what it does; `Messages` looks for them.
 messages = [
@@ -86,19 +72,12 @@ messages = [
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
 #: and the configuration file or its default decides.
 _EVALUATION = [
-    argument(
-        "paths",
-        "Judgments, then all results, instead of --judgments and --results.",
-        nargs=-1,
-        metavar="[JUDGMENTS RESULTS...]",
-    ),
+    argument("paths", "Judgments, then all results.", nargs=-1, metavar="[JUDGMENTS RESULTS...]"),
     many("--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
     many("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
     many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
     option("--output", "FOLDER", "Folder to publish the scores in."),
-    option(
-        "--documents", "all|N", "Keep the ranked documents too: of all judged queries, or of the N that changed most."
-    ),
+    option("--documents", "all|N", "Keep documents too: of all judged queries, or of the N that changed most."),
     option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
     option(
         "--measures",
@@ -143,10 +122,7 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
 
     if paths := take("paths"):
         if len(paths) < 2 or given.keys() & {"judgments", "results"}:
-            raise ConfigurationError(
-                f"arguments: {paths[0]}: give the judgments, then all results; or each of them with --judgments "
-                "and --results, which may be repeated"
-            )
+            raise ConfigurationError(f"arguments: {paths[0]}: give judgments, then results, or --judgments, --results")
         given |= {"judgments": paths[:1], "results": paths[1:]}
     kind, file, columns = take("input_format"), take("config"), take("column") or ()
     # The tables whose columns a name without a table can be in.

@@ -132,7 +132,6 @@ def compare(
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The columns that people read, the best difference first; some only where they tell rows apart."""
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
@@ -143,17 +142,13 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _unwrapped(table: Any) -> Any:
-    """The query scores of what `evaluate` returns; anything else as it is."""
     if isinstance(table, Mapping):
         return {name: _unwrapped(one) for name, one in table.items()}
     return table.query_scores if isinstance(table, Scores | SparkScores) else table
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
-    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night.
-
-    ConfigurationError if a measure is not a column of numbers; InputError if another column is missing or wrong.
-    """
+    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night."""
     has = {field.name: field.type for field in table.schema}
     for name in ("run", "query_id"):
         if name not in has:

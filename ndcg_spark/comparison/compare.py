@@ -24,30 +24,23 @@ from ndcg_spark.nights.read import (
     read_dataset_scores,
     select_nights,
 )
-from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.schemas import COMPARISONS, NO_VALUE
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import GOOD, unknown_name
-
-_DEFAULT = ComparisonOptions()
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreSource:
-    """The scores of a dataset in one night, which are read as often as they are needed."""
-
     dataset: str
     evaluated_on: datetime.date | None
     evaluation_id: str | None
     runs: Sequence[str]
     #: The measures and cutoffs at which they have values.
     metrics: Collection[Metric]
-    #: All rows, or the night that has them.
     rows: Night | pa.Table
-    #: What messages call them.
     where: str
 
     def read(self, queries: Queries, metric: Metric, runs: Collection[str] | None = None) -> ScoreMatrix:
-        """The matrix of some runs, by default of all. Raises InputError, as `read_matrix`, and StorageError."""
         columns = ["run", "query_id", "cutoff", "judgments_hash", metric[0]]
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
@@ -58,13 +51,11 @@ class ScoreSource:
         return read_matrix(batches, queries, chosen, metric, self.where)
 
     def key(self, baseline_night: datetime.date | None = None, baseline_nights: int | None = None) -> dict[str, Any]:
-        """The columns of COMPARISONS that are the same in all rows of a comparison with these nights."""
         own = {name: getattr(self, name) for name in ("dataset", "evaluated_on", "evaluation_id")}
         return {**own, "baseline_night": baseline_night, "baseline_nights": baseline_nights}
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
-    """The scores of published nights."""
     sources = []
     for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
         metrics = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
@@ -84,30 +75,23 @@ def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> lis
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """The results of a comparison as plain data."""
-
     #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline; all queries come
     #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
-    #: For each run the queries that lost most, the largest loss first, then those that won most.
     queries: list[dict[str, Any]]
-    #: Sentences for people: `what, how many, one example`.
     warnings: list[str]
 
 
 def compare_sources(
-    own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None = None, options: ComparisonOptions = _DEFAULT
+    own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own.
-
-    ConfigurationError if there is no such baseline, run, measure or cutoff; InputError if scores break their contract;
-    StorageError.
-    """
+    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
     _refuse_unknown(own, own if others is None else list(others.values()), options)
     comparison = Comparison([], [], [])
     for source in sorted(own, key=lambda source: source.dataset):
         for sides in _sides(source, source if others is None else others[source.dataset], options):
-            comparison.rows.extend(comparison_rows(sides, options))
+            rows = comparison_rows(sides, options)
+            comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
             comparison.warnings.extend({*_other_judgments(sides)}.difference(comparison.warnings))
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
@@ -172,10 +156,7 @@ def _other_judgments(sides: Sides) -> Iterator[str]:
 
 
 def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff.
-
-    Raises ConfigurationError for an unknown measure or cutoff.
-    """
+    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff."""
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES):
         cutoffs.setdefault(column, []).append(cutoff)

@@ -17,9 +17,6 @@ from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
-#: The flag of a comparison in which some queries have other judgments than in the baseline, so that a difference says
-#: nothing about the run.
-OTHER_JUDGMENTS = "other_judgments"
 #: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
 NOISE = 1e-9
 #: Differences vary only by rounding if their deviation is at most this share of their mean.
@@ -28,8 +25,8 @@ _SAME = 1e-9
 _FEWEST_CHANGED = 10
 #: A slice explains a change if it has at least so many times its share of the queries.
 _MIN_EXCESS = 1.5
-#: Where a slice changed by so many times the whole change, others cancel it, and no slice is the cause.
-_CANCELLED = 5.0
+#: Gains and losses cancel where less than this share of all that changed is left; then no slice is the cause.
+_CANCELLED = 0.1
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 
@@ -43,21 +40,15 @@ class ComparisonOptions:
     #: The runs that the others are compared with, each in turn; if these are all, each two of them are compared.
     #: Without any, runs are compared by their names.
     baselines: Sequence[str] = ()
-    #: The runs to compare; by default all but the baselines.
     runs: Sequence[str] = ()
-    #: Intervals cover 1 - alpha.
     alpha: float = 0.05
-    #: How p values are adjusted for their number: one of CORRECTIONS.
     correction: str = "holm"
     #: A slice of fewer paired queries is not tested.
     min_queries: int = 10
-    #: The largest difference that does not matter: runs that certainly differ by less are the same.
     margin: float = 0.01
-    #: Leave out queries whose judgments are not those of the baseline's night.
     unchanged_queries: bool = False
     #: Draw random signs only for losses that the t test finds significant.
     only_losses: bool = False
-    #: The tables QUERY_ATTRIBUTES, for slices, and QUERY_WEIGHTS, for weighted rows too.
     attributes: pa.Table | None = None
     weights: pa.Table | None = None
     #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
@@ -75,15 +66,12 @@ class ComparisonOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
-    """What is compared: the scores of a night, those of the baseline, and how both are named in the rows."""
-
     own: ScoreMatrix
     #: Of another night, or `own`.
     baseline: ScoreMatrix
     metric: Metric
     #: dataset, evaluated_on, evaluation_id, baseline_night and baseline_nights of the rows.
     key: Mapping[str, Any]
-    #: A run and what it is compared with.
     pairs: Sequence[tuple[str, str]]
     #: By query, whether it takes part; all by default.
     only: NDArray[np.bool_] | None = None
@@ -105,7 +93,8 @@ class Sides:
 def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, Any]]:
     """The rows of COMPARISONS: by pair all queries and then the slices, each followed by its weighted row.
 
-    p values are adjusted for all of them that were tested and changed, those with weights by themselves.
+    p values are adjusted for all of them that were tested and changed, those with weights by themselves. `cancels` is
+    beside the columns: whether gains and losses of its queries cancel.
     """
     samples = list(_samples(sides, options))
     rows = [row for row, _ in samples]
@@ -125,7 +114,7 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
             row["flags"].append("doubt")
     for row in rows:
         row["conclusion"] = _conclusion(row, options)
-    return [{name: row[name] for name in COMPARISONS.names} for row in rows]
+    return [{name: row[name] for name in (*COMPARISONS.names, "cancels")} for row in rows]
 
 
 def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
@@ -149,7 +138,7 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[st
                 flags = ["below_min_queries"] if attribute is not None and len(paired) < options.min_queries else []
                 flags += [] if run in sides.own.runs else ["run_missing"]
                 flags += [] if baseline in sides.baseline.runs else ["baseline_missing"]
-                flags += [OTHER_JUDGMENTS] if rejudged[paired].any() else []
+                flags += ["other_judgments"] if rejudged[paired].any() else []
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
                 row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None, "flags": flags}
                 row["unpaired_queries"] = int(np.count_nonzero((has != has_theirs) & counted))
@@ -186,6 +175,7 @@ def _numbers(
         deviation = np.nan if _UNTESTED & {*flags} else deviation
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
+        cancels = bool(abs(np.sum(apart)) < _CANCELLED * np.sum(np.abs(apart)))
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
     if "below_min_queries" not in flags and "unchanged" in flags:
         finite["p_value"] = 1.0
@@ -193,11 +183,10 @@ def _numbers(
         # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
         finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
     counts = {"queries": n, "changed_queries": wins + losses, "wins": wins, "ties": n - wins - losses, "losses": losses}
-    return finite | counts | {"weight_effective_n": float(effective)}
+    return finite | counts | {"weight_effective_n": float(effective), "cancels": cancels}
 
 
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
-    """Give the rows of a family the p values that are adjusted for their number."""
     for row in rows:
         row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
     family = [row for row in rows if row["p_value"] is not None and "unchanged" not in row["flags"]]
@@ -212,10 +201,10 @@ def deciding(row: Mapping[str, Any]) -> float | None:
 
 
 def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | None:
-    """What may be concluded, None without a p value."""
     if row["p_decides"] is None:
         return None
-    is_doubted = {OTHER_JUDGMENTS, "doubt"} & {*row["flags"]}
+    # Where queries have other judgments, a difference says nothing about the run.
+    is_doubted = {"other_judgments", "doubt"} & {*row["flags"]}
     if not is_doubted and row["largest"] is not None and row["largest"] < options.margin:
         return "same"
     if is_doubted or row["p_decides"] >= options.alpha:
@@ -227,10 +216,10 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     """The share of a difference that each slice has, given their rows without weights, the largest first.
 
     Those that explain it come first; a slice of all queries is left out. None where the difference may be chance, or
-    slices with opposite signs cancel.
+    gains and losses cancel.
     """
     low, high = row["interval_low"], row["interval_high"]
-    if low is None or high is None or low <= 0 <= high:
+    if row["cancels"] or low is None or high is None or low <= 0 <= high:
         return []
     total, shares = row["difference"] * row["queries"], []
     for part in slices:
@@ -238,8 +227,6 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
             share = part["difference"] * part["queries"] / total
             counts = {"queries": part["queries"], "of_queries": row["queries"], "share": share}
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
-    if any(abs(cause["share"]) > _CANCELLED for cause in shares):
-        return []
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
 

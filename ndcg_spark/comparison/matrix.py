@@ -36,7 +36,7 @@ class Queries:
         return np.asarray(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1), np.int64)
 
     def add(self, ids: pa.Array) -> NDArray[np.int64]:
-        """The numbers of these queries, which are distinct; new ones get the next numbers."""
+        """The numbers of these distinct queries; new ones get the next numbers."""
         numbers = self.find(ids)
         new = ids.filter(pa.array(numbers < 0))
         numbers[numbers < 0] = len(self.ids) + np.arange(len(new))
@@ -63,7 +63,6 @@ class ScoreMatrix:
         return np.pad(own, (0, len(self.queries) - len(own)), constant_values=np.nan)
 
     def hashes(self) -> NDArray[np.int64]:
-        """The hash of the judgments of every query."""
         return np.pad(self.judgments_hash, (0, len(self.queries) - len(self.judgments_hash)))
 
 
@@ -120,7 +119,6 @@ def read_matrix(
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The batches as tables of many rows."""
     kept: list[pa.RecordBatch] = []
     for batch in batches:
         kept.append(batch)

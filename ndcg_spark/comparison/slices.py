@@ -1,7 +1,6 @@
 """Slices and weights of queries: read as a configuration says, and as masks and vectors over the queries."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +10,10 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison.matrix import Queries
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.errors import EngineError
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table, weight_rows
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.schemas import NO_VALUE
-
-if TYPE_CHECKING:
-    from ndcg_spark.engine import Engine
 
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
@@ -69,26 +64,10 @@ def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
     return read_rows(kept, "query_attributes", columns) if kept else None
 
 
-def read_query_tables(
-    config: EvaluationConfig, nights: Sequence[Night] = (), engine: "Engine | None" = None
-) -> QueryTables:
-    """The tables that a configuration names and that not all of these nights keep.
-
-    If no engine is given, one starts only for those that this process cannot read. InputError for a broken contract.
-    """
+def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
+    """The tables that a configuration names and that not all of these nights keep; InputError for a broken contract."""
     is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)
     named = {"query_attributes": None if is_kept else config.query_attributes, "query_weights": config.query_weights}
-    configs = {name: table.on(config.date) for name, table in named.items() if table}
-    tables = {name: read_query_table(table, name, engine) for name, table in configs.items()}
-    others = [name for name, table in tables.items() if table is None]
-    if others:
-        from ndcg_spark.engine import failure_reason, failures, open_engine
-
-        with open_engine(config.engine, config.remote) as started:
-            try:
-                tables |= {name: read_query_table(configs[name], name, started) for name in others}
-            except failures() as error:
-                reason = failure_reason(error)
-                raise EngineError(f"{others[0]}: it cannot be read by {started.name}, {reason}") from error
+    tables = {name: read_query_table(table.on(config.date), name) for name, table in named.items() if table}
     attributes, weights = tables.get("query_attributes"), tables.get("query_weights")
     return None if attributes is None else attribute_rows(attributes), None if weights is None else weight_rows(weights)

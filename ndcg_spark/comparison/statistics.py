@@ -16,7 +16,6 @@ from scipy.special import stdtr, stdtrit
 
 Numbers = NDArray[np.float64]
 
-#: How p values can be adjusted for their number.
 CORRECTIONS = ("holm", "bonferroni", "bh", "none")
 #: The power at which a difference counts as detectable.
 POWER = 0.8

@@ -30,16 +30,10 @@ FLOOR = 0.005
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
-#: A night with its rows of DATASET_SCORES.
-_Night = tuple[Night, Sequence[Mapping[str, Any]]]
-
 
 @dataclasses.dataclass
 class Point:
-    """A night of a trend."""
-
     date: str
-    #: None if no query is left for a mean.
     value: float | None
     #: Which of `convention` and `judgments` changed since the night before; the line is interrupted here.
     breaks: tuple[str, ...] = ()
@@ -57,8 +51,6 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
-    """The trend of one run and measure at one cutoff."""
-
     dataset: str
     run: str
     measure: str
@@ -92,7 +84,6 @@ def trend(nights: Sequence[tuple[str, float | None, str, str]]) -> list[Point]:
 
 
 def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
-    """Give comparable nights the band of those before them, and a flag where they lie outside."""
     for at in range(MIN_NIGHTS, len(points)):
         before, point = values[max(0, at - WINDOW) : at], points[at]
         median = statistics.median(before)
@@ -106,7 +97,6 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
 
 
 def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
-    """Flag the comparable nights that show that the level is another, with since when: there a new one begins."""
     start = 0
     while change := _level_change(values, start):
         at, since, before = change
@@ -178,8 +168,8 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
     return points
 
 
-def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutoff]]:
-    """The measures and cutoffs of a text, or the headline of the newest night.
+def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]) -> list[tuple[str, Cutoff]]:
+    """The measures and cutoffs of a text, or the headline of the newest of nights with their DATASET_SCORES.
 
     A measure without a cutoff has that of the headline, if the newest night has a value there.
     """
@@ -192,7 +182,7 @@ def metrics(text: str | None, nights: Sequence[_Night]) -> list[tuple[str, Cutof
         if at not in cutoffs:
             known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
             raise ConfigurationError(
-                f"measures: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
+                f"nights: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
             )
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))

@@ -15,8 +15,7 @@ from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.batches import WHOLE, Batch
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.read import WHOLE, Batch, Source
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
 from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping

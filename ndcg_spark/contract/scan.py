@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.inputs.batches import WHOLE, Batch
+from ndcg_spark.inputs.read import WHOLE, Batch
 from ndcg_spark.rules import RULES, named_by_user, typed
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.refusals import row_example

@@ -1,16 +1,22 @@
-"""Explanations: what every document contributes to the score, loses against the ideal ranking, or has changed."""
+"""Explanations of a query's score: what every document contributes, loses against the ideal ranking, or has changed."""
 
 import dataclasses
+import functools
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, final
 
-from ndcg_spark.explanation.facts import ExplainRequest, Facts, ReturnedDocument
+from ndcg_spark import reference
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.convention.parsing import parse_cutoff
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.tables.table import best_first
+from ndcg_spark.text import unknown_name
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 #: The name of a document in the ideal ranking if the convention needs more relevant documents than there are.
 ANY_RELEVANT = "(any relevant document)"
@@ -24,33 +30,130 @@ LINE = (
 _SAME = 1e-9
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class ReturnedDocument:
+    doc_id: str
+    #: Its rank in the scored list, from 1; None if the convention removes it from that list.
+    rank: int | None
+    tie_group: int
+    score: float | None
+    relevance: float | None
+    #: Its own gain, and the gain at its rank: with averaged ties the mean of its tie group.
+    own_gain: float
+    gain: float
+    tied: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    dataset: str
+    run: str
+    query_id: str
+    cutoff: Cutoff
+    convention: Convention
+    score: reference.Score
+    returned: Sequence[ReturnedDocument]
+    #: The grade and the gain of each judged document; the gain is None if its grade is negative and ignored.
+    judged: Mapping[str, tuple[float, float | None]]
+    #: Whether `returned` has the whole list and `judged` every judged document. If not, both have only documents within
+    #: the cutoff, which is what a published night keeps.
+    whole: bool = True
+
+    @functools.cached_property
+    def discounts(self) -> list[float]:
+        """The discounts of at least the ranks that a document may have, actually or ideally."""
+        depth = max(len(self.returned), len(self.judged), self.cutoff or 0)
+        return reference.discounts(depth, self.convention.discount)
+
+    @functools.cached_property
+    def listed(self) -> list[ReturnedDocument]:
+        return sorted((row for row in self.returned if row.rank is not None), key=lambda row: row.rank or 0)
+
+    @functools.cached_property
+    def ideal(self) -> list[tuple[str | None, float]]:
+        """The documents of the ideal ranking and their gains, by rank; None for any relevant document."""
+        gains = {document: gain for document, (_, gain) in self.judged.items() if gain is not None}
+        if self.convention.ideal == "retrieved":
+            gains = {row.doc_id: row.own_gain for row in self.listed}
+        first = [row.doc_id for row in self.listed]
+        return reference.ideal_ranking(gains, self.convention, self.cutoff, len(first), first)
+
+    def is_within(self, rank: int | None) -> bool:
+        return rank is not None and (self.cutoff is None or rank <= self.cutoff)
+
+
+def query_facts(
+    score: Row, returned: Iterable[Row], judged: Iterable[Row], convention: Convention, whole: bool = True
+) -> Facts:
+    """The facts of one run.
+
+    `score` is its row of QUERY_SCORES at the cutoff to explain, `returned` are rows of `returned_documents` of this and
+    perhaps of other runs, `judged` have doc_id, relevance and gain of the judged documents of the query.
+    """
+    score_names, names = ([f.name for f in dataclasses.fields(kind)] for kind in (reference.Score, ReturnedDocument))
+    own = (row if row["on_list"] else {**row, "rank": None, "tied": False} for row in returned)
+    return Facts(
+        **{name: score[name] for name in ("dataset", "run", "query_id", "cutoff")},
+        convention=convention,
+        score=reference.Score(**{name: score[name] for name in score_names}),
+        returned=[ReturnedDocument(**{name: row[name] for name in names}) for row in own if row["run"] == score["run"]],
+        judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
+        whole=whole,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ExplainRequest:
+    query: str
+    run: str | None = None
+    baseline: str | None = None
+    dataset: str | None = None
+    #: `all` or a rank; None for the main cutoff of the evaluation.
+    cutoff: str | None = None
+    baseline_date: str | None = None
+
+    def cutoff_or(self, default: Cutoff) -> Cutoff:
+        return default if self.cutoff is None else parse_cutoff(self.cutoff)
+
+    def dataset_from(self, known: Sequence[str]) -> str:
+        if self.dataset is None and len(known) > 1:
+            raise ConfigurationError(f"dataset: there are {len(known)}, e.g. {known[0]!r}; choose one with --dataset")
+        if self.dataset not in (None, *known):
+            raise unknown_name("dataset", "dataset", str(self.dataset), known)
+        return self.dataset or known[0]
+
+    def runs(self, known: Sequence[str]) -> list[str]:
+        for option, name in (("run", self.run), ("baseline", self.baseline)):
+            if name not in (None, *known):
+                raise unknown_name(option, "run", str(name), known)
+        runs = [name for name in known if name != self.baseline and self.run in (None, name)]
+        if not runs:
+            raise ConfigurationError(f"baseline: {self.baseline!r} leaves no run to explain; choose another --baseline")
+        return [*runs, *filter(None, [self.baseline])]
+
+
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """The explanation of one query of one run, in rows."""
-
     facts: Facts
     #: By rank, with the columns LINE.
-    lines: list[Row]
+    lines: Sequence[Row]
     #: Whether every document of the ideal ranking is known. If not, there are only `lines`, without their ideal.
     ideal_known: bool = False
     #: How much less (above 0) or more (below 0) each document adds than in the ideal ranking, the largest loss first;
     #: `rank` and `ideal_rank` are null for a document that is not there. They sum to ideal DCG - DCG.
     losses: Sequence[Row] = ()
-    #: The relevant documents that are not within the cutoff.
     absent: Sequence[Row] = ()
-    #: The unjudged documents within the cutoff, by rank.
     unjudged: Sequence[ReturnedDocument] = ()
 
 
 class Explained(NamedTuple):
-    """The explanations of the requested runs, and by run the facts that it is compared with and where they are from."""
-
     explanations: list[Explanation]
+    #: By run the facts that it is compared with, and where they are from.
     baselines: Mapping[str, tuple[Facts, str]] = {}
 
 
 def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: ExplainRequest) -> Explained:
-    """The explanations of the runs, the best first."""
     explanations = [explain(facts[run]) for run in runs if run != request.baseline]
     explanations.sort(key=lambda explanation: best_first(explanation.facts.score.ndcg, explanation.facts.run))
     other = facts.get(request.baseline or "")
@@ -58,7 +161,6 @@ def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: Expla
 
 
 def explain(facts: Facts) -> Explanation:
-    """The explanation of the facts."""
     ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(facts.ideal, facts.discounts, strict=False))
     # A night stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
     is_exact = facts.convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME
@@ -125,12 +227,11 @@ def _losses(facts: Facts) -> tuple[list[Row], list[Row]]:
 
 
 def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
-    """A phrase that says where a document is."""
     convention = facts.convention
     if row is None:
         return "not returned" if facts.whole else "not within the cutoff"
     if row.rank is not None:
-        return f"rank {row.rank}" if facts.is_within(row.rank) else f"rank {row.rank}, beyond the cutoff"
+        return f"rank {row.rank}{'' if facts.is_within(row.rank) else ', beyond the cutoff'}"
     if convention.exclude_query_as_document and document == facts.query_id:
         return "taken off the list: it is the query"
     if convention.unjudged == "drop" and row.relevance is None:

@@ -41,22 +41,17 @@ class ScoreCache:
         return source.read(self._queries.setdefault(night.dataset, Queries()), metric)
 
     def matrix(self, night: Night, metric: Metric) -> ScoreMatrix:
-        """The scores of all runs of a night. Raises InputError and StorageError."""
         is_small = night.kept_rows("query_scores") <= _MAX_SCORES
         return self._kept_matrix(night, metric) if is_small else self._read(night, metric)
 
 
 @dataclasses.dataclass
 class Baseline:
-    """A baseline of the configuration on one night, with the rows of COMPARISONS, or why there are none."""
-
     #: As the configuration names it; None stands for the night itself, of which `min_value` needs the means.
     name: str | None
     #: What it stands for, by date; none if it is a run of the same night.
     nights: Sequence[Night] = ()
-    #: Why nothing can be compared with it.
     refused: Refusal | None = None
-    #: Why a measure cannot be compared with it.
     refusals: dict[Metric, Refusal] = dataclasses.field(default_factory=dict)
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
@@ -66,22 +61,14 @@ class Baseline:
 
     @property
     def run(self) -> str | None:
-        """The run of the same night, if it is one."""
         return baseline_run(self.name or "")
 
     @property
     def newest(self) -> str | None:
-        """The date of its newest night."""
         return self.nights[-1].evaluated_on if self.nights else None
-
-    def as_json(self) -> dict[str, Any]:
-        """What a verdict says about it."""
-        newest = self.nights[-1].evaluation_id if self.nights else None
-        return {"name": self.name, "nights": [night.evaluated_on for night in self.nights], "evaluation_id": newest}
 
     @property
     def in_words(self) -> str:
-        """The baseline with the nights that it stands for."""
         if self.name != GOOD or not self.nights:
             return self.name or "this night"
         many = f"{len(self.nights)} good nights to" if len(self.nights) > 1 else "the good night"
@@ -89,7 +76,6 @@ class Baseline:
 
 
 def row_key(row: Row) -> Key:
-    """What a row of COMPARISONS describes, as a key."""
     names = ("run", "measure", "cutoff", "attribute", "value")
     return *(row[name] for name in names), row["weight_effective_n"] is not None
 
@@ -122,7 +108,6 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
 def add_rows(
     gate: GateConfig, tonight: Night, baseline: Baseline, scores: ScoreCache, options: ComparisonOptions
 ) -> None:
-    """Give a baseline the rows of its checks, or why there can be none."""
     all_checks = [check for _, check in gate.checks(tonight.dataset)]
     needs_means = baseline.name is None
     checks = [check for check in all_checks if (check.min_value is not None if needs_means else check.limits_drop)]

@@ -6,17 +6,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
-from ndcg_spark.convention.parsing import listed, parse_cutoff, parse_cutoffs
+from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import GOOD
 
-#: The measures that can be above 1.
-_UNBOUNDED = ("dcg", "ideal_dcg", "cg")
 #: A baseline that begins with this is a run of the same night.
 _RUN = "run "
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Queries = Annotated[int, Field(ge=2)]
+_texts = BeforeValidator(lambda given: tuple(dict.fromkeys(map(str, listed(given)))))
 _Baseline = Annotated[str, Field(pattern=rf"^({GOOD}|\d{{4}}-\d\d-\d\d|{_RUN}.+)$")]
 
 
@@ -25,35 +24,23 @@ def baseline_run(baseline: str) -> str | None:
     return baseline.removeprefix(_RUN) if baseline.startswith(_RUN) else None
 
 
-def _baselines(given: object) -> tuple[str, ...]:
-    """Texts, dates or one of them as texts, each once."""
-    return (*dict.fromkeys(map(str, listed(given))),)
-
-
 class Strict(BaseModel):
-    """Settings that refuse unknown keys."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class CheckConfig(Strict):
-    """What is measured, for which runs and datasets, and what it may be."""
-
     #: By default every run of the night, and every dataset.
     runs: _Names | None = None
     datasets: _Names | None = None
     measure: str = "ndcg"
     cutoff: Annotated[Any, BeforeValidator(parse_cutoff)]
-    #: ATTRIBUTE=VALUE.
     slice: Annotated[str, Field(pattern="^[^=]+=.+$")] | None = None
-    #: Whether means and differences are weighted by query_weights.
     weighted: bool = False
     #: How much the mean may drop: absolutely, and as a share of the baseline's mean; the stricter counts.
     max_drop: _Limit | None = None
     max_relative_drop: Annotated[_Limit, Field(le=1)] | None = None
     #: The least that the mean may be, whatever the baseline.
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    #: In place of the gate's.
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
 
@@ -65,16 +52,13 @@ class CheckConfig(Strict):
 
     @property
     def limits_drop(self) -> bool:
-        """Whether it compares with the baselines."""
         return self.max_drop is not None or self.max_relative_drop is not None
 
     @property
     def metric(self) -> tuple[str, Cutoff]:
-        """The measure and its cutoff."""
         return self.measure, self.cutoff
 
     def allowed(self, baseline_mean: float) -> float:
-        """How much the mean may drop."""
         relative = None if self.max_relative_drop is None else self.max_relative_drop * abs(baseline_mean)
         return min(limit for limit in (self.max_drop, relative) if limit is not None)
 
@@ -85,8 +69,6 @@ class CheckConfig(Strict):
 
 
 class GateConfig(Strict):
-    """When a night passes, when it fails, and when there is no verdict."""
-
     #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
@@ -95,15 +77,10 @@ class GateConfig(Strict):
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
     #: GOOD, dates, and runs of the same night, written `run NAME`.
-    baseline: Annotated[tuple[_Baseline, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD,)
+    baseline: Annotated[tuple[_Baseline, ...], Field(min_length=1), _texts] = (GOOD,)
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
-
-    @property
-    def cutoffs(self) -> list[Cutoff]:
-        """The cutoffs of all checks, ascending."""
-        return parse_cutoffs(check.cutoff for check in self.check)
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
         """The checks of a dataset, each with its name, such as gate.check.0."""
@@ -125,5 +102,5 @@ def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool
         if check.weighted and not has_weights:
             yield f"{name}.weighted: there are no weights; name their table, [query_weights] with path"
         # Such as a limit that was meant as a percentage.
-        if drop >= 1 and check.measure not in _UNBOUNDED:
+        if drop >= 1 and check.measure not in ("dcg", "ideal_dcg", "cg"):
             yield f"{name}.max_drop: {check.measure} cannot fall by more than 1; write {drop / 100:g} for {drop:g} %"

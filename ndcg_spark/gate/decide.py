@@ -5,7 +5,7 @@ Fail closed: what was not measured or cannot be compared is no pass.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.differences import ComparisonOptions, causes, deciding, explains
@@ -25,12 +25,9 @@ _ROUNDING = 1e-12
 _MAX_CAUSES = 20
 #: In a rehearsal, results without which a night can begin.
 _BEGINNINGS = {None, "no_baseline", "other_convention", "other_judgments"}
-_DEFAULT = ComparisonOptions()
 
 
 class Case(NamedTuple):
-    """One check, by name, for one run and one baseline: the row that decides, or why it does not."""
-
     name: str
     check: CheckConfig
     run: str
@@ -40,8 +37,6 @@ class Case(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict, and the rows of COMPARISONS that it is based on."""
-
     verdict: Verdict
     rows: list[Row]
     #: The run and the id of the queries that changed most.
@@ -53,7 +48,7 @@ def judge(
     tonight: Night,
     nights: Nights,
     scores: ScoreCache,
-    options: ComparisonOptions = _DEFAULT,
+    options: ComparisonOptions,
     accepted: str | None = None,
 ) -> Judged:
     """The verdict on a night, which is one of `nights`.
@@ -75,7 +70,9 @@ def judge(
         against.append(dataclasses.replace(compared.setdefault(key, resolved), name=name))
     baselines.add_rows(gate, tonight, itself := Baseline(None), scores, options)
     cases = list(_cases(gate, tonight, against, itself, scores))
-    absent, same = list(baselines.find_missing(gate, tonight, nights, against, scores)), same_results(tonight, nights)
+    absent = list(baselines.find_missing(gate, tonight, nights, against, scores))
+    last, own = earlier(nights, tonight.dataset, tonight.evaluated_on)[-1:], tonight.row["results_fingerprint"]
+    same = next((night.evaluated_on for night in last if own and night.row["results_fingerprint"] == own), None)
     if not (cases or absent):
         absent.append(("not_measured", f"no check is for a run of {tonight.dataset} besides the baseline", None))
     if same and gate.same_results == "undecided":
@@ -107,7 +104,11 @@ def judge(
         exit_code=DONE if word == NONE and accepted is not None else EXIT_CODES[word],
         results=tuple(results),
         warnings=tuple(warnings),
-        baselines=tuple(baseline.as_json() for baseline in against),
+        baselines=tuple(
+            {"name": baseline.name, "nights": [night.evaluated_on for night in baseline.nights]}
+            | {"evaluation_id": baseline.nights[-1].evaluation_id if baseline.nights else None}
+            for baseline in against
+        ),
         causes=tuple(losses),
         same_results=same,
         accepted=accepted,
@@ -117,7 +118,7 @@ def judge(
 
 
 def rehearse(
-    gate: GateConfig, nights: Nights, options: ComparisonOptions = _DEFAULT, dataset: str | None = None
+    gate: GateConfig, nights: Nights, options: ComparisonOptions, dataset: str | None = None
 ) -> Iterator[Verdict]:
     """The verdict on each night of a dataset, or of all, as if the gate had run on every one.
 
@@ -209,7 +210,6 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
 
 
 def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tuple[str, str | None, str]:
-    """The one rule: the result, its code and a sentence."""
     baseline, subject, p = case.baseline, case.check.subject(case.run), numbers["p"]
     mean, difference, allowed = (numbers[name] for name in ("mean", "difference", "allowed"))
     if case.refused:
@@ -237,7 +237,6 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
 def _sentence(
     results: Sequence[Result], deciding: Sequence[Result], first: Sequence[Result], losses: Sequence[Row]
 ) -> str:
-    """What is missing, the result that decided, and its cause."""
     said = list(dict.fromkeys(result.sentence for result in first))
     if not deciding:
         passed = sum(result.result == PASS for result in results)
@@ -250,15 +249,7 @@ def _sentence(
     return "; ".join(said)
 
 
-def same_results(tonight: Night, nights: Iterable[Night]) -> str | None:
-    """The date of the last night, if its results are identical."""
-    *_, last = None, *earlier(nights, tonight.dataset, tonight.evaluated_on)
-    own, other = (night and night.row["results_fingerprint"] for night in (tonight, last))
-    return last.evaluated_on if last and own and own == other else None
-
-
 def _causes(case: Case | None) -> list[dict[str, Any]]:
-    """The slices that have most of the loss that decided."""
     if case is None or case.refused or case.row is None or case.check.slice or case.check.weighted:
         return []
     if case.baseline.name is None or (case.row["difference"] or 0.0) >= 0:

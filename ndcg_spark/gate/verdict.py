@@ -20,12 +20,9 @@ EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The result of one check for one run and one baseline, with the numbers that decided it."""
-
-    #: Its name, such as gate.check.0; `gate` for what must arrive.
+    #: Such as gate.check.0; `gate` for what must arrive.
     check: str
     severity: str
-    #: PASS, FAIL, UNDECIDED or NOT_COMPARABLE.
     result: str
     #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance. NOT_COMPARABLE:
     #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
@@ -44,7 +41,6 @@ class Result:
     mean: float | None = None
     baseline_mean: float | None = None
     difference: float | None = None
-    #: How much the mean may drop.
     allowed: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
@@ -55,11 +51,8 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The verdict on one night, with everything that it is based on."""
-
     dataset: str
     evaluated_on: str
-    #: PASS, FAIL or NONE.
     verdict: str
     #: The code of the result that decided; None for a pass.
     reason: str | None
@@ -68,7 +61,6 @@ class Verdict:
     #: That of the verdict, but 0 if the verdict is NONE and the night is accepted.
     exit_code: int
     results: tuple[Result, ...]
-    #: What did not decide, in sentences.
     warnings: tuple[str, ...] = ()
     #: name, nights (their dates) and evaluation_id (of the newest).
     baselines: tuple[Mapping[str, Any], ...] = ()
@@ -76,7 +68,7 @@ class Verdict:
     causes: tuple[Mapping[str, Any], ...] = ()
     #: The date of the last night, if its results are identical.
     same_results: str | None = None
-    #: The reason why somebody accepted this night as a baseline for later ones.
+    #: Why somebody accepted this night as a baseline of later ones.
     accepted: str | None = None
 
     @property
@@ -86,15 +78,12 @@ class Verdict:
         return bool(self.accepted) or (bool(results) and results <= {PASS, UNDECIDED})
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict as values of JSON."""
         return dict(json.loads(json.dumps(dataclasses.asdict(self))))
 
     def log_entries(self) -> dict[str, Any]:
-        """What the log has about the verdict."""
         return {"verdict": self.as_json(), "accepted": self.accepted, "is_baseline": self.is_baseline}
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
-    codes = {verdict.exit_code for verdict in verdicts}
-    return next((code for code in (GATE_FAILED, NO_VERDICT) if code in codes), DONE)
+    return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)

@@ -1,23 +1,40 @@
-"""Tables of an engine with the schema's columns, one row per document; arrays of documents are exploded."""
+"""DataFrames of an engine: of Parquet where it is, of copies and of users' tables, one row per document.
 
+Engines differ in which folders add columns, and in which names they skip or take for wildcards. So files of this
+machine are read through a temporary folder of links with plain names: one read, however many files there are. Files
+elsewhere are read by their paths.
+"""
+
+import itertools
 import operator
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
 from ndcg_spark.background import is_spark
+from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
-from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import names_in, resolve_columns
-from ndcg_spark.inputs.memory import run_name, to_arrow
-from ndcg_spark.rules import quoted, refuse_alike
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
+from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.memory import resolve_columns, run_name, to_arrow
+from ndcg_spark.inputs.parquet_copy import ParquetCopy
+from ndcg_spark.inputs.storage import is_local, local, missing
+from ndcg_spark.rules import missing_columns, named_by_user, quoted, refuse_alike
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 
+#: Characters that a folder's name cannot have, or that an engine treats in a special way.
+_UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
+#: In the name of a link's folder, the first letter of a value, and what stands for null.
+_VALUE, _NULL = "v", "n"
+#: The bytes that a table may have as Arrow to be sent with a plan.
+_MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
 #: The columns that have a value for each document of a list.
 _DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
@@ -43,7 +60,6 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
-    """The table, in one partition if its rows are in this process."""
     # The driver has the rows of a local table, so there are few. One partition needs no shuffle later, and Spark's
     # optimizer leaves its rows alone; it would copy them for every use otherwise.
     return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
@@ -72,11 +88,19 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     return _exploded(renamed, "rank" in schema.names, where)
 
 
-def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
-    """The table with an array of structs as one array for each wanted field, under our names.
+def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, where: str) -> dict[str, str]:
+    """What a table that `has` these columns calls those of the schema; InputError without an id or a mapped column."""
+    sources = {name: columns.get(name, name) for name in schema.names}
+    needed = {name: source for name, source in sources.items() if name in columns or name in ("query_id", "doc_id")}
+    if lost := [name for name, source in needed.items() if source not in has]:
+        raise missing_columns(lost, named_by_user(has), where)
+    return {ours: theirs for ours, theirs in sources.items() if theirs in has}
 
-    Such an array is what `recommendForAllUsers` of Spark's ALS gives each user: array<struct<item, rating>>. It is the
-    one with a field for the document; InputError if there are several.
+
+def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
+    """The table with the array of structs that has documents as an array of each field; InputError for several.
+
+    `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item, rating>>.
     """
     names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
     packed: dict[str, dict[str, str]] = {}
@@ -125,3 +149,123 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     values = [F.col("row").getField(name).alias(name) for name in lists]
     rank = [(F.col("position") + 1).alias("rank")] if ranked and "rank" not in table.columns else []
     return exploded.select(*others, *values, *rank)
+
+
+def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> DataFrame:
+    if engine.kind == "embedded":
+        # Sail takes a URI's %2F for a slash, and reads no rows where it then finds no file.
+        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
+        literal = [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
+    else:
+        literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
+    try:
+        table = engine.session.read.options(**options).parquet(*literal)
+        _ = table.schema
+    except failures() as error:
+        kind: type[NdcgSparkError] = EngineError
+        if isinstance(error, PySparkException):
+            if error.getCondition() == "PATH_NOT_FOUND":
+                raise missing((error.getMessageParameters() or {}).get("path", paths[0]), where) from error
+            kind = InputError
+        raise kind(
+            f"{where}: {paths[0]} cannot be read by {engine.name}, {failure_reason(error)}; check its format, its "
+            "rights, and that the engine has a client for its storage, such as hadoop-aws for s3a://"
+        ) from error
+    return table
+
+
+def read_files(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+    """The rows of the files, and the values of their folders as columns of text in place of columns of their names."""
+    by_place = itertools.groupby(sorted(files, key=lambda file: file.is_local), key=lambda file: file.is_local)
+    tables = [(_by_links if is_near else _by_paths)(engine, list(some), where) for is_near, some in by_place]
+    return union_all(tables)
+
+
+def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
+    """What this process has written, sent with the plan if need be, without columns of ours that have no value."""
+    if engine.sees_local_files:
+        table = read_paths(engine, [str(copy.folder)], where)
+    else:
+        from pyarrow import parquet
+
+        is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
+        rows = parquet.read_table(copy.folder) if is_small else None
+        if rows is None or rows.nbytes > _MAX_SENT:
+            raise InputError(
+                f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
+                "read; write them as Parquet where it does, ndcg-spark convert IN OUT"
+            )
+        table = engine.session.createDataFrame(rows)
+    return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))
+
+
+def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
+    """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
+    from pyarrow import parquet
+
+    folder = engine.scratch.folder()
+    parquet.write_table(table, folder / "rows.parquet", store_schema=False, write_statistics=False)
+    return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)), where)
+
+
+def materializer(engine: Engine, where: str) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
+    """Keeps the batches of a table to be read more than once, as `Source.materialize`; None where that is expensive."""
+    if engine.kind == "connect":
+        return None
+
+    def persist(batches: Iterable[DataFrame]) -> DataFrame:
+        table = reduce(DataFrame.unionByName, batches).persist()
+        engine.scratch.later(table.unpersist)
+        return table
+
+    def materialize(batches: Iterable[DataFrame]) -> DataFrame:
+        folder = str(engine.scratch.folder() / "rows")
+        for batch in batches:
+            batch.write.parquet(folder, mode="append", compression="lz4")
+        return read_paths(engine, [folder], where)
+
+    return materialize if engine.kind == "embedded" else persist
+
+
+def _by_links(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+    try:
+        root = engine.scratch.folder()
+        for number, file in enumerate(files):
+            values = [_NULL if value is None else _VALUE + _UNSAFE.sub(_hex, value) for _, value in file.partition]
+            folder = root.joinpath(*(f"{OWN}folder_{at}={value}" for at, value in enumerate(values)))
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number:07}.parquet").symlink_to(local(file.path))
+    except OSError as error:
+        raise EngineError(
+            f"{where}: no temporary files, {error}; make room, or set TMPDIR to another folder"
+        ) from error
+    table = read_paths(engine, [str(root)], where)
+    for at, (key, _) in enumerate(files[0].partition):
+        value = F.col(f"{OWN}folder_{at}")
+        table = table.withColumn(key, F.when(value != _NULL, F.substring(value, 2, 1 << 20)))
+    return table.drop(*(name for name in table.columns if name.startswith(OWN)))
+
+
+def _by_paths(engine: Engine, files: Sequence[File], where: str) -> DataFrame:
+    """One read of all files below a root, whose folders Spark finds; else one for all files of equal folders."""
+    tables = []
+    for root, group in itertools.groupby(files, key=_root):
+        below = list(group)
+        table = read_paths(engine, [file.path for file in below], where, **({"basePath": root} if root else {}))
+        texts = {key: F.col(quoted(key)).cast("string") for key, _ in below[0].partition}
+        if texts.keys() <= {*table.columns}:
+            tables.append(table.withColumns(texts) if texts else table)
+            continue
+        for partition, alike in itertools.groupby(below, key=lambda file: file.partition):
+            table = read_paths(engine, [file.path for file in alike], where)
+            tables.append(table.withColumns({key: F.lit(value).cast("string") for key, value in partition}))
+    return union_all(tables)
+
+
+def _root(file: File) -> str:
+    """The folder above those that give columns; empty without such folders."""
+    return file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0] if file.partition else ""
+
+
+def _hex(match: re.Match[str]) -> str:
+    return f"%{ord(match.group()):02X}"

@@ -37,10 +37,7 @@ _CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separat
 
 
 class Part(NamedTuple):
-    """The columns of a part of a file by our names, and the text of lines that are not rows.
-
-    The column LINE has the whole line of a row with a number that is none.
-    """
+    """The columns of a part by our names, LINE of rows with a number that is none, and the lines that are not rows."""
 
     columns: Mapping[str, pa.ChunkedArray]
     broken: Sequence[str] = ()
@@ -48,8 +45,6 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Delimited:
-    """Lines of fields with these names, and which field is which of our columns."""
-
     fields: Sequence[str]
     columns: Mapping[str, str]
     #: Between fields; "" for any blanks. A field may be in quotes if it is not.
@@ -57,14 +52,12 @@ class Delimited:
     has_header: bool = False
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
-        """The text of a file in blocks of whole lines, without its header."""
         texts = blocks(file, where)
         if self.has_header and (first := next(texts, b"")):
             yield _HEADER.sub(b"", first, count=1)
         yield from texts
 
     def read(self, block: bytes) -> Part:
-        """The rows of a block."""
         block, broken = valid_lines(block)
         block, separator = (block, self.separator) if self.separator else _single_blanks(block)
         columns, invalid = self._parse(block, separator)
@@ -121,10 +114,7 @@ class Delimited:
         return [] if is_whole else [line for line in filled_lines(block) if not is_closed(line)]
 
     def _with_name(self, line: str, separator: str) -> str:
-        """A line of a run whose name has blanks, as trec_eval allows, with the first word of the name alone.
-
-        "" for any other line, and if the blanks may be in the document's id.
-        """
+        """A line of a run with the first word of a name with blanks, which trec_eval allows; "" if it is unclear."""
         fields = line.split(separator)
         if self.separator or tuple(self.fields[3:]) != ("rank", "score", "run") or len(fields) <= len(self.fields):
             return ""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-#: How many files are looked into at the same time.
 _READERS = 8
 #: The bytes by which the shape of a file is recognised, and how many more are read to see one whole line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
@@ -43,7 +42,6 @@ _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: Names that are left out, as Spark does.
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -52,12 +50,11 @@ _Seen = TypeVar("_Seen")
 
 
 class TableLogError(InputError):
-    """Files that belong to the table in a folder, of a format with a log."""
-
     def __init__(self, kind: str, folder: str, where: str) -> None:
         super().__init__(
-            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; read a table of "
-            "Delta by its folder, with pip install 'ndcg-spark[delta]', any other as table:catalog.db.name"
+            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; of judgments or "
+            "results read Delta by the folder, with pip install 'ndcg-spark[delta]', others as table:catalog.db.name; "
+            "else write its rows as Parquet"
         )
         self.format, self.folder = kind, folder
 
@@ -86,24 +83,20 @@ class File:
     partition: tuple[tuple[str, str | None], ...] = ()
     #: The file system of pyarrow that has it, and the path there. None if only the engine can open it.
     storage: tuple[fs.FileSystem, str] | None = dataclasses.field(default=None, compare=False, repr=False)
-    #: Its size and its time when it was listed.
     stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
     #: Of a table of Delta, Iceberg or a catalog, in place of its files: the version that is read.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a file of this machine, and not a table."""
         return self.storage is not None and is_local(self.path)
 
     @property
     def has_changed(self) -> bool:
-        """Whether it is gone, or has another size or time than when it was listed."""
         # A version of a table never changes, and what was copied of it is what is scored.
         return self.storage is not None and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
 
     def location(self, where: str) -> tuple[fs.FileSystem, str]:
-        """The file system and the path there, for pyarrow to open; InputError if there is no such storage."""
         return self.storage or storage(self.path, where)
 
     @contextlib.contextmanager
@@ -115,7 +108,6 @@ class File:
             yield stream
 
     def head(self, where: str) -> str:
-        """Its first 64 KiB, or as much as has one whole line; bytes that are not UTF-8 are replaced."""
         with self.open(where) as stream:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
@@ -132,7 +124,6 @@ def map_files(files: Iterable[_Item], look: Callable[[_Item], _Seen]) -> list[_S
 
 
 def list_files(path: str, where: str) -> list[File]:
-    """The files that a file name, a folder or a glob stands for, sorted by path."""
     refuse_credentials(path, where)
     address = bucket = ""
     if is_local(path):
@@ -180,7 +171,7 @@ def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
     if entry.type != fs.FileType.Directory:
         return [entry]
     if isinstance(system, fs.LocalFileSystem):
-        # pyarrow's own listing passes over links to nothing.
+        # pyarrow's own listing passes over links to nothing, and lists a circle of links many times.
         walk = os.walk(entry.path, followlinks=True, onerror=_raise)
         names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
     else:
@@ -194,7 +185,6 @@ def _raise(error: OSError) -> None:
 
 
 def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], str]:
-    """What a glob matches, without hidden names, and the folder that it begins with."""
     segments = fs_path.split("/")
     fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
     root = "/".join(fixed) or "/"
@@ -211,7 +201,6 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
 
 
 def refuse_log(paths: Iterable[str], where: str) -> None:
-    """TableLogError if one of the paths belongs to the log of a table."""
     for path in paths:
         for kind, log in _LOGS.items():
             if match := log.search(path):
@@ -236,12 +225,6 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
         raise InputError(f"{where}: {len(by_format)} formats, {examples}; choose one with --input-format")
     kind = kind or next(iter(by_format))
-    unknown = [file.path for file in files if not file.storage and file.snapshot is None]
-    if unknown and kind != "parquet":
-        raise InputError(
-            f"{where}: {unknown[0]} is {kind}, which this process reads, and it cannot open the storage; write "
-            "Parquet, or give a path that pyarrow can open, such as s3://, hdfs:// or file://"
-        )
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:
         first, second, *_ = keys.values()

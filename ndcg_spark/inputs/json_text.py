@@ -35,11 +35,9 @@ class JsonLines:
     has_lists: bool = False
 
     def parts(self, file: File, where: str) -> Iterator[bytes]:
-        """The text of a file in blocks of whole lines."""
         return blocks(file, where)
 
     def read(self, block: bytes) -> Part:
-        """The rows of a block."""
         block, broken = valid_lines(block)
         lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
         table = self._parsed(block)
@@ -82,7 +80,6 @@ class JsonLines:
         return table if len(table) == lines == block.count(b"}\n{") + 1 else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
-        """The rows of a line; None if it is broken."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
@@ -120,7 +117,7 @@ class JsonObject:
         try:
             queries = _decoded(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: {file.path} is not valid JSON, {first_line(error)}; write it again") from error
+            raise InputError(f"{where}: {file.path} is not JSON, {first_line(error)}; write it again") from error
         is_good = isinstance(queries, tuple) and all(isinstance(documents, tuple) for _, documents in queries)
         if not is_good or any(
             isinstance(value, (list, tuple, bool, float)) for _, rows in queries for _, value in rows
@@ -132,7 +129,6 @@ class JsonObject:
             yield some
 
     def read(self, rows: Sequence[tuple[str, str, str | None]]) -> Part:
-        """The rows of a part."""
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
         return Part(with_numbers(dict(zip(self.names, values, strict=True)), lines))

@@ -1,7 +1,8 @@
-"""Tables that people have in Python as Arrow: pandas, Polars, pyarrow, tuples and dictionaries; no engine is needed.
+"""Tables that people have in Python as Arrow, and which columns are ours; no engine is needed.
 
-Dictionaries are of columns, {query: {document: number}}, {query: [document, ...]}, these by run, or {run: table}. What
-is returned becomes a file of Parquet, or a DataFrame of a session, and is then read like any other.
+Tables are of pandas, Polars or pyarrow, tuples, or dictionaries: of columns, {query: {document: number}}, {query:
+[document, ...]}, these by run, or {run: table}. What is returned becomes a file of Parquet, or a DataFrame of a
+session, and is then read like any other.
 """
 
 import re
@@ -14,7 +15,27 @@ import pyarrow as pa
 
 from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+
+#: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
+#: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
+#: thing, and count only where a table has none of the first: the text of a query, scores and positions.
+_ALIASES: Mapping[str, tuple[str, str]] = {
+    "query_id": (
+        "queryid qid q_id topic topic_id user_id userid user user_idx",
+        "query query_text user_query user_input",
+    ),
+    "doc_id": (
+        "docno corpus_id pid passage_id item_id itemid item item_idx movie_id movieid doc_ids documents item_ids items",
+        "docid",
+    ),
+    "relevance": ("rel label grade rating", "score"),
+    "score": ("scores prediction", "rating"),
+    "rank": ("", "position doc_position"),
+    "run": ("run_id runid tag system model snapshot_name", ""),
+    "weight": ("weights query_weight frequency traffic", ""),
+}
+#: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
+_NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
 
 #: The run of results that are given without one.
 RUN = "run"
@@ -36,7 +57,6 @@ _LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether the values are lists, however they are stored."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
@@ -78,14 +98,12 @@ def to_arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
 
 
 def run_name(run: object, where: str) -> str:
-    """The key of {run: table}; InputError if it is not text."""
     if isinstance(run, str):
         return run
     raise InputError(f"{where}: {run!r} where the name of a run is expected; give text")
 
 
 def _is_table(value: Any) -> bool:
-    """Whether a value of a dictionary is a table, and neither a column nor {document: number}."""
     if isinstance(value, Mapping):
         return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
     if isinstance(value, list | tuple):
@@ -109,8 +127,6 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
             if field.name in ("dataset", "query_id", "doc_id") and is_whole:
                 rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
-    if len({"doc_id" in rows.column_names and not is_list(rows["doc_id"].type) for rows in parts}) > 1:
-        raise InputError(f"{where}: some runs have lists of documents, others a row for each; give all in one way")
     return pa.concat_tables(parts, promote_options="permissive")
 
 
@@ -126,7 +142,7 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
         raise InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {known}; rename them")
     has, values = zip(*columns, strict=True)
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted or ("dataset", "query_id"), has, where).items()}
-    return pa.Table.from_arrays([_plain(column) for column in values], [ours.get(name, name) for name in has])
+    return pa.Table.from_arrays([_plain_column(column) for column in values], [ours.get(name, name) for name in has])
 
 
 def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
@@ -135,7 +151,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if isinstance(table, Mapping):
         keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
         has_columns = any(is_alias(name, key) for name in wanted for key in keys)
-        return pa.table(dict(table)) if has_columns or "doc_id" not in wanted else _nested(table, wanted, where)
+        return pa.table(dict(table)) if has_columns or "doc_id" not in wanted else _nested(table, wanted)
     if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         return (table.select(*kept) if wanted else table).toArrow()
@@ -154,7 +170,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def _nested(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """The rows of {query: {document: number}} or {query: [document, ...]}, where a position in a list is a rank."""
     number = "score" if "score" in wanted else "relevance"
     rows: list[tuple[Any, ...]] = []
@@ -164,8 +180,7 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.T
         elif isinstance(documents, _LISTS) and not (number == "score" and isinstance(documents, (set, frozenset))):
             rows += ((query, document, None, rank) for rank, document in enumerate(documents, 1))
         else:
-            kind = type(documents).__name__
-            raise InputError(f"{where}: query {query!r}: {kind}, not documents; give {{document: {number}}} or a list")
+            raise TypeError(f"query {query!r} has {type(documents).__name__}, not {{document: {number}}} or a list")
     # Arrow would take a tuple for a list, and True for 1 after a number.
     if any(isinstance(value, (bool, np.bool_, tuple)) for row in rows for value in row):
         raise TypeError("an id or a number is true, false or a tuple")
@@ -174,9 +189,40 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.T
     return pa.table({name: values for name, values in columns if name in names[:2] or {*values} - {None}})
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = plain_type(column.type)
     if pa.types.is_dictionary(column.type):
         # Not a cast of the whole, which pyarrow does not have for every kind of text.
         return pa.chunked_array([part.dictionary.cast(kind).take(part.indices) for part in column.chunks], kind)
     return column.cast(kind)
+
+
+def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
+    """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias."""
+    columns, wanted, called = [*dict.fromkeys(has)], [*names], dict(mapped)
+    plain = {column: _plain(column) for column in columns}
+    free = [column for column in columns if column not in mapped.values()]
+    for name in wanted:
+        if name in mapped or name in columns:
+            called.setdefault(name, name)
+            continue
+        first, second = map(str.split, _ALIASES.get(name, ("", "")))
+        # The text of a query names it only where documents are listed, and positions are no ranks beside scores.
+        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in called)
+        tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
+        named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
+        if len(named) > 1:
+            raise InputError(
+                f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
+                f"or say which, --column {name}={named[0]}"
+            )
+        called.update((name, column) for column in named)
+    return called
+
+
+def is_alias(name: str, column: str) -> bool:
+    return column == name or _plain(column) in (name, *" ".join(_ALIASES.get(name, ())).split())
+
+
+def _plain(column: str) -> str:
+    return column.lower().replace("-", "_").replace(" ", "_")

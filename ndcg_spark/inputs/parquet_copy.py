@@ -1,7 +1,7 @@
 """What is not Parquet is written as Parquet once, in a temporary folder: files and their blocks in parallel."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -39,12 +39,9 @@ class ParquetCopy(NamedTuple):
 
 
 def text_to_parquet(
-    shape: Shape, files: Sequence[File], names: Sequence[str], in_both: Collection[str], scratch: Scratch, where: str
+    shape: Shape, files: Sequence[File], names: Sequence[str], scratch: Scratch, where: str
 ) -> ParquetCopy:
-    """The rows of text files, with those of our columns `names` that the files or their folders have.
-
-    InputError if a file has another value than its folder in one of the columns `in_both`.
-    """
+    """The rows of text files, with those of our columns `names` that the files or their folders have."""
     reader = shape.reader(names)
     called = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
@@ -53,8 +50,8 @@ def text_to_parquet(
 
     def to_table(part: Any, file: File) -> pa.Table:
         read, values = reader.read(part), dict(file.partition)
-        for ours in in_both:
-            refuse_other_value(read.columns[ours], ours, called[ours], file, where)
+        for ours, theirs in shape.in_both.items():
+            refuse_other_value(read.columns[ours], ours, theirs, file, where)
         given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
         tables = [filled(read.columns, len(next(iter(read.columns.values()))), given, schema)]
         if read.broken:
@@ -66,7 +63,6 @@ def text_to_parquet(
 
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:
-    """InputError if a column of a file has another value than the folder of the file."""
     value = dict(file.partition)[theirs]
     kind = pa.float64() if ours in NUMBERS else pa.string()
     values = values.cast(kind)
@@ -103,6 +99,13 @@ def write_copy(
     files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
     """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
+    from pyarrow import parquet
+
+    encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    options = {"filesystem": fs.LocalFileSystem(), "compression": "lz4", "use_dictionary": encoded}
+    # Without Arrow's own types, text is plain text to the engine. Every part has rows of all kinds, so no plan could
+    # skip a part by its statistics.
+    options |= {"store_schema": False, "write_statistics": False}
     threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
     by_size = sorted(files, key=lambda file: file.size, reverse=True)
     sources = [(file, parts(file), threading.Lock()) for file in by_size]
@@ -121,7 +124,7 @@ def write_copy(
     def write(thread: int) -> tuple[int, set[str]]:
         rows, names, target = 0, set[str](), folder / f"{thread:04}.parquet"
         try:
-            with _writer(target, schema) as writer:
+            with parquet.ParquetWriter(target, schema, **options) as writer:
                 for table in _together(tables(thread)):
                     rows += len(table)
                     names |= {name for name in schema.names if table.column(name).null_count < len(table)}
@@ -140,28 +143,13 @@ def write_copy(
             try:
                 written = list(pool.map(write, range(threads)))
             finally:
+                # An interrupt too ends them after their part.
                 stopped.set()
     except (OSError, RuntimeError) as error:
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
         ) from error
     return ParquetCopy(folder, sum(rows for rows, _ in written), set().union(*(names for _, names in written)))
-
-
-def _writer(target: Path, schema: pa.Schema) -> Any:
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(
-        target,
-        schema,
-        filesystem=fs.LocalFileSystem(),
-        compression="lz4",
-        # Without Arrow's own types, text is plain text to the engine.
-        store_schema=False,
-        use_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)],
-        # Every part has rows of all kinds, so no plan could skip a part by its statistics.
-        write_statistics=False,
-    )
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

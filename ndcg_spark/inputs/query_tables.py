@@ -1,8 +1,7 @@
-"""Attributes and weights of queries: read in this process, by an engine only what it alone can read, and validated."""
+"""Attributes and weights of queries: files that this process reads, and validates."""
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +11,10 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import resolve_columns
-from ndcg_spark.inputs.files import BINARY, File, TableLogError, file_format, list_files
-from ndcg_spark.inputs.storage import NoStorageError, reading
+from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
+from ndcg_spark.inputs.memory import resolve_columns
+from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
-
-if TYPE_CHECKING:
-    from ndcg_spark.engine import Engine
 
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000
@@ -26,28 +22,16 @@ MAX_SLICES = 1_000
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
-def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = None) -> pa.Table | None:
-    """The rows of the files, all columns under our names or their own; of CSV and TSV, every value is text.
-
-    None without an engine for what needs one to be found: tables with a log or of a catalog, and storage that this
-    process cannot open. InputError for a file that is missing or damaged, or has an unknown format.
-    """
-    if engine is not None:
-        from ndcg_spark.inputs import lakehouse
-
-        files = lakehouse.find(engine, config, where)
-    elif config.as_of is not None or any(path.startswith("table:") for path in config.path):
-        return None
-    else:
-        try:
-            files = [file for path in config.path for file in list_files(path, where)]
-        except (TableLogError, NoStorageError):
-            return None
+def read_query_table(config: TableConfig, where: str) -> pa.Table:
+    """The rows of the files, all columns under our names or their own; of CSV and TSV, every value is text."""
+    if config.as_of is not None or any(path.startswith("table:") for path in config.path):
+        raise InputError(f"{where}: {config.path[0]} is a table or a version of one; write its rows as Parquet")
+    files = [file for path in config.path for file in list_files(path, where)]
     kind, origin = file_format(files, config.format, where), f"{where}: {files[0].path}"
-    if kind == "trec":
+    if kind in ("trec", "json"):
         raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
     with reading(files[0].path, where):
-        table = pa.concat_tables((_read(file, kind, engine, where) for file in files), promote_options="permissive")
+        table = pa.concat_tables((_read(file, kind, where) for file in files), promote_options="permissive")
     called = resolve_columns(config.columns, config.names, table.column_names, where)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
@@ -55,18 +39,9 @@ def read_query_table(config: TableConfig, where: str, engine: "Engine | None" = 
     return table.rename_columns([ours.get(name, name) for name in table.column_names])
 
 
-def _read(file: File, kind: str, engine: "Engine | None", where: str) -> pa.Table:
-    """The rows of a file, with the values of its folders."""
-    if file.snapshot and file.snapshot.table is not None:
-        return file.snapshot.table.toArrow()
-    if file.snapshot:
-        return pa.Table.from_batches(file.snapshot.scan(file.snapshot.schema.names), file.snapshot.schema)
-    if engine is not None and not file.storage:
-        from ndcg_spark.inputs.engine_files import read_files
-
-        return read_files(engine, [file], where).toArrow()
-    system, fs_path = file.location(where)
+def _read(file: File, kind: str, where: str) -> pa.Table:
     if kind in BINARY:
+        system, fs_path = file.location(where)
         rows = ds.dataset(fs_path, filesystem=system, format=kind).to_table()
     else:
         with file.open(where) as stream:
@@ -87,10 +62,7 @@ def _delimited(text: pa.BufferReader, delimiter: str) -> pa.Table:
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row.
-
-    A query may have several values of an attribute. InputError for an empty cell, a repeated row, or too many slices.
-    """
+    """QUERY_ATTRIBUTES of itself, or of a table with a column for each attribute, in which a null has no row."""
     where, has, pair = "query_attributes", table.column_names, ["attribute", "value"]
     names = [name for name in has if name not in ("dataset", "query_id")]
     is_long = {*pair} <= {*names}
@@ -131,7 +103,6 @@ def weight_rows(table: pa.Table) -> pa.Table:
 
 
 def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
-    """A column of ids as text, or one of another kind. InputError where that cannot be."""
     own = table[name].type
     if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null", str(own)):
         raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import mode
 from typing import Any
@@ -14,10 +14,10 @@ import pandas as pd
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
+from ndcg_spark.inputs.memory import is_alias, resolve_columns
 from ndcg_spark.rules import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -36,8 +36,6 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 @dataclass(frozen=True)
 class Shape:
-    """How the files of one table are to be read."""
-
     #: parquet, orc, delta, iceberg, csv, tsv, jsonl; trec: text without a header; json: one object of all queries.
     kind: str
     #: What the files call each of our columns; those that are absent have our own names.
@@ -49,6 +47,8 @@ class Shape:
     has_header: bool = False
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
+    #: Of `columns`, those that folders give and the files in them have; a file with another value is refused.
+    in_both: Mapping[str, str] = field(default_factory=dict)
 
     def notes(self, config: TableConfig) -> list[str]:
         """What was recognised and not configured, in sentences for people."""
@@ -60,7 +60,6 @@ class Shape:
         return [", ".join(renamed)] if renamed else []
 
     def reader(self, names: Sequence[str]) -> Delimited | JsonLines | JsonObject:
-        """What reads those of our columns `names` that the files have."""
         called = {ours: self.columns.get(ours, ours) for ours in names}
         present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
         if self.kind == "json":
@@ -73,19 +72,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class TableContext:
-    """What is known of a table whose shape is to be recognised."""
-
     name: str
     #: The table and its first file, for messages.
     origin: str
     config: TableConfig
-    #: The columns that are looked for.
     names: Sequence[str]
-    #: The columns that folders give.
     folders: Sequence[str] = ()
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
-        """The shape of files whose fields have these names."""
         known = [*fields, *self.folders]
         columns = resolve_columns(self.config.columns, self.names, known, self.origin)
         has = frozenset(name for name, column in columns.items() if column in known)
@@ -102,18 +96,13 @@ class TableContext:
         return Shape(kind, columns, frozenset({*names, *self.folders}), names)
 
     def has_named(self, fields: Sequence[str]) -> bool:
-        """Whether one of the fields may be one of our columns by its name."""
         return any(is_alias(*pair) for pair in product(self.names, fields))
 
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
-    """The shape of text of the format `kind`, by the first lines of the first file.
-
-    InputError if headers differ, two columns may be the same one of ours, or something must be named.
-    """
+    """The shape of text of the format `kind`, by the first lines of the first file; InputError if it is not clear."""
     first, *others = [file for file in files if file.size] or list(files[:1])
     text = first.head(table.name)
-    table = replace(table, origin=f"{table.name}: {first.path}")
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
         return _json_shape(text, lines, table)
@@ -134,16 +123,12 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
                 f"{table.name}: files with different headers, {first.path} has {header!r}, {file.path} has {other!r}; "
                 "write them alike"
             )
-    try:
-        names = next(csv.reader([header], delimiter=_SEPARATORS[kind], strict=True), [])
-    except csv.Error as error:
-        raise InputError(f"{table.origin}, {header[:200]!r} is not a header, {error}; write it again") from error
+    names = next(csv.reader([header], delimiter=_SEPARATORS[kind]), [])
     refuse_alike(names, table.origin)
     return replace(table.shape(kind, names), has_header=True)
 
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
-    """The shape of lines with as many fields as most of the first ones have."""
     separator, layouts, is_run = _SEPARATORS.get(kind), _LAYOUTS[table.name], table.name == "results"
     rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
     # More fields than a run has belong to its name.

@@ -33,11 +33,7 @@ def is_local(path: str) -> bool:
 
 
 def local(path: str) -> str:
-    """A local path or file:// URI as an absolute path without `..`.
-
-    The operating system resolves `..` after a symbolic link to the parent of the folder that the link leads to.
-    Engines and pyarrow would just drop the name before it.
-    """
+    """A local path or URI as an absolute path; `..` after a link leads where the operating system goes."""
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
     last = len(parts) - parts[::-1].index("..") if ".." in parts else 0
     return str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:])) if last else str(Path(*parts))
@@ -53,10 +49,7 @@ def refuse_credentials(path: str, where: str) -> None:
 
 
 def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError) -> tuple[fs.FileSystem, str]:
-    """The file system of a path, and the path there. A path without a scheme is local.
-
-    Raises `error` if pyarrow knows no such storage.
-    """
+    """The file system of a path, local without a scheme, and the path there; raises `error` for an unknown storage."""
     if is_local(path):
         return fs.LocalFileSystem(), local(path)
     try:
@@ -72,7 +65,6 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
 
 
 def missing(path: str, where: str) -> MissingInputError:
-    """What to raise for a path where no file is."""
     return MissingInputError(
         f"{where}: no files at {masked(path)}; check the path, its date if it has one, and the job that writes it"
     )
@@ -80,10 +72,7 @@ def missing(path: str, where: str) -> MissingInputError:
 
 @contextlib.contextmanager
 def reading(path: str, where: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
-    """Run the block; what a library raises in it becomes an error that names the path.
-
-    That is a StorageError where a storage elsewhere fails, which may answer if it is tried again.
-    """
+    """What a library raises in the block names the path; StorageError where a storage elsewhere may yet answer."""
     try:
         yield
     except failures as error:

@@ -1,24 +1,38 @@
-"""Files with types, and tables with a log: read in place where every engine can, else after a plain copy."""
+"""Files with types, and tables with a log: read in place where every engine can, else after a plain copy.
+
+The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies what they give. A
+table of a catalog that the engine knows is read by the engine.
+"""
 
 import base64
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import contextlib
+import functools
+import importlib.util
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from ndcg_spark import background
+from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.dataframes import document_rows
+from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
+from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
-from ndcg_spark.inputs.engine_files import read_copy, read_files
-from ndcg_spark.inputs.files import BINARY, TABLES, File, map_files
+from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
 from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
-from ndcg_spark.inputs.storage import is_local, reading
+from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
 from ndcg_spark.rules import refuse_alike
 from ndcg_spark.schemas import FAULT
+from ndcg_spark.scratch import Scratch
+
+_CATALOG = "table:"
 
 
 class Footer(NamedTuple):
@@ -43,7 +57,6 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
 
 
 def read_footer(file: File, kind: str, where: str) -> Footer:
-    """The footer of a file of Parquet or ORC; InputError that names it if it is damaged."""
     from pyarrow import orc, parquet
 
     system, fs_path = file.location(where)
@@ -71,30 +84,18 @@ def _constant(metadata: Any) -> frozenset[str]:
 
 def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) -> dict[str, pa.DataType]:
     """The plain types of those columns `names` that a file has; InputError where no type holds the values of all."""
-    schemas = []
-    for footer in known:
-        kinds = {name: plain_type(kind) for name, kind in footer.columns.items() if name in names}
-        schemas.append(pa.schema(kinds))
+    kinds = ({name: plain_type(kind) for name, kind in footer.columns.items() if name in names} for footer in known)
     try:
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        schema = pa.unify_schemas([*map(pa.schema, kinds)], promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"{where}, files with different types, {first_line(error)}; write them alike") from error
     return {field.name: pa.string() if pa.types.is_null(field.type) else field.type for field in schema}
 
 
 def read_typed(
-    engine: Engine,
-    files: list[File],
-    shape: Shape,
-    schema: pa.Schema,
-    known: Sequence[Footer],
-    in_both: Mapping[str, str],
-    where: str,
+    engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
 ) -> tuple[DataFrame, int | None]:
-    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists.
-
-    InputError if a file has another value than its folder in one of the columns `in_both`.
-    """
+    """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
     stored = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in stored if holds_structs(kind)]
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
@@ -104,7 +105,7 @@ def read_typed(
     # Not every engine reads files with different columns or types. None hashes unsigned numbers.
     if (
         shape.kind == "parquet"
-        and not (is_out_of_reach or in_both)
+        and not (is_out_of_reach or shape.in_both)
         and all(footer.columns == known[0].columns for footer in known)
         and all(is_readable(kind) for _, kind in stored)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
@@ -114,37 +115,26 @@ def read_typed(
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
-        copy = _plain_copy(engine, shape.kind, files, types, names, in_both, where)
+        folders = {key: FEW for key, _ in files[0].partition if key in names}
+        copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
         table, rows = read_copy(engine, copy, where), copy.rows
     listed = document_rows(table, shape.columns, schema, origin)
     return listed, None if FAULT in listed.columns else rows
 
 
-def _plain_copy(
-    engine: Engine,
-    kind: str,
-    files: Sequence[File],
-    types: Mapping[str, pa.DataType],
-    names: Collection[str],
-    in_both: Mapping[str, str],
-    where: str,
-) -> ParquetCopy:
-    """The columns of these types, and those `names` that folders give. InputError for a column of times."""
+def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:
     # Spark would take a duration for a number.
-    values = {name: stored.value_type if is_list(stored) else stored for name, stored in types.items()}
-    wrong = [f"{name} is {types[name]}" for name, value in values.items() if pa.types.is_temporal(value)]
-    if wrong:
+    values = ((field, field.type.value_type if is_list(field.type) else field.type) for field in schema)
+    if wrong := [f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)]:
         raise InputError(
             f"{where}: {files[0].path}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; write numbers "
             "or text"
         )
-    folders = {key: FEW for key, _ in files[0].partition if key in names}
-    schema = pa.schema({**types, **folders})
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
-        for ours, theirs in in_both.items():
+        for ours, theirs in shape.in_both.items():
             refuse_other_value(batch[theirs], ours, theirs, file, where)
-        given = {name: value for name, value in file.partition if name in folders}
+        given = {name: value for name, value in file.partition if name in schema.names}
         with reading(file.path, where):
             return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
 
@@ -154,11 +144,119 @@ def _plain_copy(
         # The library of each format raises kinds of its own.
         with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
-                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in types])
+                yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
             else:
                 system, path = file.location(where)
-                stored = dataset.dataset(path, filesystem=system, format=kind)
-                columns = [name for name in stored.schema.names if name in types]
+                stored = dataset.dataset(path, filesystem=system, format=shape.kind)
+                columns = [name for name in stored.schema.names if name in schema.names]
                 yield from stored.to_batches(columns=columns, batch_readahead=1)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
+
+
+def find(engine: Engine, config: TableConfig, where: str) -> list[File]:
+    """The files behind the paths of a table; one file with a snapshot for a table of Delta, Iceberg or a catalog."""
+    # A file may be behind two of the paths.
+    tables = list({file.path: file for path in config.path for file in _files(engine, config, path, where)}.values())
+    if config.as_of is not None and (plain := [file.path for file in tables if file.snapshot is None]):
+        raise ConfigurationError(
+            f"{where}: a version is named, {config.as_of}, and {plain[0]} is not a Delta or Iceberg table; leave it out"
+        )
+    alone = [file.path for file in tables if file.snapshot and file.snapshot.table is not None]
+    if alone and len(tables) > 1:
+        raise InputError(f"{where}: {len(tables)} tables, among them {alone[0]}; give what the engine reads alone")
+    return tables
+
+
+def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[File]:
+    if path.startswith(_CATALOG):
+        return [_catalog_table(engine, path, config.as_of, where)]
+    try:
+        # The library's process is asked more than once, and would give a copy of an earlier pipe.
+        is_pipe = not background.is_here and Path(path).is_fifo()
+        return list_files(_pipe_copy(engine.scratch, path) if is_pipe else engine.addressed(path), where)
+    except TableLogError as log:
+        # deltalake gives the rows of a version; files of a table alone have deleted rows too.
+        is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
+        if not is_read or storage(path, where)[1].rstrip("/") != log.folder:
+            raise
+        return [_delta(path, config.as_of, where)]
+    except (NoStorageError, MissingInputError) as error:
+        if engine.sees_local_files or (isinstance(error, MissingInputError) and not is_local(path)):
+            raise
+    # What this process cannot open is one file, unless it is the folder of a table with a log.
+    for name in ("_delta_log", "metadata/*.metadata.json"):
+        with contextlib.suppress(PySparkException):
+            rows = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}").select("path").take(1)
+            refuse_log((row["path"] for row in rows), where)
+    return [File(path, 0)]
+
+
+@functools.lru_cache(maxsize=8)
+def _pipe_copy(scratch: Scratch, path: str) -> str:
+    """A copy of a pipe, which can be read once: of /dev/stdin, or the shell's <(zcat ...)."""
+    copy = scratch.folder() / Path(path).name
+    with Path(path).open("rb") as pipe, copy.open("wb") as target:
+        shutil.copyfileobj(pipe, target, 1 << 20)
+    return str(copy)
+
+
+def _delta(path: str, as_of: int | str | None, where: str) -> File:
+    from deltalake import DeltaTable
+
+    address = delta_address(path, where)
+    # The library raises many kinds, some of them Exception itself.
+    with reading(path, where, (Exception,)):
+        table = DeltaTable(address, storage_options=delta_options())
+        if as_of is not None:
+            table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
+        version, schema = table.version(), pa.schema(table.schema().to_arrow())
+        if isinstance(as_of, str):
+            # For a time before all versions it loads the first.
+            system, fs_path = storage(path, where)
+            commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
+            if commit.is_file and commit.mtime > moment(as_of):
+                raise InputError(f"{where}: {path} has no version as of {as_of}, its first is of {commit.mtime}")
+    path = address if is_local(path) else path
+    scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
+    return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
+
+
+def _catalog_table(engine: Engine, path: str, as_of: int | str | None, where: str) -> File:
+    """A table of a catalog that the engine knows, or of one that pyiceberg's configuration names."""
+    name = path.removeprefix(_CATALOG)
+    reason: object = "which only pyiceberg reads; make a view of that version"
+    # Engines read a table as it is, and some of them whatever version is asked for.
+    if as_of is None:
+        try:
+            table = engine.session.read.table(name)
+            _ = table.schema  # Connect only looks the table up when something is asked of it
+        except PySparkException as error:
+            reason = first_line(error)
+        else:
+            return File(path, 0, snapshot=Snapshot(path, None, table=table))
+    catalog, _, table_name = name.partition(".")
+    if table_name and importlib.util.find_spec("pyiceberg"):
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
+
+        with reading(path, where, (Exception,)):
+            settings = Config().get_catalog_config(catalog)
+            if settings is not None:
+                with load_catalog(catalog, **settings) as opened:
+                    return _iceberg(opened.load_table(table_name), path, as_of, where)
+    raise InputError(f"{where}: no catalog table {name}, {reason}; check its name")
+
+
+def _iceberg(table: Any, path: str, as_of: int | str | None, where: str) -> File:
+    if as_of is None:
+        snapshot = table.current_snapshot()
+    elif isinstance(as_of, int):
+        snapshot = table.snapshot_by_id(as_of)
+    else:
+        snapshot = table.snapshot_as_of_timestamp(int(moment(as_of).timestamp() * 1000))
+    if snapshot is None and as_of is not None:
+        raise InputError(f"{where}: {path} has no snapshot as of {as_of}; name another")
+    scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
+    read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
+    return File(path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read))

@@ -17,7 +17,7 @@ from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
-from ndcg_spark.inputs.engine_files import read_arrow
+from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -27,7 +27,6 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     runs_table,
     scores_by_batch,
-    translated_failures,
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
@@ -115,8 +114,7 @@ def evaluate(
             # Imported here, because an evaluation without such tables need not wait for statistics.
             from ndcg_spark.comparison.slices import read_query_tables
 
-            with translated_failures():
-                tables = read_query_tables(config, engine=opened)
+            tables = read_query_tables(config)
             if tables[0] is not None:
                 rows, frame = tables[0], functools.partial(read_arrow, opened, where="query_attributes")
                 context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))

@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import deepest_finite, format_cutoff
-from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import Explained, explain_runs
-from ndcg_spark.explanation.facts import ExplainRequest, Facts, Row, query_facts
+from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import Where, night_rows, read_again, read_dataset_scores, read_rows, select_nights
 from ndcg_spark.schemas import query_key
@@ -29,19 +27,11 @@ if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
 
 
-def explain_query(config: EvaluationConfig, request: ExplainRequest) -> Explained:
+def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
     """The explanations of a query as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
-    from ndcg_spark.job.inputs import engine_for
-
-    with engine_for(config) as engine:
-        return explain_on(engine, config, request)
-
-
-def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """The explanations of a query, on an engine that stays open."""
     from pyspark.sql import functions as F
 
     from ndcg_spark.job.inputs import counted_refusals, read_inputs, runs_table
@@ -70,8 +60,7 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         documents = judged_documents(judgments, key, convention)
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
         if not judged:
-            listed = "is in the results but " if results.take(1) else ""
-            raise _not_judged(request.query, sum(queries.values()), listed)
+            raise _not_judged(request.query, sum(queries.values()))
         table = keep_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
@@ -79,8 +68,8 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     return explain_runs(facts, runs, request)
 
 
-def _not_judged(query: str, queries: int, more: str = "") -> ConfigurationError:
-    return ConfigurationError(f"query: {query!r} {more}is not one of the {queries:,} judged queries")
+def _not_judged(query: str, queries: int) -> ConfigurationError:
+    return ConfigurationError(f"query: {query!r} is not one of the {queries:,} judged queries")
 
 
 @read_again
@@ -93,7 +82,15 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     scores = night_rows(night, "query_scores", query_id=[query])
     if not scores:
         raise _not_judged(query, len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}))
-    cutoff = _cutoff(night, scores, request)
+    known_cutoffs = list(dict.fromkeys(row["cutoff"] for row in scores))
+    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
+    ranks = [rank for rank in known_cutoffs if rank is not None] or known_cutoffs
+    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
+    if cutoff not in ranks:
+        raise ConfigurationError(
+            f"cutoff: {format_cutoff(cutoff)} is none of those of which the night keeps scores and documents, "
+            f"{', '.join(map(format_cutoff, ranks))}; explain it from --judgments and --results"
+        )
     # A baseline of another night is no run of this one.
     own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
     runs = own.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
@@ -114,11 +111,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
-    documents = "keeps those of the queries that changed most, and these are none of them"
-    why = documents if night.kept_rows("ranked_documents") else "keeps no documents"
     return ConfigurationError(
-        f"documents: of query {query!r} and these runs, {night} {why}; evaluate it with --documents all, or explain "
-        "from --judgments and --results"
+        f"documents: {night} keeps none of query {query!r} and these runs; evaluate it with --documents all, or "
+        "explain from --judgments and --results"
     )
 
 
@@ -128,7 +123,9 @@ def read_facts(
     """The facts of the lists of these runs and queries whose documents a night keeps, by run and query."""
     if not queries or not night.kept_rows("ranked_documents"):
         return {}
-    convention, keeps_all = stored_convention(night.record), night.record["configuration"].get("documents") == "all"
+    based_on = night.record["convention"].partition(" ")[0]
+    convention = Convention(**night.record["options"], based_on=based_on)
+    keeps_all = night.record["configuration"].get("documents") == "all"
     documents: dict[str, list[Row]] = {query: [] for query in queries}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         documents[row["query_id"]].append(row)
@@ -145,27 +142,6 @@ def read_facts(
     return facts
 
 
-def stored_convention(record: Row) -> Convention:
-    """The convention of a night's record."""
-    based_on = str(record.get("convention", "")).partition(" ")[0]
-    options = Convention(**record["options"])
-    return Convention(**options.options(), based_on=based_on) if based_on in PRESETS else options
-
-
-def _cutoff(night: Night, scores: Iterable[Row], request: ExplainRequest) -> int | None:
-    known = list(dict.fromkeys(row["cutoff"] for row in scores))
-    # Documents are kept down to the deepest rank, also where the whole ranking is scored.
-    ranks = [rank for rank in known if rank is not None] or known
-    cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
-    if cutoff not in ranks:
-        kept = ", ".join(map(format_cutoff, ranks))
-        raise ConfigurationError(
-            f"cutoff: the night keeps the documents down to {format_cutoff(deepest_finite(known))}, and scores at "
-            f"{kept}; {format_cutoff(cutoff)} is not one of these, so explain it from --judgments and --results"
-        )
-    return cutoff
-
-
 def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, Any]]:
     """The documents of a list as `query_facts` takes them; neighbours with the same score are tied."""
     is_exact, before, rows = convention.score_precision == "float64", None, list[dict[str, Any]]()
@@ -173,7 +149,7 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
         score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])
         group = rows[-1]["tie_group"] if rows and row["tied"] and (True, score) == before else row["rank"]
         before = row["tied"], score
-        rows.append({**row, "on_list": True, "returned_rank": row["rank"], "tie_group": group, "own_gain": row["gain"]})
+        rows.append({**row, "on_list": True, "tie_group": group, "own_gain": row["gain"]})
     return rows
 
 

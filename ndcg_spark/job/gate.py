@@ -33,7 +33,6 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
 
 
 def report_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Report each verdict in a sentence, and its warnings."""
     for verdict in verdicts:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
@@ -106,6 +105,5 @@ def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> Compariso
 
 
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
-    """The date of the newest night, of all datasets or of one; None if there is none."""
     dates = [night.evaluated_on for night in log.committed(output) if dataset in (None, night.dataset)]
     return datetime.date.fromisoformat(max(dates)) if dates else None

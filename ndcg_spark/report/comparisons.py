@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: What each mark means.
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 #: The conclusions in words, in the order in which they are counted.
 CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not tested")
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
-#: What each flag of a comparison means.
 FLAGS = {
     "run_missing": "the run has no scores here",
     "baseline_missing": "the baseline has no scores here",
@@ -39,50 +37,38 @@ FLAGS = {
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
 }
 _MOVED = "moved: the share of the discount that moved, the largest change of DCG that judgments could cause"
-_LISTS = (
-    *("dataset", "run", "baseline", "cutoff", "queries", "changed_share", "top_changed_share", "lost_all_share"),
-    *("gained_all_share", "rbo", "rbo_q05", "moved_discount", "moved_discount_q50"),
-)
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 
 
 def print_compared(compared: "Comparison", style: str, options: "ComparisonOptions") -> None:
-    """Print a comparison. CSV has the rows of COMPARISONS alone, JSON is one object with everything."""
     tables = comparison_tables(compared, options.correction, options.alpha)
     print_view(View(tables, comparison_value(compared), COMPARISONS.names, flat(compared.rows)), style)
 
 
 def print_judgments(rows: Rows, style: str) -> None:
-    """Print a comparison of judgments, one row per dataset."""
     print_view(View([make_table(rows, AGREEMENTS.names)], rows, AGREEMENTS.names, rows), style)
 
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str) -> None:
-    """Print how much lists changed, and for each run the `queries` that changed most. CSV has the summary alone."""
     # Imported here, because other comparisons do not wait for pyspark.
     from ndcg_spark.list_comparison import most_changed, summarized
 
     frames = summarized(changes), most_changed(changes, queries)
     rows, most = (pa.Table.from_pandas(frame, preserve_index=False).to_pylist() for frame in frames)
-    tables = [make_table(rows, _LISTS, [_MOVED]), *([make_table(most, _QUERIES)] if most else [])]
+    tables = [make_table(rows, (), [_MOVED]), *([make_table(most, _QUERIES)] if most else [])]
     print_view(View(tables, {"rows": rows, "queries": most}, list(rows[0]), rows), style)
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
-    """Rows of COMPARISONS whose flags are one field of text."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
 def comparison_value(compared: "Comparison") -> dict[str, Any]:
-    """Everything there is to say about a comparison, for JSON."""
     return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
 
 
 def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: float = 0.05) -> list[Table]:
-    """One row per comparison below a count of conclusions and the warnings; and the queries that changed most.
-
-    Rows are by dataset, measure, cutoff and whether they have weights, attribute, and then the worst first.
-    """
+    """One row per comparison, by dataset, measure and attribute, the worst first; and the queries that changed most."""
     measures = list(dict.fromkeys(map(_measure, compared.rows)))
 
     def key(row: Row) -> tuple[Any, ...]:
@@ -98,8 +84,6 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
         for row in rows
     ]
     hidden = {name for name in ("measure", "slice") if len({line[name] for line in lines}) < 2}
-    # With names of up to a dozen letters, a line has a hundred at most.
-    hidden |= {0: {"baseline", "won/tied/lost"}, 1: {"baseline"}}.get(len(hidden), set())
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
@@ -115,7 +99,6 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
-    """How a run compares: its mean, and what is known about the difference; nothing is tested where nothing changed."""
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
     return {
@@ -143,7 +126,6 @@ def counts(rows: Rows) -> str:
 
 
 def in_words(row: Row) -> str:
-    """The conclusion of a row."""
     return "unchanged" if "unchanged" in row["flags"] else (row["conclusion"] or "not_tested").replace("_", " ")
 
 
@@ -156,7 +138,6 @@ def stars(row: Row) -> str:
 
 
 def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None], str]:
-    """The stars of rows of COMPARISONS, of all queries and without weights."""
     return {
         (row["dataset"], row["run"], row["measure"], row["cutoff"]): stars(row)
         for row in compared
@@ -165,28 +146,17 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 
 
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
-    """Notes on the rows that are shown."""
-    notes, runs = notes_on_tests(rows, correction, starred=False), {row["run"] for row in rows}
+    notes = notes_on_tests(rows, correction, starred=False)
     if any(row["interval_low"] is not None for row in rows):
         covered = f"{100 * (1 - alpha):g} % of the mean difference over the queries that both have"
         notes.append(f"interval: {covered}, each by itself")
-    for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
-        # The runs with a flag, where others do not have it.
-        named = list(dict.fromkeys(row["run"] for row in rows if flag in row["flags"]))
-        whose = f"{', '.join(named[:3])}{', ...' * (len(named) > 3)}: " if len(named) < len(runs) else ""
-        notes += [f"{whose}{flag}: {FLAGS[flag]}"]
-    return notes
+    return notes + [f"{flag}: {FLAGS[flag]}" for flag in dict.fromkeys(flag for row in rows for flag in row["flags"])]
 
 
 def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
-    """The baseline, the test, and what the stars mean if there are any."""
-    sizes = {row["family_size"] for row in rows if row["family_size"] is not None}
-    is_adjusted = correction in _CORRECTIONS and max(sizes, default=0) > 1
-    adjusted = (
-        f", adjusted for {' or '.join(map(str, sorted(sizes)))} comparisons ({_CORRECTIONS[correction]})"
-        if is_adjusted
-        else ""
-    )
+    sizes, adjusted = sorted({row["family_size"] for row in rows if row["family_size"] is not None}), ""
+    if correction in _CORRECTIONS and max(sizes, default=0) > 1:
+        adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
     meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
     dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}

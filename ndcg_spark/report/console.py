@@ -3,9 +3,9 @@
 import contextlib
 import datetime
 import io
-import itertools
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,6 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
-    """Around everything that prints results to stdout."""
     lost = "so the results could not be printed; what was published stays"
     if sys.stdout is None:
         raise StorageError(f"stdout: it is closed, {lost}")
@@ -52,7 +51,6 @@ def printing() -> Iterator[None]:
 
 
 def print_view(view: View, style: str) -> None:
-    """Print what a command shows: its value as JSON, its rows as CSV, its tables in every other format."""
     with printing():
         if style == "json":
             print(as_json(view.value))
@@ -64,31 +62,23 @@ def print_view(view: View, style: str) -> None:
 
 
 def echo(lines: Iterable[str]) -> None:
-    """Print sentences on stdout."""
     with printing():
         print("\n".join(map(message, lines)))
 
 
 class Messages(logging.Handler):
-    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done.
-
-    Steps are not shown where they would stand between the rows that a program reads, in another format than `table`:
-    spark-submit merges stderr into stdout.
-    """
+    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         super().__init__()
-
-        def given(name: str) -> list[str]:
-            # They are looked at as text, because they may be wrong in other places.
-            pairs = itertools.pairwise([*arguments, ""])
-            words = [f"{word}={after}" if word == name else word for word, after in pairs]
-            return [word.removeprefix(f"{name}=") for word in words if word.startswith(f"{name}=")]
-
-        self.wants_json = "json" in given("--format")
-        self.log_format = next(iter(given("--log-format")), None)
+        # They are looked at as text, because they may be wrong in other places.
+        names, line = ("--format", "--log-format"), " ".join(arguments)
+        formats, log_formats = (re.findall(rf"(?<!\S){name}[= ](\S+)", line) for name in names)
+        self.wants_json = "json" in formats
+        self.log_format = next(iter(log_formats), None)
         self._is_quiet = "--quiet" in arguments
-        self._is_merged = "PYSPARK_GATEWAY_PORT" in os.environ and bool({*given("--format")} - {"table"})
+        # spark-submit merges stderr into stdout, where steps would stand between the rows that a program reads.
+        self._is_merged = "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._erased = _ERASED if is_terminal and not self._is_merged else ""
@@ -96,7 +86,6 @@ class Messages(logging.Handler):
 
     @contextlib.contextmanager
     def printed(self) -> Iterator["Messages"]:
-        """Print what is logged within the block."""
         level = LOGGER.level
         LOGGER.setLevel(logging.DEBUG)
         _PROGRAM.addHandler(self)
@@ -108,7 +97,6 @@ class Messages(logging.Handler):
             _PROGRAM.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a step, a warning or a failure, or show what is being done."""
         line, step = message(record.getMessage()), getattr(record, "step", None)
         is_warning, is_failure = record.levelno >= logging.WARNING, record.levelno >= logging.ERROR
         if self._is_merged and not (is_failure and not self.wants_json):
@@ -133,7 +121,6 @@ class Messages(logging.Handler):
         self._write(f"{line}\n")
 
     def fail(self, error: NdcgSparkError) -> NoReturn:
-        """Report a failure that can be explained, on stdout too if that takes JSON, and exit with its code."""
         _PROGRAM.error("%s", error)
         if self.wants_json and sys.stdout is not None:
             failure = {"code": error.code, "exit_code": error.exit_code, "message": message(str(error))}
@@ -143,7 +130,6 @@ class Messages(logging.Handler):
         raise SystemExit(error.exit_code)
 
     def _write(self, text: str) -> None:
-        """Once stderr cannot be written to, print no more."""
         if self._stream is not None:
             try:
                 self._stream.write(self._erased + text)
@@ -159,8 +145,6 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
     path = file.expanduser()
     try:
         is_new = not path.exists()
-        # The target of a link, because a link to nothing must stay.
-        path = path.resolve() if is_new else path
         path.parent.mkdir(parents=True, exist_ok=True)
         # A pipe or a device is written once, and not tried before.
         if is_new or path.is_file() or path.is_dir():

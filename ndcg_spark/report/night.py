@@ -18,8 +18,7 @@ from ndcg_spark.comparison.slices import read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.explain import changed_documents
-from ndcg_spark.explanation.facts import Facts
+from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
@@ -33,7 +32,7 @@ Row = Mapping[str, Any]
 _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-#: What a trend shows, and how deep documents are shown of a score of the whole ranking.
+#: The nights of a trend, and how deep documents are shown of a score of the whole ranking.
 _NIGHTS, _DEPTH = 28, 10
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
@@ -55,8 +54,6 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class PageBaseline:
-    """What every number of a page is compared with."""
-
     #: The run that the others are compared with; None: every run with the one of its name.
     run: str | None = None
     #: The other nights that it is the mean of, the newest last; none if it is a run of the same night.
@@ -77,10 +74,7 @@ class PageBaseline:
 
 
 def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
-    """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`.
-
-    ConfigurationError for a run or a date that is not there.
-    """
+    """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`."""
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
         if named.record["options"] != night.record["options"]:
@@ -109,12 +103,10 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
 
 
 class QueryScore(NamedTuple):
-    """A query of the run, and its score in the baseline."""
-
     query_id: str
     score: float
     before: float | None
-    #: The score less that of the baseline, or the score.
+    #: The difference, or the score.
     change: float
 
 
@@ -131,14 +123,12 @@ class NightData:
 
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
-        #: The verdict of the gate; empty without one.
         self.night, self.verdict = night, night.record["verdict"] or {}
         gate = night.record["configuration"].get("gate") or {}
         checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in gate.get("check", ())]
         # A trend has these measures only.
         shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not request.measure]
         self.metric: Metric = (shown or metrics(request.measure, [(night, rows)]))[0]
-        #: As people write it: NDCG@10.
         self.measure = f"{self.metric[0].replace('ndcg', 'NDCG')}@{format_cutoff(self.metric[1])}"
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
@@ -148,14 +138,11 @@ class NightData:
             raise unknown_name("run", "run", str(request.run), self.runs)
         self.baseline = choose_baseline(night, nights, self.runs, request)
         self._gate: Row = gate if self.baseline.name else {}
-        #: What intervals cover: 95 %.
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
         attributes = read_attributes([night]) if request.attributes is None else request.attributes
         compared = self._compare(attributes)
-        #: How every run compares with its baseline.
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
-        #: The run that is shown in detail, its dataset scores, and how it and its slices compare.
         self.run = request.run or self._chosen()
         self.mean, self.row = self.scores[self.run, self.metric[1]], self.compared.get(self.run)
         self.slices = [row for row in compared if row["run"] == self.run and row["attribute"] is not None]
@@ -169,7 +156,6 @@ class NightData:
         self.ends = list(dict.fromkeys([*self.queries[:_EXTREMES], *self.queries[-_EXTREMES:]]))
         if self.compares:
             self.ends = [query for query in self.ends if abs(query.change) > _TIE]
-        #: What ids on the page end with, and those of these queries.
         self.id = f"-{zlib.crc32(night.dataset.encode()):x}"
         self.anchors = {query.query_id: f"q{at}{self.id}" for at, query in enumerate(self.ends)}
         self.has_documents = bool(night.kept_rows("ranked_documents"))
@@ -186,7 +172,6 @@ class NightData:
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
-        #: What the comparison and the gate warn of.
         self.warnings: list[str] = list(self.verdict.get("warnings", ()))
         if self._sides and self._sides.rejudged.any():
             what = "are left out" if self._sides.only is not None else "change scores, too"
@@ -201,7 +186,6 @@ class NightData:
         return next((row for row in results if wanted.items() <= row.items()), None)
 
     def _chosen(self) -> str:
-        """The run of the verdict, one that is worse than in other nights, or the best."""
         results = self.verdict.get("results", ())
         decided = [row["run"] for word in ("fail", "undecided") for row in results if row["result"] == word]
         rows = self.compared.values() if self.baseline.nights else ()
@@ -210,13 +194,11 @@ class NightData:
         return next((run for run in named if run in self.compared), self.runs[0])
 
     def _read_sides(self) -> Sides | None:
-        """The scores of the night and those of the baseline."""
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
         if not (nights or self.baseline.run):
             return None
         (source,), others = night_sources([self.night]), night_sources(nights)
         own = source.read(queries, metric)
-        # Read one after the other.
         read = (other.read(queries, metric) for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
         key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
@@ -226,7 +208,6 @@ class NightData:
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
     def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
-        """Rows of COMPARISONS of every run and its slices, with what the gate decided."""
         options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
         rows = comparison_rows(self._sides, options) if self._sides else []
         for row in rows:

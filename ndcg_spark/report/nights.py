@@ -1,40 +1,48 @@
-"""How the nights are printed, each with its scores, and their trends: a line of blocks per run, and unusual nights."""
+"""How nights, their trends and the verdicts of their gates are printed; and verdicts as JUnit XML for CI servers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
+from ndcg_spark.errors import DONE
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import unpublished
-from ndcg_spark.report.console import print_view
+from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.tables.table import make_table, sorted_runs, verdict_in_words
+from ndcg_spark.tables.table import Table, make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
+from ndcg_spark.text import message
 
 Row = Mapping[str, Any]
-#: The signs of a line, from its lowest value to its highest; where it is not joined; and a night without a score.
-_BLOCKS, _BREAK, _NOTHING = "▁▂▃▄▅▆▇█", "|", "."
-#: Values that differ by no more are drawn alike: a sum in another order.
-_SAME = 1e-9
 #: At most so many runs of an event are named, and so many events shown.
 _NAMED, _EVENTS = 3, 30
-_KEY = ("dataset", "evaluated_on", "evaluation_id")
 _COLUMNS = (
     *("dataset", "evaluated_on", "run", "measure", "cutoff", "value", "queries", "breaks"),
     *("median", "low", "high", "flags", "why", "verdict", "notes"),
 )
+#: The columns of a result in CSV, and those that are shown.
+_RESULTS = ("dataset", "evaluated_on", "verdict", *(field.name for field in dataclasses.fields(Result)))
+_SHOWN = (
+    *("check", "run", "against", "mean", "difference", "allowed", "interval_low", "interval_high", "p", "queries"),
+    "result",
+)
+_ORDER = ("fail", "undecided", "not_comparable", "pass")
+_REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
 def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) -> None:
-    """Print the nights, by dataset and date; `scores` are the dataset scores of each.
-
-    A table has a row per night, with its best run by the headline of the night. CSV has a row per night, run and
-    cutoff, and JSON the record and all the scores of each night, and the records of evaluations that published nothing.
-    """
+    """Print a row per night, in CSV per night, run and cutoff; JSON has the records of failed evaluations, too."""
+    key = "dataset", "evaluated_on", "evaluation_id"
     records = [(night.record, rows) for night, rows in zip(nights, scores, strict=True)]
     records += [(row, ()) for row in nights.attempts]
-    value = [{**{name: row[name] for name in _KEY}, "record": row, "dataset_scores": rows} for row, rows in records]
+    value = [{**{name: row[name] for name in key}, "record": row, "dataset_scores": rows} for row, rows in records]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
     table = make_table(list(map(_night, nights, scores)), (), notes)
     all_rows = [row for rows in scores for row in rows]
@@ -49,7 +57,6 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
-        # Why the verdict is what it is, and the run that it is about.
         "verdict": verdict_in_words(night.row) if night.row["verdict"] else None,
         "reason": night.row["reason"],
         "run": night.row["run"],
@@ -57,14 +64,12 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "measure": written(measure, cutoff),
         "best": score,
         "runs": len({row["run"] for row in rows}),
-        # Those that means are over, as `evaluate` prints them.
         "queries": max((row["queries"] for row in rows), default=None),
         "convention": night.row["convention"],
     }
 
 
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
-    """The trends, a row for each line and night; `missing` are sentences about nights that are not there."""
     dates = [point.date for line in lines for point in line.points]
     trends = make_table(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
@@ -82,7 +87,6 @@ def _row(line: TrendLine) -> dict[str, Any]:
         "dataset": line.dataset,
         "measure": _measure(line),
         "run": line.run,
-        "trend": drawn(line.points),
         "nights": len(line.points),
         "first": values[0] if values else None,
         "last": values[-1] if values else None,
@@ -97,19 +101,7 @@ def _measure(line: TrendLine) -> str:
     return f"{line.measure}@{format_cutoff(line.cutoff)}"
 
 
-def drawn(points: Sequence[Point]) -> str:
-    """The values as a line of blocks, each night a sign, with a bar where the line is not joined."""
-    values, signs = [point.value for point in points if point.value is not None], ""
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    for point in points:
-        share = (point.value - low) / (high - low) if point.value is not None and high - low > _SAME else 0.5
-        signs += _BREAK if point.breaks and signs else ""
-        signs += _NOTHING if point.value is None else _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
-    return signs
-
-
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """What is unusual on which night, with one row for all runs that share it."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
         for point in line.points:
@@ -123,7 +115,6 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
 
 
 def _events(point: Point) -> Iterator[tuple[str, str]]:
-    """What is unusual about a night, and why."""
     yield from (("note", note) for note in point.notes)
     if point.breaks:
         yield "break", f"other {' and other '.join(point.breaks)} than the night before"
@@ -143,3 +134,81 @@ def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
             "why": "; ".join(words for _, words in point.flags),
             "notes": "; ".join(point.notes),
         }
+
+
+def verdict_view(verdicts: Sequence[Verdict]) -> View:
+    values = [verdict.as_json() for verdict in verdicts]
+    results = [{**value, **result} for value in values for result in value["results"]]
+    tables = [verdict_table(value, len(values) > 1) for value in values]
+    return View(tables, values, _RESULTS, results)
+
+
+def verdict_table(verdict: Row, several: bool = False) -> Table:
+    """The table of a verdict, as JSON has it, what is no pass first; with its night if it stands among several."""
+    # Checks that only warn come after the others, and the largest drop first.
+    results: list[Row] = sorted(
+        verdict["results"],
+        key=lambda row: (_ORDER.index(row["result"]), row["severity"] != "fail", row["difference"] or 0.0),
+    )
+    night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
+    notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
+    notes += [f"warning: {warning}" for warning in verdict["warnings"]]
+    return make_table(list(map(_cells, results)), _SHOWN, notes)
+
+
+def _cells(result: Row) -> dict[str, Any]:
+    measure = result["measure"] and f"{result['measure']}@{result['cutoff']}"
+    check = ("weighted" if result["weighted"] else None, measure, result["slice"])
+    against = dict.fromkeys(filter(None, (result["baseline"], result["baseline_night"])))
+    word = result["result"].replace("_", " ")
+    warns = "warning: " if result["severity"] == "warn" and word != "pass" else ""
+    return {
+        **result,
+        "check": " ".join(filter(None, check)) if measure else "arrival",
+        "against": "the minimum" if measure and not against else " ".join(against) or None,
+        "allowed": None if result["allowed"] is None else -result["allowed"],
+        "result": f"{warns}{word}" + ("" if result["reason"] is None else f", {result['reason']}"),
+    }
+
+
+def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
+    rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
+    counted = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
+    counts = [
+        {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
+        for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
+    ]
+    print_view(View([make_table(counts)], rows, _REHEARSED, rows), style)
+
+
+def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
+    """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error."""
+    suites = ET.Element("testsuites", name="ndcg-spark gate")
+    for verdict in verdicts:
+        suite = ET.SubElement(suites, "testsuite", name=message(f"{verdict.dataset} of {verdict.evaluated_on}"))
+        for result in verdict.results:
+            _add_case(suite, result, verdict)
+        if verdict.exit_code != DONE and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
+            # All checks only warn, and none has measured anything.
+            case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
+            ET.SubElement(case, "error", type=str(verdict.reason), message=message(verdict.sentence))
+        for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
+            suite.set(name, str(len(suite.findall(tag))))
+    ET.indent(suites)
+    content = io.BytesIO()
+    ET.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
+    write_file("junit", file, content.getvalue())
+
+
+def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
+    cells = _cells(vars(result))
+    against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
+    name = " ".join(filter(None, (cells["check"] if result.measure else result.reason, result.run, against)))
+    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=message(name))
+    is_accepted = result.result != FAIL and verdict.accepted is not None
+    if result.result != PASS and result.severity == FAIL and not is_accepted:
+        tag = "failure" if result.result == FAIL else "error"
+        ET.SubElement(case, tag, type=str(result.reason), message=message(result.sentence))
+    else:
+        word = "pass" if result.result == PASS else "warning" if result.severity != FAIL else "accepted"
+        ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.convention.measures import MEASURES, format_cutoff
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import missing_datasets, read_again, select_nights
-from ndcg_spark.report import charts, words
+from ndcg_spark.report import words
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.night import NightData, Request
-from ndcg_spark.report.verdicts import verdict_table
+from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table
@@ -29,8 +28,8 @@ from ndcg_spark.text import masked
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
 
-#: The table of queries has at most so many rows, that of runs so many measures.
-_QUERIES, _MEASURES = 500, 8
+#: The table of queries has at most so many rows.
+_QUERIES = 500
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -70,7 +69,6 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
-    """The page of a night, written to a file if there is one. StorageError if it cannot be written."""
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
     if html is not None:
@@ -80,10 +78,7 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
 
 @read_again
 def write_site(output: str, folder: Path, request: Request) -> None:
-    """Write a page for every date, `latest.html` and an index.
-
-    A page whose evaluations are still those that count is left as it is.
-    """
+    """Write a page for every date, unless the evaluations on it still count; and `latest.html` and an index."""
     known = committed(output)
     newest = select_nights(known, output, None, request.dataset)
     nights = [night for night in known if request.dataset in (None, night.dataset)]
@@ -104,19 +99,17 @@ def _evaluations(nights: Iterable[Night]) -> str:
 
 
 def _rendered(template: str, **values: Any) -> str:
-    """A template with what every page has."""
     read = resources.files("ndcg_spark.report").joinpath
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     # Our own, and named by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "draw": charts}  # noqa: S704
+    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words}  # noqa: S704
     return rendered(f"report/{template}.html.j2", **shared, **values)
 
 
 def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, Table]]:
-    """The folded parts: a key, a title and a table."""
     yield "queries", "Queries", _queries(data, labels)
-    yield "runs", "Runs and measures", _runs(data)
+    yield "runs", "Runs", _runs(data)
     shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
     slices = [
         {"slice": f"{row['attribute']} = {row['value']}", "queries": row["queries"]}
@@ -144,35 +137,24 @@ def _queries(data: NightData, labels: words.Labels) -> Table:
 
 
 def _runs(data: NightData) -> Table:
-    column, cutoff = data.metric
-    names = {known.column: key for key, known in MEASURES.items()}
-    own = [row for (run, _), row in data.scores.items() if run == data.run]
-    metrics = [(name, row["cutoff"]) for name in names for row in own if row.get(name) is not None]
-    others = [metric for metric in metrics if metric != data.metric][:_MEASURES]
     lines = []
     for run in data.runs:
-        scores = data.scores[run, cutoff]
-        cells = {data.measure: scores[column]}
-        cells |= compared_cells(data.compared[run], data.measure, "p_decides") if run in data.compared else {}
-        cells |= {f"{names[name]}@{format_cutoff(at)}": data.scores.get((run, at), {}).get(name) for name, at in others}
-        lines.append({"run": run, **cells, "queries": scores["queries"], "judged rate": scores["judged_rate"]})
+        scores = data.scores[run, data.metric[1]]
+        compared = compared_cells(data.compared[run], data.measure, "p_decides") if run in data.compared else {}
+        counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
+        lines.append({"run": run, data.measure: scores[data.metric[0]], **compared, **counts})
     # The run that the others are compared with has fewer.
-    names_shown = max(lines, key=len)
-    return make_table([{**dict.fromkeys(names_shown), **line} for line in lines])
+    names = max(lines, key=len)
+    return make_table([{**dict.fromkeys(names), **line} for line in lines])
 
 
-@contextlib.contextmanager
-def evaluated_with_report(
+def evaluate_with_report(
     config: EvaluationConfig,
     html: Path,
     evaluate: "Callable[[EvaluationConfig], EvaluationOutcome]",
     baseline: str | None = None,
-) -> "Iterator[tuple[EvaluationOutcome, Callable[[], None]]]":
-    """The outcome of evaluating with this function, and what writes its page.
-
-    Without an output, the night is kept in a temporary folder until the block ends, with its documents. A file
-    that cannot be written is refused before anything is evaluated.
-    """
+) -> "EvaluationOutcome":
+    """Evaluate with this function and write the page; without an output, the night is kept until then."""
     refuse_unwritable("report", html)
     scratch, is_kept = Scratch(), config.output is not None
     try:
@@ -180,13 +162,10 @@ def evaluated_with_report(
         # Writing to a folder that is removed is not reported.
         with contextlib.nullcontext() if is_kept else hidden("wrote"):
             outcome = evaluate(config.model_copy(update=kept))
-
-        def write() -> None:
-            with hidden():
-                page = read_page(str(outcome.output), config.date.isoformat(), Request(baseline=baseline), is_kept)
-                write_file("report", html, page.html)
-            report_step("report", str(html))
-
-        yield outcome if is_kept else dataclasses.replace(outcome, output=None), write
+        with hidden():
+            page = read_page(str(outcome.output), config.date.isoformat(), Request(baseline=baseline), is_kept)
+        write_file("report", html, page.html)
+        report_step("report", str(html))
+        return outcome if is_kept else dataclasses.replace(outcome, output=None)
     finally:
         scratch.remove()

@@ -1,13 +1,15 @@
-"""How scores are printed: of an evaluation, of every query, under every preset; and what is counted without them."""
+"""How scores are printed: of an evaluation, of every query, under every preset; and how one query is explained."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
+from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
 from ndcg_spark.report.console import print_view, printing
-from ndcg_spark.report.verdicts import verdict_table
+from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
@@ -18,19 +20,20 @@ if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
 
 Row = Mapping[str, Any]
-#: By dataset, run, column of a measure and cutoff.
-Marks = Mapping[tuple[str, str, str, int | None], str]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 _WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
 _ALL_JUDGED = "every document that a run returns within the cutoff is judged"
+_LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
+_ABSENT = ("doc_id", "relevance", "gain", "where")
+_CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
+_STATUS = {
+    "missing": "the run has no results for this query",
+    "no_relevant": "no document of this query has a gain, so the convention decides its score",
+}
 
 
 def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
-    """Print the dataset scores of an evaluation, how they compare with a baseline, and the verdicts of its gate.
-
-    In LaTeX the scores are the table of a paper, with stars. CSV has the rows of COMPARISONS instead if there are any,
-    and JSON has everything.
-    """
+    """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if there are any."""
     compared, measures = outcome.comparison, outcome.measure_set
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
     runs = sorted_runs(outcome.dataset_scores, measures)
@@ -47,7 +50,6 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
     value["output"] = outcome.output and masked(outcome.output)
-    # It is printed beside the scores.
     del value["comparison"]
     if compared:
         value |= comparison_value(compared)
@@ -56,10 +58,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
 
 
 def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: MeasureSet = NDCG_ONLY) -> Table:
-    """One row per dataset and run, and per slice if the rows are of slices; the best first.
-
-    It has the requested measures with the standard error of NDCG, and NDCG at every cutoff if none was.
-    """
+    """One row per dataset and run, and per slice if the rows are of slices; the best first."""
     slices: dict[str | None, list[Row]] = {}
     for row in rows:
         is_sliced = row.get("attribute") is not None
@@ -76,12 +75,9 @@ def paper_table(
     rows: Sequence[Row],
     notes: Iterable[str] = (),
     measure_set: MeasureSet = NDCG_ONLY,
-    marks: Marks | None = None,
+    marks: Mapping[tuple[str, str, str, int | None], str] | None = None,
 ) -> Table:
-    """One row per dataset and run, with the requested measures, as the field writes them, and no counts.
-
-    The best score of each column and dataset is marked, and so is every score that looks the same.
-    """
+    """One row per dataset and run. The best score of each column and dataset is marked, and all that look the same."""
     lines: list[dict[str, Any]] = []
     pairs = [(MEASURES[name].column, cutoff, published(name, cutoff)) for name, cutoff in _pairs(rows, measure_set)]
     for run in sorted_runs(rows, measure_set):
@@ -101,14 +97,12 @@ def paper_table(
 
 
 def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
-    """The measures that were requested with their cutoffs, or NDCG at every cutoff."""
     return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
 
 
 def _scores(
     run: Sequence[Row], rows: Sequence[Row], measure_set: MeasureSet, with_error: bool = False
 ) -> dict[str, Any]:
-    """The scores of a run by heading, and the counts at its deepest cutoff; of these only the judged rate differs."""
     at, deepest = {row["cutoff"]: row for row in run}, run[-1] if run else {}
     headline = measure_set.headline(row["cutoff"] for row in rows)
     scores: dict[str, Any] = {}
@@ -125,7 +119,6 @@ def _scores(
 
 
 def print_presets(compared: Sequence["PresetScores"], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
-    """Print a table per dataset and run with a row per preset. In CSV, `refused` is why a preset scores nothing."""
     all_rows, tables = [row for entry in compared for row in entry.rows], []
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
@@ -141,10 +134,7 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
 
 
 def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:
-    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line.
-
-    `measures` are the columns of the measures beside NDCG that are printed after it.
-    """
+    """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line."""
     shown = measure_first(QUERY_SCORES, measures)
     names = ["dataset", "run", "query_id", "cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
     with printing():
@@ -160,13 +150,61 @@ def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] 
 
 
 def print_check(checked: Mapping[str, Any], style: str) -> None:
-    """Print the counts of a check and the judged rate of each run."""
     counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
     rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
     print_view(View([make_table(counts), rates], checked), style)
 
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
-    """Print rows of TO_JUDGE; a table has a note that says what the weight is."""
     table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
+
+
+def explanation_view(explained: Explained) -> View:
+    pairs = [(one, *explained.baselines.get(one.facts.run, (None, ""))) for one in explained.explanations]
+    rows = [{"run": explanation.facts.run, **line} for explanation, *_ in pairs for line in explanation.lines]
+    tables = [table for pair in pairs for table in _tables(*pair)]
+    return View(tables, [_value(*pair) for pair in pairs], ("run", *LINE), rows)
+
+
+def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
+    facts, score, convention = explanation.facts, explanation.facts.score, explanation.facts.convention
+    measure, within = written("ndcg", facts.cutoff), "in all" if facts.cutoff is None else "within the cutoff"
+    returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
+    said = [f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {returned}"]
+    if score.status in _STATUS:
+        said.append(_STATUS[score.status])
+    if not explanation.ideal_known:
+        said.append("the night does not keep the documents of the ideal ranking; explain it from the inputs")
+    said.append(f"{convention.label}: {convention.formula}")
+    ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
+    # Below the end of the list there is nothing to show.
+    ranks = [{k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()} for row in ranks]
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {rounded(score.ndcg)}"
+    lost = math.fsum(loss["loss"] for loss in explanation.losses)
+    words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
+    parts = [
+        ("Losses by document", explanation.losses, _LOSSES, [words]),
+        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, []),
+        ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
+    ]
+    if baseline is not None:
+        changed = f"{measure} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
+        changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
+        documents = changed_documents(facts, [baseline])
+        moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
+        parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))
+    ranked = make_table(ranks, title=title, sentences=said)
+    return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
+
+
+def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
+    facts = explanation.facts
+    value: dict[str, Any] = {name: getattr(facts, name) for name in ("dataset", "run", "query_id", "cutoff")}
+    value |= vars(facts.score) | {"convention": facts.convention.label, "formula": facts.convention.formula}
+    value |= {name: getattr(explanation, name) for name in ("lines", "losses", "absent", "ideal_known")}
+    value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
+    if baseline is not None:
+        value["baseline"] = {"run": against, **vars(baseline.score)}
+        value["changes"] = changed_documents(facts, [baseline])
+    return value

@@ -1,16 +1,16 @@
-"""The words of a page: names, dates and scores; the verdict, how sure it is, since when, and what the others do."""
+"""What a page says and draws: names, dates, scores, the verdict and its reasons; and its charts in percent."""
 
 import dataclasses
 import datetime
 import itertools
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
 
 Row = Mapping[str, Any]
-#: What happened to relevant documents, by the keys of `Parts.sums`.
 WHAT = {
     "left": "relevant left the {top}",
     "down": "relevant moved down",
@@ -36,6 +35,8 @@ _CHANCE = {
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
+#: At most so many runs and bars are drawn.
+_RUNS, _BARS = 6, 240
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
@@ -56,11 +57,9 @@ class Labels:
     documents: Mapping[str, tuple[str | None, str | None]] = dataclasses.field(default_factory=dict)
 
     def query(self, query_id: str) -> Markup:
-        """The text of a query, else its id."""
         return name(self.queries.get(query_id, query_id))
 
     def document(self, doc_id: str) -> Markup:
-        """The title of a document with its link, else its id."""
         title, link = self.documents.get(doc_id, (None, None))
         shown = name(title or doc_id)
         # Nothing but an address: a page runs no script of others.
@@ -69,12 +68,11 @@ class Labels:
 
 
 def read_labels(file: Path) -> Labels:
-    """The labels in a CSV or TSV file with the columns query_id and text; or doc_id, text and perhaps link."""
+    """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
     import pandas as pd
 
-    separator = "\t" if file.suffix == ".tsv" else ","
     try:
-        frame = pd.read_csv(file.expanduser(), sep=separator, dtype=str, keep_default_na=False)
+        frame = pd.read_csv(file.expanduser(), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
     if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
@@ -85,36 +83,29 @@ def read_labels(file: Path) -> Labels:
 
 
 def day(date: str, year: bool = False) -> str:
-    """A date as people write it: 20 November, perhaps with its year."""
     parsed = datetime.date.fromisoformat(date)
     return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
 def score(value: float | None) -> str:
-    """A score to three decimals."""
     return "-" if value is None else f"{value:.3f}"
 
 
 def change(value: float | None) -> str:
-    """A difference to three decimals with its sign."""
     return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def command(words: Iterable[str]) -> Markup:
-    """A command line that a shell takes as it is."""
     return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *words])))
 
 
 def verdict_label(row: Row) -> tuple[str, str]:
-    """The verdict of a night, or of its row of the log, in words, and its tone."""
     if not row["verdict"]:
         return "no gate", "mid"
     return verdict_in_words(row), TONES.get(row["verdict"], "mid")
 
 
 class Banner(NamedTuple):
-    """The first thing on a page."""
-
     word: str
     tone: str
     headline: Markup
@@ -122,7 +113,6 @@ class Banner(NamedTuple):
 
 
 def banner(data: "NightData") -> Banner:
-    """The verdict, or the conclusion without a gate, with one headline and a few sentences."""
     row, verdict, headline, said = data.row, data.verdict, _headline(data), _evidence(data)
     word, tone = verdict_label(data.night.row)
     if not verdict:
@@ -162,7 +152,6 @@ def _since(data: "NightData", row: Row) -> str:
 
 
 def _evidence(data: "NightData") -> list[Markup]:
-    """The cause by slice, what is allowed, and whether it may be chance."""
     row = data.row
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
@@ -180,7 +169,6 @@ def _evidence(data: "NightData") -> list[Markup]:
 
 
 def cause(share: Row, row: Row) -> Markup:
-    """The share of a difference that a slice has."""
     numbers = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
     what = "loss" if row["difference"] < 0 else "gain"
     return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*numbers, 100 * share["share"], what)
@@ -200,5 +188,61 @@ def _others(data: "NightData") -> list[Markup]:
 
 
 def is_lost(data: "NightData") -> bool:
-    """Whether the score dropped."""
     return data.row is not None and (data.row["difference"] or 0.0) < 0 and "unchanged" not in data.row["flags"]
+
+
+def forest(data: "NightData") -> dict[str, Any]:
+    rows = [row for row in data.compared.values() if row["difference"] is not None]
+    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
+    shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
+    result = data.result(data.run) or {}
+    return difference_chart(shown, -result["allowed"] if result.get("allowed") else None, len(rows) - len(shown))
+
+
+def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
+    """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
+    columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
+    known = [0.0, limit or 0.0, *(row[column] or 0.0 for row in rows for column in columns.values())]
+    low, high = min([*known, -1e-3]), max([*known, 1e-3])
+
+    def at(value: float | None) -> float | None:
+        return None if value is None else 4 + 92 * (value - low) / (high - low)
+
+    marks = [{"row": row, **{end: at(row[column]) for end, column in columns.items()}} for row in rows]
+    return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
+
+
+def trend(line: TrendLine) -> dict[str, Any]:
+    points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
+    values = [value for _, point in points for value in (point.value, point.low, point.high) if value is not None] or [
+        0.0
+    ]
+    # The same numbers added in another order make no slope.
+    margin = max(0.1 * (max(values) - min(values)), 0.001)
+    low, high = min(values) - margin, max(values) + margin
+
+    def point_at(at: int, value: float | None) -> str:
+        return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - (value or 0.0)) / (high - low):.1f}"
+
+    parts, areas = [], []
+    stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
+    for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
+        stretch = list(group)
+        parts.append([point_at(at, point.value) for at, point in stretch])
+        ends = [(at, point) for at, point in stretch if point.low is not None]
+        areas.append([point_at(at, p.low) for at, p in ends] + [point_at(at, p.high) for at, p in reversed(ends)])
+    return {
+        "lines": parts,
+        "areas": [area for area in areas if area],
+        "last": parts[-1][-1] if parts else "98,50",
+        "low": low,
+        "high": high,
+    }
+
+
+def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
+    step = max(1.0, len(changes) / _BARS)
+    shown = [changes[int(at * step)] for at in range(int(len(changes) / step))]
+    if shown:
+        shown[-1] = changes[-1]
+    return [(100 * at / len(shown), change) for at, change in enumerate(shown)]

@@ -14,18 +14,15 @@ DECIMALS = 12
 
 
 def rounded(value: float | None) -> str:
-    """A score to four decimals, a dash if there is none."""
     # 0.77075 must not be 0.7707 once and 0.7708 the next time.
     return "-" if value is None else f"{round(value, DECIMALS):.4f}"
 
 
 def signed(value: float | None) -> str:
-    """A difference to four decimals with its sign, a dash if there is none."""
     return "-" if value is None else f"{round(value, DECIMALS):+z.4f}"
 
 
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
-    """A verdict in one or two words, and whether its night was accepted as a baseline all the same."""
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
     return f"{word} (accepted)" if verdict.get("accepted") else word
 
@@ -66,8 +63,6 @@ class Marked(float):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table for people."""
-
     #: Values by heading, the same headings in every row.
     rows: Sequence[Mapping[str, Any]]
     headings: Sequence[str]
@@ -88,7 +83,6 @@ class Table:
 
     @property
     def cells(self) -> list[list[str]]:
-        """The rows as text."""
         return [[cell(heading, row[heading]) for heading in self.headings] for row in self.rows]
 
 

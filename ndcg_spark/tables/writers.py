@@ -21,35 +21,21 @@ if TYPE_CHECKING:
 #: Possible markup in a cell of GitHub's Markdown. A backslash before punctuation is never shown.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
 
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\symbol{34}",
-    "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "`": r"\textasciigrave{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "'": r"\textquotesingle{}", '"': r"\symbol{34}"}
     # After the end of a row these two would be arguments.
-    "[": "{[}",
-    "*": "{*}",
-}
-
-#: How many rows determine the widths of the columns of aligned text.
-_MEASURED_ROWS = 500
+    | {"[": "{[}", "*": "{*}"}
+)
 
 
 def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
-    """Lines of text with aligned columns, the headings first; rows are streamed.
-
-    The first rows determine the widths of the columns; a wider cell in a later row pushes its line to the right.
-    """
+    """Lines of text with aligned columns, the headings first; rows are streamed, and the first ones set the widths."""
     from rich.cells import cell_len
 
     remaining = iter(rows)
-    first = list(itertools.islice(remaining, _MEASURED_ROWS))
+    first = list(itertools.islice(remaining, 500))
     widths = [max(map(cell_len, column)) for column in zip(headings, *first, strict=True)]
     for row in itertools.chain([headings], first, remaining):
         cells = []
@@ -60,7 +46,6 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 
 
 def text(table: Table) -> list[str]:
-    """The lines of a table with aligned columns, below its title; the notes follow after a blank line."""
     lines = [table.title, *table.sentences] if table.title else []
     if table.headings:
         lines += aligned(table.headings, table.cells, table.numbers)
@@ -70,7 +55,6 @@ def text(table: Table) -> list[str]:
 
 
 def markdown(table: Table) -> list[str]:
-    """The lines of a table in GitHub's Markdown, below its title; the notes follow as paragraphs."""
     lines = [f"### {_markdown(table.title)}", ""] if table.title else []
     lines += [line for sentence in table.sentences for line in (_markdown(sentence), "")]
     kinds = ["---:" if at in table.numbers else ":---" for at in range(len(table.headings))]
@@ -80,7 +64,6 @@ def markdown(table: Table) -> list[str]:
 
 
 def latex(table: Table) -> list[str]:
-    """The lines of a tabular with the rules of booktabs, the best cells in bold; the notes are comments."""
     # Scores with the same number of digits are left-aligned if superscripts follow them, and all alike.
     has_stars = any(getattr(value, "stars", "") for row in table.rows for value in row.values())
     kinds = "".join("r" if at in table.numbers and not has_stars else "l" for at in range(len(table.headings)))
@@ -130,11 +113,7 @@ def as_json(value: Any) -> str:
 
 
 def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
-    """All rows of a table, in no order; one of Spark is computed.
-
-    Integers stay integers where some are missing (Int64): the cutoff of the whole ranking is <NA>, not NaN beside 10.0.
-    Dates are datetime64.
-    """
+    """All rows of a table, in no order. The cutoff of the whole ranking is <NA> (Int64), and dates are datetime64."""
     # Imported here, because help and commands that read nights without an engine do not need them.
     import pandas as pd
     import pyarrow as pa
@@ -173,11 +152,9 @@ class View:
         return pa.table(columns)
 
     def _repr_html_(self) -> str:
-        """As notebooks show it."""
         return "".join(rendered("tables/table.html.j2", table=table) for table in self.tables)
 
     def __repr__(self) -> str:
-        """As it is printed."""
         return "\n\n".join("\n".join(text(table)) for table in self.tables)
 
 
@@ -200,6 +177,6 @@ def _latex_cell(heading: str, value: Any) -> str:
 
 
 def _latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(sign, sign) for sign in printable(text))
+    escaped = printable(text).translate(_LATEX)
     # Two hyphens would become a dash.
     return escaped.replace("-", "{-}") if "--" in text else escaped

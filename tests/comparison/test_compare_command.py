@@ -72,14 +72,6 @@ def test_a_night_is_compared_with_one_of_its_runs_by_the_headline(folder):
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["compared"]
 
 
-@pytest.mark.parametrize("more", [(), ("--slices", "slices.csv"), ("--weights", "weights.jsonl")], ids=str)
-@pytest.mark.parametrize("measures", ["ndcg@3", "ndcg"])
-def test_a_terminal_of_100_columns_is_wide_enough(folder, measures, more):
-    done = compare(folder, "--baseline", "old", "--measures", measures, *more)
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.partition("\n\n")[0].splitlines())) <= 100
-
-
 def test_a_night_is_compared_with_another_run_by_run(folder):
     new, old = comparison_rows(compare(folder, "--baseline-date", "2026-11-19", "--format", "json"))
     assert list(new) == COMPARISONS.names

@@ -8,7 +8,6 @@ import pytest
 from paired import compare_rows
 
 from ndcg_spark import compare, evaluate
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
 COLUMNS = {
@@ -109,17 +108,3 @@ def test_a_measure_may_be_written_as_the_field_writes_it(measures, found):
     assert [(row["measure"], row["cutoff"], round(row["difference"], 9)) for row in rows] == [
         (name, cutoff, round(difference, 9)) for name, cutoff, difference in found
     ]
-
-
-@pytest.mark.parametrize("wrong", ["", "ndcg@0", "ndcg@ten", "ndcg@", "dcg@ten", "P(rel=2)@5", "dgc"])
-def test_what_is_no_measure_is_refused(wrong):
-    with pytest.raises(ConfigurationError):
-        compare(MEASURED, "old", measures=wrong)
-
-
-def test_attributes_and_weights_have_the_names_of_other_tools():
-    kinds, weights = {"qid": [1, 2, 3], "kind": ["a", "a", "b"]}, {"user_id": [1, 2, 3], "Frequency": [1, 1, 2]}
-    rows = compare_rows(COLUMNS, "old", attributes=kinds, weights=weights)
-    unweighted = [(row["value"], row["queries"]) for row in rows if row["weight_effective_n"] is None]
-    assert unweighted == [(None, 3), ("a", 2), ("b", 1)]
-    assert rows[1]["difference"] == pytest.approx((0.25 + 2 * 0.25) / 4)

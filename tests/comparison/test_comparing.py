@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from paired import NIGHT, attributes, compare_rows, compared, pairs_of, scores, weights
+from paired import NIGHT, attributes, compare_rows, compared, matrix, pairs_of, scores, weights
 from scipy import stats
 
 from ndcg_spark import compare
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import COMPARISONS
 
@@ -94,15 +95,8 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
         assert {row["family_size"] for row in kind} == {len(kind)}
 
 
-@pytest.mark.parametrize("kind", ["normal", "skewed", "discrete", "zeros"])
-def test_random_pairs_are_those_of_scipy_however_few_or_many(kind):
-    pairs = {n: pairs_of(kind, n, 13) for n in (1, 2, 3, 5, 10, 30, 100, 500)}
-    tables = [scores({"old": old, "new": new}, dataset=f"{n:03}") for n, (old, new) in pairs.items()]
-    rows = compare_rows(pa.concat_tables(tables), "old")
-    for (old, new), row in zip(pairs.values(), rows, strict=True):
-        if len(old) > 1 and np.ptp(new - old) > 0:
-            checked_with_scipy(row, new, old)
-    # Differences far from zero keep their digits.
+def test_differences_far_from_zero_keep_their_digits():
+    old, new = pairs_of("skewed", 500, 13)
     (row,) = compare_rows(scores({"old": old, "new": new + 1e5}), "old")
     checked_with_scipy(row, new + 1e5, old)
 
@@ -224,19 +218,30 @@ def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_noth
 # Slices and weights
 
 
+@pytest.mark.parametrize(
+    ("lost", "won", "shares"),
+    [
+        (560, 440, {"x": 1.0, "y": 0.0}),
+        # A tenth and less of all change is left, though it is no chance, or it may be chance.
+        (540, 460, {}),
+        (30, 20, {}),
+    ],
+)
+def test_slices_have_no_share_where_gains_and_losses_cancel_or_it_may_be_chance(lost, won, shares):
+    apart = np.repeat([-0.1, 0.1, 0.0], [lost, won, lost])
+    both = matrix({"new": 0.5 + apart, "old": np.full(len(apart), 0.5)})
+    key = dict.fromkeys(("dataset", "evaluated_on", "evaluation_id", "baseline_night", "baseline_nights"))
+    sides = Sides(both, both, ("ndcg", 10), key, [("new", "old")])
+    kinds = attributes({f"q{at}": {"kind": "x" if change else "y"} for at, change in enumerate(apart)})
+    whole, *parts = comparison_rows(sides, ComparisonOptions(attributes=kinds))
+    assert {cause["value"]: pytest.approx(cause["share"]) for cause in causes(whole, parts)} == shares
+
+
 @pytest.mark.parametrize("dataset", ["default", "other"])
 def test_attributes_of_which_no_query_has_scores_are_told(dataset):
     sliced = {"dataset": [dataset, "other"], "query_id": ["q0", "q1"], "kind": ["a", "a"]}
     found = compared(scores({"old": [0.5], "new": [0.6]}), None, "old", attributes=pa.table(sliced))
     assert ["none of its queries" in warning for warning in found.warnings] == [True] * (dataset == "other")
-
-
-def test_counts_and_flags_of_a_row_with_weights_are_those_of_the_queries_with_one():
-    apart = np.concatenate([np.zeros(30), np.full(30, -0.2)])
-    table = scores({"old": [0.5] * 60, "new": 0.5 + apart})
-    rows = compare_rows(table, "old", weights=weights([1.0] * 30))
-    assert [row["changed_queries"] for row in rows] == [30, 0]
-    assert rows[1]["flags"] == ["unchanged"]
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e100])

@@ -1,4 +1,4 @@
-"""Attributes and weights of queries from files and catalogs, in this process and by an engine."""
+"""Attributes and weights of queries from files."""
 
 import gzip
 import json
@@ -12,8 +12,6 @@ from pyarrow import orc
 from ndcg_spark.config import AttributesConfig, WeightsConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
-
-pytestmark = pytest.mark.embedded
 
 WIDE = [{"qid": "q1", "language": "de", "words": "2"}, {"qid": "q2", "language": None, "words": "3"}]
 EXPECTED = {("q1", "language", "de"), ("q1", "words", "2"), ("q2", "words", "3")}
@@ -32,28 +30,21 @@ def read(*paths, config=AttributesConfig, **more):
     return read_query_table(config(path=[str(path) for path in paths], **more), "query_attributes")
 
 
-def by_engine(engine, path):
-    return read_query_table(AttributesConfig(path=[path]), "query_attributes", engine)
-
-
 def rows(table):
     return {(row["query_id"], row["attribute"], row["value"]) for row in attribute_rows(table).to_pylist()}
 
 
 @pytest.mark.parametrize("name", WRITE)
-def test_a_wide_table_of_any_format_is_read_with_all_of_its_columns(engine, tmp_path, name):
+def test_a_wide_table_of_any_format_is_read_with_all_of_its_columns(tmp_path, name):
     WRITE[name](tmp_path / name)
     for given in (tmp_path / name, tmp_path, tmp_path / "a.*"):
         assert rows(read(given)) == EXPECTED
-    assert rows(by_engine(engine, str(tmp_path / name))) == EXPECTED
 
 
-def test_a_table_of_the_catalog_is_read_by_the_engine_and_one_that_is_not_there_is_refused(engine):
-    engine.session.createDataFrame(pa.table(FRAME)).createOrReplaceTempView("attributes_of_queries")
-    assert read("table:attributes_of_queries") is None
-    assert rows(by_engine(engine, "table:attributes_of_queries")) == EXPECTED
-    with pytest.raises(InputError, match=r"^query_attributes: no catalog table nowhere"):
-        by_engine(engine, "table:nowhere")
+def test_a_table_of_a_catalog_or_a_version_of_one_is_refused(tmp_path):
+    for path, more in (("table:c.db.t", {}), (tmp_path, {"as_of": 1})):
+        with pytest.raises(InputError, match="is a table or a version of one"):
+            read(path, **more)
 
 
 def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):

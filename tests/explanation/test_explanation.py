@@ -7,8 +7,7 @@ import pytest
 from explained_cases import CONVENTIONS, CUTOFFS, found
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.explanation.explain import changed_documents, contributions, explain
-from ndcg_spark.explanation.facts import Facts, ReturnedDocument
+from ndcg_spark.explanation.explain import Facts, ReturnedDocument, changed_documents, contributions, explain
 from ndcg_spark.reference import Score
 
 QUICK = ("standard", "averaged", "unjudged 1")
@@ -80,7 +79,7 @@ def test_unjudged(cutoff, expected):
 
 
 def returned(doc_id, rank, gain, *, relevance=1.0):
-    return ReturnedDocument(doc_id, rank, rank or 9, rank or 9, 1.0, relevance, gain, gain, tied=False)
+    return ReturnedDocument(doc_id, rank, rank or 9, 1.0, relevance, gain, gain, tied=False)
 
 
 def facts_of_one(documents, gains, cutoff=None, **options):

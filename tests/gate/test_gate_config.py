@@ -68,7 +68,7 @@ def test_wrong(given, told):
 def test_a_file_with_nothing_but_a_gate(tmp_path):
     file = tmp_path / "gate.toml"
     file.write_text('[gate]\nbaseline = "run a"\ncheck = [{cutoff = 20, max_drop = 0.1}]\n', encoding="utf-8")
-    assert load(file, {"date": "2026-11-20"}, NightConfig).gate.cutoffs == [20]
+    assert load(file, {"date": "2026-11-20"}, NightConfig).gate.check[0].cutoff == 20
     for text, told in (("gate = 5", "gate: "), ("[gate]\ncheck = 5", "gate.check: "), ("[gat]", "gat: ")):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(ConfigurationError, match=told):

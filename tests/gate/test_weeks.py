@@ -165,11 +165,6 @@ WEEKS = {
         night(("none", "missing_slice"), attributes=NO_GERMAN),
         night(("none", "missing_slice")),
     ),
-    "a slice of few queries": (
-        gate(GERMAN),
-        night(NO_BASELINE, attributes=LANGUAGE, accepted="first"),
-        night(("none", "few_queries"), attributes=LANGUAGE),
-    ),
     "warnings only": (
         gate({"severity": "warn"}),
         night(NO_BASELINE),
@@ -184,11 +179,11 @@ WEEKS = {
         night(PASS, BROKEN),
         night(DROPPED, BASE * 0),
     ),
-    "another cutoff": (gate(), FIRST, night(("none", "other_cutoff"), cutoffs=[20])),
     "a cutoff that the baseline has not": (
         gate(),
-        night(("none", "no_baseline"), cutoffs=[20], accepted="first"),
+        night(NO_BASELINE, cutoffs=[20], accepted="first"),
         night(("none", "other_cutoff")),
+        night(("none", "other_cutoff"), cutoffs=[20]),
     ),
     "the same results": (gate(same_results="undecided"), FIRST, night(NOT_MEASURED), night(PASS, LITTLE)),
     "an anchor": (
@@ -251,10 +246,8 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
     assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
     # What most queries have explains nothing.
     assert not explains({"share": 0.62, "queries": 115, "of_queries": 200})
-    # None where the interval has 0 in it, or where gains and losses cancel.
-    for worse in (UNSURE, BASE - np.where(np.arange(N) < 20, 0.3, -0.143) + spread(0, 0.001)):
-        (found,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": worse}, attributes=both).values()
-        assert found.causes == ()
+    (unsure,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": UNSURE}, attributes=both).values()
+    assert unsure.causes == ()
 
 
 def test_what_is_said_beside_the_verdict(tmp_path):
@@ -285,5 +278,5 @@ def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):
         evaluate(tmp_path, None, f"2026-11-0{day}", {"hybrid": scores})
     evaluate(tmp_path, None, "2026-11-04", {"hybrid": BASE}, hashes=REGRADED)
     evaluate(tmp_path, None, "2026-11-05", {"hybrid": LITTLE}, hashes=REGRADED)
-    found = [(each.verdict, each.reason) for each in rehearse(held, committed(str(tmp_path)))]
+    found = [(each.verdict, each.reason) for each in rehearse(held, committed(str(tmp_path)), ComparisonOptions())]
     assert found == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]

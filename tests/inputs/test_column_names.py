@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.memory import resolve_columns
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
@@ -59,8 +59,3 @@ def test_two_columns_that_may_be_one_of_ours_are_refused_unless_one_is_given(tab
     with pytest.raises(InputError, match=f"2 columns may be the {name}, {both[0]} and {both[1]}; drop or rename"):
         resolved(table, has)
     assert resolved(table, has, {name: both[0]})[name] == both[0]
-
-
-def test_names_that_may_count_are_known():
-    names = [("query_id", "User Input"), ("rank", "Doc Position"), ("doc_id", "title"), ("rank", "")]
-    assert [is_alias(*name) for name in names] == [True, True, False, False]

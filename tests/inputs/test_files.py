@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from ndcg_spark.errors import EngineError, InputError, MissingInputError, StorageError
 from ndcg_spark.inputs import files
-from ndcg_spark.inputs.engine_files import read_paths
+from ndcg_spark.inputs.dataframes import read_paths
 from ndcg_spark.inputs.files import File, file_format, list_files
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.inputs.storage import refuse_credentials, storage
@@ -76,10 +76,8 @@ def test_the_name_says_the_format_and_trec_where_it_says_nothing(name, expected)
     assert file_format([File(name, 1, storage=(fs.LocalFileSystem(), name))], None, "results") == expected
 
 
-def test_what_only_the_engine_can_open_is_parquet_unless_its_name_says_otherwise():
+def test_what_only_the_engine_can_open_is_parquet():
     assert file_format([File("part-0", 0)], None, "results") == "parquet"
-    with pytest.raises(InputError, match=r"a\.csv is csv, which this process reads, and it cannot open the storage"):
-        file_format([File("a.csv", 0)], None, "results")
 
 
 @pytest.mark.parametrize("given", ["link/../r.run", "./link/.././r.run", "link/../*.run", "link/.."])

@@ -42,9 +42,6 @@ def test_rows_are_counted_and_written_in_whatever_parts_they_come(scratch, monke
     assert (copy.rows, copy.filled) == (20, {"at"})
     written = pq.read_table(copy.folder)["at"].drop_null().to_pylist()
     assert sorted(written) == [0, *range(9)]
-
-
-def test_files_without_a_row_are_one_table_without_a_row(scratch):
     copy = write_copy(NUMBERS, lambda _: iter([]), to_table, SCHEMA, scratch, "results")
     assert (copy.rows, pq.read_table(copy.folder).schema) == (0, SCHEMA)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.batches import named_by_file
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.read import named_by_file
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,5 @@ def test_part_files_are_one_run_and_two_files_of_one_name_are_refused():
     assert len({file.partition for file in named_by_file(others, "run")}) == 4
     with pytest.raises(InputError, match=r"two files give the run bm25, /a/bm25\.run and /b/bm25\.run\.gz; rename"):
         named_by_file([File("/a/bm25.run", 1), File("/b/bm25.run.gz", 1)], "run")
-
-
-def test_a_file_s_name_counts_before_that_of_its_folder():
     (named,) = named_by_file([File("/r/run=x/day=1/bm25.csv", 1, (("run", "x"), ("day", "1")))], "run")
     assert named.partition == (("day", "1"), ("run", "bm25"))

@@ -51,7 +51,7 @@ RESULTS_READ = {
 
 REFUSED = {
     "JSON with runs": ("r.json", '{"r": {"11": {"a": 1.5}}, "s": {"11": {}}}', "a file for each run"),
-    "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not valid JSON"),
+    "JSON and text after it": ("r.json", '{"11": {"a": 1}} {"12": {"a": 1}}', "is not JSON, "),
     "lists of unequal length": (
         "r.parquet",
         ITEMS | {"scores": [[2.0, 1.0], [2.0, 1.0]]},

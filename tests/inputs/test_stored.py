@@ -82,7 +82,6 @@ CASES = {
     "a folder below another of its name": ({"run=a/run=b/c.run": text("r")}, "", "run and run"),
     "parts of one write": ({f"part-0000{n}-{ID}.parquet": columns("t", [f"d{n}"]) for n in (1, 2)}, "", {"t": 2}),
     "parquet without an ending": ({f"a/00000{n}_0": columns(run) for n, run in enumerate("ab")}, "a", BOTH),
-    "text that begins as parquet": ({"a": "PAR1 0 d1 1 2 r\nq1 0 d1 1 1 r\n"}, "", {"r": 2}),
     "delta": (TABLES["delta"], "t", "/t cannot be read|table of Delta"),
     "iceberg": (TABLES["iceberg"], "t", "table of Iceberg"),
     **{f"delta within {given}": (TABLES["delta"], given, "t is a table of Delta") for given in ("", "*/*.parquet")},
@@ -281,7 +280,7 @@ def test_damaged_pages_of_a_file_that_is_written_again_are_refused_by_name(engin
 def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_plan(
     session, tmp_path, monkeypatch, most, repeated
 ):
-    monkeypatch.setattr("ndcg_spark.inputs.engine_files._MAX_SENT", most)
+    monkeypatch.setattr("ndcg_spark.inputs.dataframes._MAX_SENT", most)
     written(tmp_path / "a.run", text("r", *(["d"] * repeated)))
     far = Engine(session, "connect", "a server", sees_local_files=False)
     try:

@@ -11,9 +11,10 @@ from evaluations import configuration, evaluated
 
 from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.explanation.facts import ExplainRequest
+from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.job.explain import explain_night, explain_query
+from ndcg_spark.job.explain import explain_night, explain_on
+from ndcg_spark.job.inputs import engine_for
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 from ndcg_spark.schemas import RANKED_DOCUMENTS
@@ -96,18 +97,19 @@ def test_what_a_night_explains_is_what_its_inputs_explain(nights):
     query = sorted({row["query_id"] for row in rows(nights / "standard", "query_scores")})[5]
     request, paths = ExplainRequest(query, "one", cutoff="4"), {"judgments": "qrels.txt", "results": "run.txt"}
     config = validate({table: str(nights / file) for table, file in paths.items()}, "test")
-    found = explain_night(str(nights / "standard"), None, request), explain_query(config, request)
-    of_night, of_inputs = (each.explanations[0] for each in found)
-    unjudged = [[(each.doc_id, each.rank) for each in one.unjudged] for one in (of_night, of_inputs)]
+    with engine_for(config) as engine:
+        explained = explain_night(str(nights / "standard"), None, request), explain_on(engine, config, request)
+    stored, scored = (one.explanations[0] for one in explained)
+    unjudged = [[(row.doc_id, row.rank) for row in one.unjudged] for one in (stored, scored)]
     assert unjudged[0] == unjudged[1]
-    assert dataclasses.astuple(of_night.facts.score) == pytest.approx(dataclasses.astuple(of_inputs.facts.score))
+    assert dataclasses.astuple(stored.facts.score) == pytest.approx(dataclasses.astuple(scored.facts.score))
 
 
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(configured):
     settings = configured(cutoffs=None, measures="nDCG@1 R@3", output="out", documents="all")
     evaluated(settings)
-    for explained in (explain_night("out", None, ExplainRequest("q1")), explain_query(settings, ExplainRequest("q1"))):
-        assert [each.facts.cutoff for each in explained.explanations] == [1]
+    explained = explain_night("out", None, ExplainRequest("q1"))
+    assert [one.facts.cutoff for one in explained.explanations] == [1]
 
 
 def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
@@ -118,5 +120,5 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
     evaluated(configured(output="out"))
     (night,) = committed("out")
     assert read_rows([night], "ranked_documents").num_rows == 0
-    with pytest.raises(ConfigurationError, match="keeps no documents; evaluate it with --documents all"):
+    with pytest.raises(ConfigurationError, match=r"keeps none of query 'q1' .* evaluate it with --documents all"):
         explain_night("out", None, ExplainRequest("q1"))

@@ -143,19 +143,6 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
 
 
-def test_a_night_shows_the_same_verdict_whichever_command_has_accepted_it(nights):
-    night, accepted = ("--config", "gate.toml", "--date", "2026-11-01"), ("--accept-baseline", "the first")
-    commands = [
-        ("evaluate", *night, "--output", "by-evaluate", *accepted),
-        ("evaluate", *night, "--output", "by-gate"),
-        ("gate", "by-gate", *night, *accepted),
-        # It is accepted, too, where it is judged again without a word about that.
-        ("gate", "by-evaluate", *night),
-    ]
-    assert [program(nights, *words).returncode for words in commands] == [0, 6, 0, 0]
-    assert listed(nights, "by-evaluate") == listed(nights, "by-gate") == [("2026-11-01", "no verdict (accepted)")]
-
-
 def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
     before = records(nights)["2026-11-02"]
     done = program(nights, "gate", "out", "--config", "gate.toml", "--accept-baseline", "the new index")

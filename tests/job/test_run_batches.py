@@ -14,8 +14,8 @@ from tables import arrow_judgments, judgment, result, results
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs import batches
-from ndcg_spark.inputs.batches import WHOLE, Batch, make_batches
+from ndcg_spark.inputs import read
+from ndcg_spark.inputs.read import WHOLE, Batch, make_batches
 from ndcg_spark.job import check, evaluate
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.scoring import skipping
@@ -26,7 +26,7 @@ QUERIES, DEEP = 12, 30
 
 
 def test_a_batch_has_runs_in_the_order_of_their_names_until_it_has_so_many_rows(monkeypatch):
-    monkeypatch.setattr(batches, "MAX_ROWS", 100)
+    monkeypatch.setattr(read, "MAX_ROWS", 100)
     # Ten rows for every byte.
     sizes = {("x", "c"): 4, ("x", "a"): 6, ("x", "b"): 2, ("y", "b"): 2, ("y", "d"): 30, ("y", "e"): 1}
     assert make_batches(sizes, 450) == (Batch("", "c"), Batch("c", "e"), Batch("e", None))
@@ -86,7 +86,7 @@ def both(function, wanted):
             write(self, name, table)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batches, "MAX_ROWS", most)
+            patch.setattr(read, "MAX_ROWS", most)
             patch.setattr(skipping, "MIN_ROWS", 0)
             patch.setattr(Publication, "write", spy)
             returned.append((function(wanted), staged.count("query_scores")))

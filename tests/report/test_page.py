@@ -334,13 +334,13 @@ def test_tables_are_sorted_by_numbers_and_filtered_and_links_open(browser, page)
         return [cell.get_attribute("textContent") for cell in cells]
 
     browser.find_element("css selector", "nav a[href^='#runs']").click()
-    headings = browser.find_elements("css selector", "[aria-label='Runs and measures'] th button")
+    headings = browser.find_elements("css selector", "[aria-label='Runs'] th button")
     names = [element.text for element in headings]
     button = headings[names.index("p (adjusted)")]
     for order, place in (("descending", 2), ("ascending", 0)):
         button.click()
         assert button.find_element("xpath", "..").get_attribute("aria-sort") == order
-        assert column("Runs and measures", 1).index("hybrid") == place
+        assert column("Runs", 1).index("hybrid") == place
     link = browser.find_element("css selector", ".card td a")
     anchor = link.get_attribute("hash")[1:]
     browser.execute_script("arguments[0].click()", link)

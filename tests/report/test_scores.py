@@ -9,9 +9,8 @@ import re
 import pandas as pd
 import pytest
 
-from ndcg_spark.job.compare_inputs import PresetScores
 from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.report.scores import print_outcome, print_presets, print_query_scores
+from ndcg_spark.report.scores import print_outcome, print_query_scores
 
 
 def score(run="r", ndcg=0.5, cutoff=10, **more):
@@ -65,16 +64,6 @@ def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, bes
     text = printed(capsys, "csv", *rows, measures=measures)
     assert text.startswith("dataset,evaluated_on,run,cutoff,attribute,value,ndcg,")
     assert read_csv(text)[0]["run"] == best
-
-
-def test_a_comparison_says_which_preset_refuses_and_has_a_row_of_csv_for_it(capsys):
-    compared = [PresetScores("standard", [score()]), PresetScores("sklearn", [], "judgments: 1 negative grade(s)")]
-    print_presets(compared, "csv")
-    rows = [(row["preset"], row["ndcg"], row["refused"]) for row in read_csv(capsys.readouterr().out)]
-    assert rows == [("standard", "0.5", ""), ("sklearn", "", "judgments: 1 negative grade(s)")]
-    for style in ("table", "markdown", "latex"):
-        print_presets(compared, style)
-        assert "sklearn refuses: judgments: 1 negative grade(s)" in capsys.readouterr().out
 
 
 def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):

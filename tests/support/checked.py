@@ -12,9 +12,8 @@ from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import read
-from ndcg_spark.inputs.batches import Runs
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.read import Source
+from ndcg_spark.inputs.read import Runs, Source
 
 
 def check(engine: Engine, settings: dict) -> dict:
