@@ -50,7 +50,7 @@ def compare(
     """
     from ndcg_spark.comparison.compare import compare_nights, parse_metrics
     from ndcg_spark.comparison.differences import ComparisonOptions
-    from ndcg_spark.comparison.slices import read_query_tables
+    from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.comparisons import print_compared
 
     tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
@@ -153,7 +153,7 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     A page needs no network. It begins with the verdict: which run is better or worse, by how much, how sure that is,
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
-    from ndcg_spark.comparison.slices import read_query_tables
+    from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.night import Request
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.words import Labels, read_labels

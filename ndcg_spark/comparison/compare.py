@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
-from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_matrix
-from ndcg_spark.comparison.slices import read_attributes
+from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_attributes, read_matrix
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError

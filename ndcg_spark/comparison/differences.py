@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.comparison.matrix import Metric, ScoreMatrix
-from ndcg_spark.comparison.slices import Slice, masks, weight_vector
+from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConfigurationError

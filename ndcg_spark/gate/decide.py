@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.differences import ComparisonOptions, causes, deciding, explains
-from ndcg_spark.comparison.slices import read_attributes
+from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE

@@ -38,7 +38,7 @@ from ndcg_spark.text import masked_within, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
-    from ndcg_spark.comparison.slices import QueryTables
+    from ndcg_spark.comparison.matrix import QueryTables
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
 _COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id")
@@ -112,7 +112,7 @@ def evaluate(
         tables: QueryTables = (None, None)
         if config.query_attributes or config.query_weights:
             # Imported here, because an evaluation without such tables need not wait for statistics.
-            from ndcg_spark.comparison.slices import read_query_tables
+            from ndcg_spark.comparison.matrix import read_query_tables
 
             tables = read_query_tables(config)
             if tables[0] is not None:

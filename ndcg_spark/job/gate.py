@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.comparison.slices import read_query_tables
+from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache

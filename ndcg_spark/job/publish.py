@@ -31,7 +31,7 @@ from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.slices import QueryTables
+    from ndcg_spark.comparison.matrix import QueryTables
 
 _LIST = ["dataset", "run", "query_id"]
 

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
-from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix
-from ndcg_spark.comparison.slices import read_attributes
+from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix, read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.errors import ConfigurationError
