@@ -80,7 +80,8 @@ def _started() -> "subprocess.Popen[bytes]":
         stop()
         path = os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
         process = subprocess.Popen(
-            [sys.executable, "-c", "from ndcg_spark import background; background.serve()"],
+            # Not with -c: pyspark takes a program that is in no file for its own doctests, and looks for their Spark.
+            [sys.executable, "-m", "ndcg_spark.background"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
@@ -128,3 +129,6 @@ def serve() -> None:
 
 
 atexit.register(stop)
+if __name__ == "__main__":
+    # The module that others import, and not this copy of it.
+    importlib.import_module("ndcg_spark.background").serve()

@@ -59,4 +59,7 @@ while IFS= read -r command; do
     tell "$command"
     bash -c "$command" >"$work/said" 2>&1 || fail "release: exit code $?; $(tail -5 "$work/said")"
 done < <(commands "$checkout/README.md")
+# The library in a program that is in no file, where pyspark behaves otherwise.
+sed -n '/^```python$/,/^```$/{/^```/d;p}' "$checkout/README.md" | python - >"$work/said" 2>&1 ||
+    fail "release: the README's Python ends with exit code $?; $(tail -5 "$work/said")"
 tell "dist/release has $version, a wheel of $((size / 1024)) KB; .github/RELEASING.md says what comes next"
