@@ -40,11 +40,9 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
     except SystemExit as end:
         exit_code = int(end.code or 0)
         raise
-    except NdcgSparkError as error:
-        exit_code, failure = error.exit_code, str(error)
-        raise
     except Exception as error:
-        exit_code, failure = BUG, f"{type(error).__name__}: {first_line(error)}"
+        kind = "" if isinstance(error, NdcgSparkError) else f"{type(error).__name__}: "
+        exit_code, failure = getattr(error, "exit_code", BUG), f"{kind}{error}"
         raise
     finally:
         outcome = outcomes[-1] if outcomes else None
@@ -80,10 +78,7 @@ def notify(
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:
-    """What is left to do when the process of an evaluation has ended: it cannot report a signal that ended it.
-
-    Scores that it published are copied to the tables that NDCG_SPARK_EXPORT names.
-    """
+    """When an evaluation's process has ended: notify of a signal, or copy nights to the tables of NDCG_SPARK_EXPORT."""
     # The exit code of a process that a signal has ended is 128 and the signal's number.
     if exit_code > 128:
         notify(config, exit_code, f"ended by signal {exit_code - 128}")
@@ -108,9 +103,7 @@ def _content(
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
     lines = [f"{one['dataset']} of {date}: {verdict_in_words(one)}. {one['sentence']}" for one in verdicts]
     if failure or not lines:
-        lines.append(
-            f"{', '.join(datasets) or 'evaluation'} of {date}: exit code {exit_code}. {failure or ''}".rstrip()
-        )
+        lines.append(f"{', '.join(datasets) or 'evaluation'} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")

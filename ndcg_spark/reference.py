@@ -39,7 +39,6 @@ def gain(grade: float, convention: Convention) -> float | None:
 
 
 def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
-    """The function that ``python:package.module.function`` names. ConventionError if it cannot be imported."""
     module, _, function = name.removeprefix("python:").rpartition(".")
     try:
         loaded = getattr(importlib.import_module(module), function)
@@ -54,7 +53,6 @@ def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
-    """A user's function of the values. ConventionError unless it returns one finite number for each."""
     function = load_function(name)
     try:
         results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
@@ -69,13 +67,11 @@ def computed(name: str, values: Sequence[float]) -> list[float]:
 
 
 def unjudged_gain(convention: Convention) -> float:
-    """The gain of a returned document without a judgment: that of its grade by `unjudged`, or 0."""
     grade = convention.unjudged if isinstance(convention.unjudged, float) else 0.0
     return 0.0 if convention.gain == "judged" else gain(grade, convention) or 0.0
 
 
 def discounts(depth: int, rule: Discount) -> list[float]:
-    """The discounts of the ranks 1 to `depth`."""
     if isinstance(rule, tuple):
         return [*rule[:depth], *[0.0] * (depth - len(rule))]
     if rule not in DISCOUNTS:

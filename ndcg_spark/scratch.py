@@ -13,16 +13,12 @@ PREFIX = "ndcg-spark-scratch-"
 
 
 class Scratch:
-    """The temporary folders of one piece of work, and other cleanups for the end of its work.
-
-    Without a call of `remove`, they are removed when the process exits. A process that is killed leaves its folders
-    behind, and the next one removes them.
-    """
+    """The temporary folders of one piece of work and other cleanups for its end, which is `remove` or the exit."""
 
     def __init__(self) -> None:
         self._root: Path | None = None
         self._cleanups = contextlib.ExitStack()
-        self._at_exit = weakref.finalize(self, _close, self._cleanups)
+        self._close = weakref.finalize(self, _close, self._cleanups)
 
     def folder(self) -> Path:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
@@ -45,8 +41,7 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove every folder with its content; links are removed, not the files that they point to."""
-        _close(self._cleanups)
-        self._root = None
+        self._close()
 
 
 def _close(cleanups: contextlib.ExitStack) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ndcg_spark.config import EvaluationConfig, load
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.evaluate import evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, NIGHTS = datetime.date(2026, 10, 24), 28
@@ -58,7 +58,7 @@ def _evaluate(engine: Engine, folder: Path, output: str, number: int) -> None:
         "date": (FIRST + datetime.timedelta(days=number)).isoformat(),
     }
     config: EvaluationConfig = load(ROOT / "conf/example.toml", settings)
-    evaluate_on(engine, config)
+    evaluate(config, engine=engine)
 
 
 def _judgments(number: int) -> str:

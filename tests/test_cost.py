@@ -24,7 +24,6 @@ QUICK = {**servers.QUICK_PLANS, "spark.driver.extraJavaOptions": servers.QUICK_O
 
 
 def counted(engine, scale, tmp_path_factory, without=()):
-    """What the benchmark's evaluations cost, by the table: with ranks, without, text, and with all measures."""
     cases = scenarios.cases_of(data.Setting(tmp_path_factory.mktemp("cache"), scale=scale))
     cases = {name: case for name, case in cases.items() if name not in without}
     command = [sys.executable, "-c", COUNT, engine, json.dumps(cases), json.dumps(QUICK)]

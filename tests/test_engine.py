@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -18,8 +17,8 @@ import servers
 import sessions
 from pyspark.errors import AnalysisException
 
-from ndcg_spark import errors
-from ndcg_spark.engine import embedded, failure_reason, failures, lost
+from ndcg_spark import engine, errors
+from ndcg_spark.engine import failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
 
@@ -74,7 +73,6 @@ with ThreadPoolExecutor(1) as pool:
     [
         ("auto", {}, "embedded True 3"),
         ("embedded", {"PYSPARK_GATEWAY_PORT": "1"}, "refused: engine: spark-submit brings its own Spark"),
-        pytest.param("embedded", {"SPARK_REMOTE": "sc://127.0.0.1:9"}, "embedded True 3", marks=pytest.mark.slow),
         # A proxy for web pages is not asked for the engine.
         pytest.param("embedded", {"http_proxy": "http://127.0.0.1:9"}, "embedded True 3", marks=pytest.mark.slow),
         pytest.param(
@@ -105,8 +103,8 @@ def test_a_server_of_sail_is_refused(sail_server):
 @pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
 def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(absent):
     program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
-    engine = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
-    arguments = ["evaluate", os.devnull, os.devnull, *engine]
+    choice = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
+    arguments = ["evaluate", os.devnull, os.devnull, *choice]
     # As a program, it would start itself again where the locale is not UTF-8.
     done = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", program, *arguments], capture_output=True, text=True, check=False
@@ -115,12 +113,6 @@ def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(abs
     assert absent in done.stderr
     assert "pip install 'ndcg-spark[spark]'" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_library_says_what_to_install_where_there_is_no_spark():
-    program = "import sys; sys.modules['pyspark'] = None; from ndcg_spark import Convention, errors, open_session"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert re.search(r"InstallationError: .*pip install 'ndcg-spark\[spark\]'", done.stderr)
 
 
 @pytest.mark.parametrize("java", ["", os.environ["PATH"]])
@@ -281,11 +273,10 @@ def test_an_engine_says_why_in_one_line(session):
 
 
 def started(monkeypatch, start):
-    """The settings with which an engine would start."""
     monkeypatch.setattr("os.environ", {**os.environ})
     os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
     monkeypatch.setattr(engines, "start_session", lambda builder, _: pytest.fail(json.dumps(builder._options)))
-    monkeypatch.setattr(embedded.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
+    monkeypatch.setattr(engine.port_guard, "start", lambda _: pytest.fail(json.dumps({**os.environ})))
     with pytest.raises(pytest.fail.Exception) as options:
         start()
     return json.loads(str(options.value))
@@ -312,5 +303,5 @@ def test_the_cores_and_the_memory_are_those_that_a_process_may_use(limits, cores
     assert (engines.usable_cores(), engines.machine_memory()) == (cores, gigabytes * 2**30 if gigabytes else machine)
     options = started(monkeypatch, engines.start_local)
     assert (options["spark.master"], options["spark.authenticate"]) == (f"local[{cores}]", "true")
-    parallelism = started(monkeypatch, embedded.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]
+    parallelism = started(monkeypatch, engine.start_embedded)["SAIL_EXECUTION__DEFAULT_PARALLELISM"]
     assert int(parallelism) == max(16, 4 * cores)

@@ -106,11 +106,10 @@ def nights(output: str, style: str) -> None:
     CSV and JSON contain all scores of all runs.
     """
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.read import nights_of_dataset, read_dataset_scores
+    from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores
     from ndcg_spark.report.nights import print_nights
 
-    published = committed(output)
-    scores = read_dataset_scores(published)
+    published, scores = read_again(lambda: (nights := committed(output), read_dataset_scores(nights)))()
     if not published.attempts:
         nights_of_dataset(published, output, None)
     print_nights(published, scores, style)
@@ -222,5 +221,5 @@ def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
 
     before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
     removals, kept = removable(output, before.isoformat(), baselines)
-    gone = [f"would remove {removal.what}" for removal in removals] if dry_run else remove(output, removals)
+    gone = [f"would remove {what}" for what, _ in removals] if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

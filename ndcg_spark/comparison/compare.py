@@ -18,6 +18,7 @@ from ndcg_spark.nights.read import (
     Where,
     baseline_night,
     missing_datasets,
+    read_again,
     read_batches,
     read_dataset_scores,
     select_nights,
@@ -161,6 +162,7 @@ def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
     return {name: None if ALL_CUTOFFS in texts else parse_cutoffs(texts) for name, texts in cutoffs.items()}
 
 
+@read_again
 def compare_nights(
     output: str, options: ComparisonOptions, date: str | None, dataset: str | None, baseline_date: str | None
 ) -> Comparison:

@@ -15,7 +15,7 @@ from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cut
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import nights_of_dataset, read_dataset_scores, unpublished
+from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, unpublished
 from ndcg_spark.text import unknown_name
 
 #: What can be followed from night to night.
@@ -124,6 +124,7 @@ def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float]
     return None
 
 
+@read_again
 def lines(
     output: str, dataset: str | None = None, run: str | None = None, measures: str | None = None, last: int = 60
 ) -> tuple[list[TrendLine], list[str]]:

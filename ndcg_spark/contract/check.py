@@ -32,40 +32,31 @@ _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
 @dataclasses.dataclass(frozen=True)
 class CheckedTables:
-    """Both tables without the rows that break a rule, and their counts."""
-
-    #: Good rows only, in the schemas JUDGMENTS and RESULTS.
     judgments: DataFrame
     results: DataFrame
-    #: Of all rows, good and rejected.
     judgment_counts: JudgmentCounts
     result_counts: ResultCounts
     #: The rejected rows as text, in a table for each input that has some.
     rejected: tuple[DataFrame, ...] = ()
     #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None if all may matter.
     cut: Callable[[DataFrame], DataFrame] | None = None
-    #: The runs that are scored together.
     batches: tuple[Batch, ...] = WHOLE
 
     @property
     def needed_results(self) -> DataFrame:
-        """The results without those that are proved to lie below the deepest cutoff."""
         return self.results if self.cut is None else self.cut(self.results)
 
     @property
     def published_judgments(self) -> DataFrame:
-        """The judgments of datasets that have results."""
         named = [name for name in self.datasets if name is not None]
         return self.judgments.where(F.col("dataset").isin(named)) if named else self.judgments
 
     @property
     def unjudged_rows(self) -> int:
-        """How many good results are of unjudged queries."""
         return sum(run.unjudged_rows for run in self.result_counts.runs)
 
     @property
     def rejections(self) -> list[Rejection]:
-        """The rejections of the judgments, then those of the results."""
         return [*self.judgment_counts.rejections, *self.result_counts.rejections]
 
     @property
@@ -75,7 +66,6 @@ class CheckedTables:
 
     @property
     def datasets_without_results(self) -> list[str]:
-        """The datasets that are judged but have no results, sorted."""
         return sorted(name for name in {*self.judgment_counts.queries}.difference(self.datasets) if name is not None)
 
     @property
@@ -89,7 +79,6 @@ class CheckedTables:
         return dataclasses.replace(self, results=batch.select(self.results), result_counts=counts, batches=WHOLE)
 
     def counts(self, cutoffs: int) -> dict[str, int]:
-        """How many rows and queries were read, and how many scores there must be at so many cutoffs, by name."""
         judged, runs = self.judgment_counts, self.result_counts.runs
         pairs = sum(judged.queries.get(run.dataset, 0) for run in runs)
         return {
@@ -110,7 +99,6 @@ class CheckedTables:
 
 
 def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
-    """Both tables without the rows that break a rule, and their counts, by one scan of each."""
     judged = rules.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.origin})").columns
     returned = rules.conform(results.table, RESULTS, f"results ({results.origin})").columns
     rules.require_columns(judged, returned, config.convention, results.origin)
@@ -128,7 +116,6 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
 
 
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
-    """The good rows of the judgments, their counts by one scan, and the rejected rows."""
     table, convention = judgments.table, config.convention
     rules.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
     types = dict(table.dtypes)
@@ -148,7 +135,6 @@ def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, R
 def _check_results(
     results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
 ) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
-    """The good rows of the results, their counts, the rejected rows, and how rows that are too deep are left out."""
     table, convention = results.table, config.convention
     if results.without:
         table = _with_excluded(table, results.without)
@@ -158,7 +144,10 @@ def _check_results(
     # A list from which documents are removed needs more results from below the deepest cutoff.
     skipping = None if results.without else plan_skipping(convention, config.cutoffs, table.columns, rows, queries)
     if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        skipping = skipping if _are_mostly_judged(table, judged_queries) else None
+        key = query_key(table.columns)
+        sample = table.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
+        is_mostly_judged = 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
+        skipping = skipping if is_mostly_judged else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
     files = max(1, len(results.files)) if has_both else 0
     counts, lists = scan.count_results(
@@ -175,7 +164,6 @@ def _check_results(
 def _cut(
     skipping: Pruning | Floors | None, counts: ResultCounts, lists: DataFrame | None, table: DataFrame
 ) -> Callable[[DataFrame], DataFrame] | None:
-    """How results that are proved to be too deep are left out: by ranks, or by floors."""
     if isinstance(skipping, Pruning):
         untrusted = {run.run for run in counts.runs if run.untrusted}
         is_all = untrusted.issuperset(run.run for run in counts.runs)
@@ -187,13 +175,6 @@ def _cut(
         return None
     limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
     return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
-
-
-def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
-    """Whether at least half of a sample of the results are of judged queries. Runs a Spark job."""
-    key = query_key(results.columns)
-    sample = results.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
-    return 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
 
 
 def _with_empty_runs(
@@ -226,7 +207,6 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
 def _split(
     source: Source, table: DataFrame, reason: Column, counts: _Counts, schema: pa.Schema, config: EvaluationConfig
 ) -> tuple[DataFrame, _Counts, list[DataFrame]]:
-    """The good rows in the schema, the counts with the rules that rejected rows break, and these rows if any."""
     if counts.rejected:
         counts = dataclasses.replace(counts, rejections=scan.count_rejections(source.name, table, reason))
     limits.refuse_rejected(source, counts, config.max_rejected_fraction)

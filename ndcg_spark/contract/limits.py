@@ -36,12 +36,10 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
 
 
 def summary(rejections: Iterable[Rejection]) -> str:
-    """The rejections in words, with their numbers of rows and an example."""
     return "; ".join(f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections)
 
 
 def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
-    """InputError if no run has a judged query: the tables write ids differently, or one is the wrong file."""
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
@@ -53,7 +51,6 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
-    """InputError if a run lacks more of the judged queries than allowed, or if too many of its queries are unjudged."""
     lacking, unjudged = [], []
     for run in _sorted(returned.runs):
         expected, answered = judged.queries.get(run.dataset, 0), run.judged_queries + run.unjudged_queries
@@ -97,7 +94,6 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
 
 
 def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
-    """DuplicatesError if a document is judged or returned twice for a query, or two share a rank that is the order."""
     if convention.judgment_duplicates == "error":
         advice = "keep one row each, or --set judgment_duplicates=max"
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
@@ -105,7 +101,6 @@ def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Sour
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
-    """The same for the results alone."""
     if convention.duplicates == "error":
         advice = "keep one row each, or --set duplicates=best"
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
@@ -115,7 +110,6 @@ def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Co
 
 
 def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: str) -> None:
-    """DuplicatesError if the column has a value twice for one query (and run)."""
     different, examples = 0, []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
@@ -134,7 +128,6 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if lists have two results of rank 1 with different scores, unless the user chose `order`."""
     merged = _sorted(run for run in counts.runs if run.merged_lists)
     if not merged or "order" in config.chosen_options:
         return
@@ -171,7 +164,6 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
-    """InputError if the first rank has the lowest score in all lists of a run, unless the user chose `order`."""
     # The preset of a tool stands for its order: trec_eval uses the scores, also where ranks contradict them.
     runs = _opposite(counts)
     if runs and config.convention.based_on == "standard" and "order" not in config.chosen_options:
@@ -215,7 +207,6 @@ def about_input(
 
 
 def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff) -> Iterator[str]:
-    """Which runs returned no judged document down to the cutoff, by rows of DATASET_SCORES."""
     unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
     if unjudged:
         yield (

@@ -11,13 +11,11 @@ from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.rules import RULES, named_by_user, typed
 from ndcg_spark.schemas import FAULT, JUDGMENTS, LINE, OWN, RESULTS, query_key
 from ndcg_spark.scoring.refusals import row_example
-from ndcg_spark.scoring.skipping import FLOOR, Floors, Pruning
+from ndcg_spark.scoring.skipping import FLOOR, Aggregates, Floors, Pruning
 
 #: The column that marks results which the table `exclude` removes from their lists; null for all others.
 EXCLUDED = f"{OWN}excluded"
-#: Longer examples of rows are cut.
 EXAMPLE_LENGTH = 200
-#: The lower half of a hash.
 _LOW = 0xFFFFFFFF
 
 
@@ -33,10 +31,7 @@ class Rejection:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Counts of a table."""
-
     rows: int
-    #: How many rows break a rule, and which.
     rejected: int = 0
     rejections: Sequence[Rejection] = ()
     #: 16 hexadecimal digits for each dataset, None if the table names none: the same for the same rows, whatever their
@@ -45,15 +40,12 @@ class Counts:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of all rows."""
         halves = ((int(text[:8], 16), int(text[8:], 16)) for text in self.fingerprints.values())
         return _hexadecimal(halves)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JudgmentCounts(Counts):
-    """Counts of the judgments."""
-
     #: How many queries are judged, by dataset; None is the dataset of a table that names none.
     queries: Mapping[str | None, int]
     #: The largest grade; None if there is no good row.
@@ -69,9 +61,7 @@ class RunCounts:
     rows: int = 0
     judged_queries: int = 0
     unjudged_queries: int = 0
-    #: Rows of unjudged queries.
     unjudged_rows: int = 0
-    #: Rows that are excluded.
     excluded: int = 0
     #: How many queries have at least two results, and how many of these have only one score.
     lists: int = 0
@@ -89,30 +79,17 @@ class RunCounts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResultCounts(Counts):
-    """Counts of the results."""
-
     runs: Sequence[RunCounts]
 
     @property
     def excluded(self) -> int:
-        """Good rows that the table `exclude` removes from the lists."""
         return sum(run.excluded for run in self.runs)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Aggregates:
-    """Columns of good rows, aggregates of them by query, and aggregates of those by run (for judgments, by dataset)."""
-
-    columns: Mapping[str, Column]
-    by_query: Mapping[str, Column]
-    totals: Mapping[str, Column]
-
-
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
-    """Counts of the judgments in one scan; `reason` is the code of the rule that a row breaks, else null."""
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    best = _Aggregates({"grade": grade}, {"best": F.max("grade")}, {"best": F.max("best")})
+    best = Aggregates({"grade": grade}, {"best": F.max("grade")}, {"best": F.max("best")})
     queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
@@ -148,8 +125,7 @@ def count_results(
         counted.append(_ranks_beside_scores(types, files))
     if skipping:
         # Buckets come from the hash of the fingerprint, which is computed anyway.
-        columns = skipping.columns(types, _row_hash(table, ["run", *key]))
-        counted.append(_Aggregates(columns, skipping.aggregates(), skipping.totals()))
+        counted.append(skipping.counted(types, _row_hash(table, ["run", *key])))
     lists, totals = _by_query(table, ["run", *key], reason, counted)
     by_batch, list_floors = [batch.select(lists) for batch in batches], None
     if isinstance(skipping, Floors) and materialize:
@@ -184,7 +160,6 @@ def count_results(
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
-    """One rejection per rule that a row of the table breaks, in the order of the rules. Runs a Spark job."""
     row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
     example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
@@ -203,10 +178,9 @@ def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     return F.xxhash64(*values, *broken)
 
 
-def _scores(types: Mapping[str, str]) -> _Aggregates:
-    """Counts of the lists of a run with at least two results, from the smallest and the largest score of each."""
+def _scores(types: Mapping[str, str]) -> Aggregates:
     several = F.col("good") > 1
-    return _Aggregates(
+    return Aggregates(
         {"scored": typed("score", types)},
         {"lowest_score": F.min("scored"), "highest_score": F.max("scored")},
         {
@@ -216,8 +190,7 @@ def _scores(types: Mapping[str, str]) -> _Aggregates:
     )
 
 
-def _ranks_beside_scores(types: Mapping[str, str], files: int) -> _Aggregates:
-    """Counts of the lists of a run whose ranks contradict their scores, in a table of so many files."""
+def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
     rank, score = typed("rank", types), typed("score", types)
     ranked = (F.col("good") > 1) & (F.col("lowest_score") < F.col("highest_score")) & F.col("first_score").isNotNull()
     # One number counts both ranks: 1 in its lower half, 0 in its upper half.
@@ -228,7 +201,7 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> _Aggregates:
     ranked &= ones + zeros < F.col("good")
     # A list with a rank twice is not counted as reversed.
     reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
-    return _Aggregates(
+    return Aggregates(
         {
             "first_score": F.when(rank.isin(0, 1), score),
             "top_score": F.when(rank == 1, score),
@@ -250,7 +223,7 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> _Aggregates:
 
 
 def _by_query(
-    table: DataFrame, key: Sequence[str], reason: Column, counted: Sequence[_Aggregates]
+    table: DataFrame, key: Sequence[str], reason: Column, counted: Sequence[Aggregates]
 ) -> tuple[DataFrame, list[Column]]:
     """One row per query, with its key as text and `good`, how many rows are left to be scored; and aggregates of it."""
     # Ids may have been read as numbers, and some engines cast text to a number to compare the two.
@@ -262,7 +235,7 @@ def _by_query(
     totals["low"] = F.sum(F.col("hash").bitwiseAND(F.lit(_LOW)))
     good = F.col("rows") - F.col("rejected")
     if EXCLUDED in table.columns:
-        counted = [*counted, _Aggregates({"excluded": F.col(EXCLUDED)}, {"excluded": F.count("excluded")}, {})]
+        counted = [*counted, Aggregates({"excluded": F.col(EXCLUDED)}, {"excluded": F.count("excluded")}, {})]
         totals["excluded"] = F.sum("excluded")
         good = good - F.col("excluded")
     for part in counted:

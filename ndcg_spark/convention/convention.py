@@ -125,12 +125,10 @@ class Convention:
 
     @property
     def needs_rank(self) -> bool:
-        """Whether the results must have a rank column."""
         return "rank" in (self.order, self.ties)
 
     @property
     def needs_score(self) -> bool:
-        """Whether the results must have a score column."""
         return self.order == "score"
 
     @property
@@ -155,7 +153,6 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _contradictions(c: Convention) -> Iterator[str]:
-    """The reasons why options that are valid alone contradict each other."""
     if c.order == c.ties == "rank":
         yield "order=rank and ties=rank use the same ranks, so ties would stay tied; set another ties"
     if c.order == "rank" and c.score_precision == "float32":
@@ -175,7 +172,6 @@ def _contradictions(c: Convention) -> Iterator[str]:
 
 
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
-    """The reasons why unjudged documents cannot have this grade."""
     grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
     if c.ideal in ("retrieved", "k_relevant"):
         yield f"{shown} counts in the DCG only, so with ideal={c.ideal} lists could score above 1; set unjudged=zero"
@@ -188,7 +184,6 @@ def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
 
 
 def list_presets_and_options() -> list[str]:
-    """Every preset with its tool and the version it was verified with, every option with its values, every measure."""
     width = max(map(len, PRESETS))
     lines = []
     for name, preset in PRESETS.items():
@@ -207,7 +202,6 @@ def list_presets_and_options() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
-    """The lines about a preset: tool, formula, options, differences from `standard`, and what it does not reproduce."""
     chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
     shown = {option: (show(value), show(standard[option])) for option, value in chosen.options().items()}
     parts = {
@@ -228,7 +222,6 @@ def describe_preset(name: str) -> list[str]:
 
 
 def mathematics(convention: Convention) -> list[str]:
-    """The definition in mathematical notation, line by line."""
     c, gain, discount = convention, show(convention.gain), show(convention.discount)
     least = f"rel(d) = [grade of d >= {show(c.min_relevance)}], but a negative grade is unchanged"
     expected = ", expected over all orders of equal scores" if c.ties == "average" else ""

@@ -22,7 +22,6 @@ DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
 
 
 def format_cutoff(cutoff: Cutoff) -> str:
-    """A cutoff as it is written: its rank, or `all`."""
     return str(cutoff or "all")
 
 
@@ -37,7 +36,6 @@ def by_depth(cutoff: Cutoff) -> tuple[bool, int]:
 
 
 def by_run(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A sort key for rows of dataset scores: by dataset, run and cutoff."""
     return row["dataset"], row["run"], *by_depth(row["cutoff"])
 
 
@@ -48,18 +46,13 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A measure: in words, as papers write it, and computed."""
-
     words: str
     #: Its names in papers and tools; the first is that of ir_measures.
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
     values: Mapping[str, str]
-    #: The columns of documents that it needs; see `scoring.measures.document_columns`.
     documents: tuple[str, ...] = ()
-    #: Values of documents that are summed down to every cutoff, by name.
     sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: Aggregates over the documents of the whole list, by name.
     lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -67,12 +60,10 @@ class Measure:
     averages: bool = False
     #: Whether it divides by the number of relevant documents, so that it is undefined without any.
     is_ratio: bool = False
-    #: Whether it is defined for the whole ranking only.
     whole: bool = False
 
     @property
     def column(self) -> str:
-        """Its column in both tables of scores."""
         return next(iter(self.values))
 
 
@@ -181,14 +172,11 @@ SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
-    """The measures of an evaluation and their cutoffs, in the order in which they are listed."""
-
     pairs: tuple[tuple[str, Cutoff], ...] = ()
     #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
-        """The measure and the cutoff that runs are sorted by: the first in the list, else NDCG at the deepest rank."""
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
@@ -203,22 +191,18 @@ class MeasureSet:
         return headline if is_default else deepest_finite(listed or available)
 
     def cutoffs_for(self, *measures: str) -> list[Cutoff]:
-        """The cutoffs of any of these measures, ascending."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
-        """The measures besides NDCG, in the order of MEASURES."""
         return {name: measure for name, measure in MEASURES.items() if name != "ndcg" and name in dict(self.pairs)}
 
     @property
     def needs_highest_grade(self) -> bool:
-        """Whether a measure needs the highest grade of the judgments."""
         return any({"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values())
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the measures besides NDCG in the tables of scores, in the order of COLUMNS."""
         return [column for measure in self.beside_ndcg.values() for column in measure.values]
 
 

@@ -1,11 +1,10 @@
 """Every option of a convention, from which validation, formulas, Columns and documentation follow."""
 
 import ast
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndcg_spark.errors import ConventionError
 
@@ -20,18 +19,13 @@ class Numbers:
     where = staticmethod(lambda condition, then, otherwise: then if condition else otherwise)
 
 
-@dataclasses.dataclass(frozen=True)
-class Formula:
-    """A gain of a grade, or a discount of a rank: in words, in mathematical notation, and as a function."""
-
+class Formula(NamedTuple):
     words: str
     notation: str
-    #: Computes the value from a grade or rank, with the given functions.
     compute: Callable[[Any, Any], Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class TieRule:
+class TieRule(NamedTuple):
     """The order among equal scores: by document id as text or as a number, by the rank column, or by gain."""
 
     words: str
@@ -39,13 +33,9 @@ class TieRule:
     ascending: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Option:
-    """An option of a convention."""
-
+class Option(NamedTuple):
     #: Each value with its meaning in words, which is empty if it is obvious; the default first.
     words: Mapping[str, str]
-    #: Other values in words.
     other: str = ""
     says: str = "{}"
 
@@ -55,7 +45,6 @@ MAX_GAIN = 1e300
 #: Every grade of a table adds a branch to the plan: a few hundred take seconds, ten thousand took two minutes.
 MAX_GRADES = 500
 
-#: `rel` is the grade of a judged document.
 GAINS: dict[str, Formula] = {
     "exp2": Formula("gain 2^relevance - 1", "2^rel(d) - 1", lambda rel, _: 2.0**rel - 1.0),
     "linear": Formula("gain relevance", "rel(d)", lambda rel, _: rel),
@@ -63,7 +52,6 @@ GAINS: dict[str, Formula] = {
     "judged": Formula("gain 1 if judged", "[d is judged]", lambda _, f: f.constant(1.0)),
 }
 
-#: `r` is a rank from 1.
 DISCOUNTS: dict[str, Formula] = {
     "log2": Formula("discount 1/log2(rank + 1)", "1 / log2(r + 1)", lambda r, f: 1.0 / f.log2(r + 1)),
     "ln": Formula("discount 1/ln(rank + 1)", "1 / ln(r + 1)", lambda r, f: 1.0 / f.ln(r + 1)),
@@ -210,7 +198,6 @@ def describe(option: str, value: object) -> str:
 
 
 def choices(option: str) -> str:
-    """The values that an option accepts, for a message."""
     entry = OPTIONS[option]
     return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
 
@@ -235,11 +222,9 @@ def accepted(option: str, value: Any) -> Any:
     return None
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:
     """The number; NaN, which no option accepts, if there is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return math.nan
     try:
-        return float(value)
-    except (ValueError, OverflowError):
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         return math.nan

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite, format_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.text import did_you_mean
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
 MAX_CUTOFFS = 100
@@ -32,24 +31,18 @@ def parse_cutoffs(written: object) -> list[Cutoff]:
 
 
 def parse_cutoff(written: object) -> Cutoff:
-    """The cutoff that a rank or `all` stands for."""
     return parse_cutoffs([written])[0]
 
 
 class _Word(NamedTuple):
-    """One measure as it was written."""
-
     text: str
     name: str
     #: A rank, `all`, or ALL_CUTOFFS.
     cutoff: str
-    #: The options that its arguments set.
     options: Mapping[str, str]
 
 
 class ParsedMeasures(NamedTuple):
-    """The measures of a text, all cutoffs of the evaluation, and the options that their arguments set."""
-
     measure_set: MeasureSet
     cutoffs: Sequence[Cutoff]
     options: Mapping[str, Any]
@@ -91,7 +84,7 @@ def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> Meas
     return MeasureSet(parsed.pairs, parse_measures(headline, None, ()).measure_set.first) if headline else parsed
 
 
-def parse_columns(text: str, also: Collection[str] = ()) -> list[tuple[str, str]]:
+def parse_columns(text: str, also: Collection[str]) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
 
     `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.
@@ -112,7 +105,6 @@ def listed(one_or_several: Any) -> Iterable[Any]:
 
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
-    """The measures of a text. ConfigurationError if it has none, or for the first word that is none."""
     names = _NAMES | {name: name for name in also if name not in MEASURES}
     choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
@@ -124,10 +116,8 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
     match = _MEASURE.fullmatch(word)
     written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
     if match is None or written not in names:
-        # Of names that differ only in case, the configuration's own name is suggested.
-        near = did_you_mean(written, [*reversed(names)])
         raise ConfigurationError(
-            f"measures: {word!r} is not a measure{near}; choose from {choices}, or write for example P@5"
+            f"measures: {word!r} is not a measure; choose from {choices}, or write for example P@5"
         )
     name = names[written]
     measure = MEASURES.get(name)

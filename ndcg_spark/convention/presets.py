@@ -1,13 +1,10 @@
 """Presets: the tools whose NDCG has a name here, as the options that reproduce it (see tests/parity)."""
 
-import dataclasses
 from collections.abc import Mapping
+from typing import NamedTuple
 
 
-@dataclasses.dataclass(frozen=True)
-class Preset:
-    """A tool's NDCG as options."""
-
+class Preset(NamedTuple):
     options: Mapping[str, str]
     #: The call of the tool that gives the same numbers, and the version of the tool that they were verified with.
     tool: str

@@ -1,27 +1,43 @@
-"""The engines: one opens per evaluation, and its failures are distinguished from those of the input."""
+"""The engines: which one opens for an evaluation, and the embedded one: Sail in this process, behind a guarded port."""
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import os
+import signal
+import threading
 from collections.abc import Iterator
 
-from ndcg_spark.engine.embedded import start_embedded
-from ndcg_spark.engine.failures import failure_reason, failures, lost
+from pyspark.sql import SparkSession
+
+from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.sessions import (
+    CALL_SITES,
+    MEMORY_SHARE,
     Engine,
     connect,
+    failure_reason,
+    failures,
+    limit_retries,
+    lost,
+    machine_memory,
+    quietly,
     running_session,
     sail_version,
+    start_classic,
     start_local,
-    submitted,
+    start_session,
+    usable_cores,
     wrap_session,
 )
-from ndcg_spark.errors import EngineError, refuse_mixed_sparks
+from ndcg_spark.errors import EngineError, engine_imports, refuse_mixed_sparks
 from ndcg_spark.text import masked
 
 __all__ = ["Engine", "failure_reason", "failures", "lost", "open_engine", "running_session", "sail_version"]
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+#: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
+MIN_PARTITIONS = 16
 
 
 @contextlib.contextmanager
@@ -43,7 +59,9 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         elif remote:
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
-            engine = submitted(choice)
+            if choice == "embedded":
+                raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+            engine = start_classic({CALL_SITES: "false"}, "the session of spark-submit")
         elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
             engine = start_embedded()
         else:
@@ -64,3 +82,56 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         if not had_mode:
             # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
             os.environ.pop(_CONNECT_MODE, None)
+
+
+def start_embedded() -> Engine:
+    for name, value in {
+        "RUST_LOG": "off",
+        "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(int(machine_memory() * MEMORY_SHARE)),
+        "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(MIN_PARTITIONS, 4 * usable_cores())),
+        # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
+        "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
+    }.items():
+        os.environ.setdefault(name, value)
+    with engine_imports():
+        # The client has packages of its own, which pysail does not require.
+        import pyspark.sql.connect.session  # noqa: F401
+        from pysail.spark import SparkConnectServer
+    # Until the first answer: Sail replaces the handlers when its server begins to serve.
+    with _keeping_signal_handlers(), contextlib.ExitStack() as stack:
+        try:
+            server = SparkConnectServer("127.0.0.1", 0)
+            admitted = port_guard.start(server)
+            stack.callback(quietly, server.stop)
+            url = f"sc://127.0.0.1:{server.listening_address[1]}"
+            session = start_session(SparkSession.builder.remote(url), "the embedded engine's session")
+            stack.callback(quietly, session.stop)
+            # After about a second.
+            limit_retries(session, 3, 1_000)
+            session.conf.set(CALL_SITES, "false")
+        except BaseException as error:  # many kinds, for its settings in the environment; a panic is no Exception
+            is_panic = type(error).__name__ == "PanicException"
+            if isinstance(error, EngineError) or not (is_panic or isinstance(error, Exception)):
+                raise
+            raise EngineError(
+                f"engine: the embedded engine does not start, {failure_reason(error)}; check the variables SAIL_*, the "
+                "limits of memory, threads and open files (ulimit -n), and that this pysail supports this pyspark"
+            ) from error
+        if not admitted.is_set():
+            raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
+        name = f"embedded (pysail {importlib.metadata.version('pysail')})"
+        return Engine(session, "embedded", name, True, close=stack.pop_all().close)
+
+
+@contextlib.contextmanager
+def _keeping_signal_handlers() -> Iterator[None]:
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            # None means that Python had not installed the handler.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

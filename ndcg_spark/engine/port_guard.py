@@ -132,7 +132,6 @@ def _accept(listening: int, address: int, length: int, flags: int) -> int:
 
 
 def _is_ours(connection: int) -> bool:
-    """Whether a connection is established and its other end is a socket of this process."""
     ends = _ends(connection)
     if ends is None or not any(_ends(int(entry.name)) == ends[::-1] for entry in Path("/proc/self/fd").iterdir()):
         return False

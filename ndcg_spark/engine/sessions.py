@@ -1,8 +1,9 @@
-"""Sessions of Spark: that of the process, local Spark, that of spark-submit, or one on a server."""
+"""Sessions of Spark: that of the process, local Spark, that of spark-submit, or one on a server; and their failures."""
 
 import contextlib
 import dataclasses
 import functools
+import importlib
 import math
 import os
 import shutil
@@ -17,7 +18,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from ndcg_spark.engine.failures import failure_reason, failures
 from ndcg_spark.errors import INSTALL_ADVICE, EngineError, InstallationError, engine_imports, first_line
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
@@ -46,8 +46,6 @@ _CHANNELS: list[object] = []
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """A session, and what depends on its engine."""
-
     session: SparkSession
     kind: Kind
     #: Its name and version as they are printed and recorded, without secrets: 'embedded (pysail 0.7.2)'.
@@ -62,7 +60,6 @@ class Engine:
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
 
     def addressed(self, path: str) -> str:
-        """The path with the engine's default storage, if it names none."""
         return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path
 
 
@@ -133,41 +130,27 @@ def start_local() -> Engine:
         # Judgments are joined without sorting them where each partition is this small, so that it fits into memory.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
     }
-    return _start_classic(settings, "local Spark")
+    return start_classic(settings, "local Spark")
 
 
-def _start_classic(settings: dict[str, str], what: str) -> Engine:
-    """A session of Spark in a JVM of its own."""
-    builder = SparkSession.builder.appName("ndcg-spark")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = start_session(builder, what)
+def start_classic(settings: dict[str, Any], what: str) -> Engine:
+    session = start_session(SparkSession.builder.appName("ndcg-spark").config(map=settings), what)
     return dataclasses.replace(wrap_session(session), close=functools.partial(quietly, session.stop))
 
 
-def submitted(choice: str) -> Engine:
-    """The session of spark-submit; EngineError if the embedded engine was chosen."""
-    if choice == "embedded":
-        raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
-    return _start_classic({CALL_SITES: "false"}, "the session of spark-submit")
-
-
 def connect(url: str) -> Engine:
-    """A session on the server at this address, `sc://host:port/;name=value`."""
     require_server(url)
     session = start_session(SparkSession.builder.remote(url), url)
     # After about 40 seconds, as another's server may come back.
     limit_retries(session, 8, 10_000)
-    with contextlib.ExitStack() as stack:
-        stack.callback(quietly, session.stop)
-        engine = wrap_session(session, url)
-        if engine.kind == "embedded":
-            raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
-        return dataclasses.replace(engine, close=stack.pop_all().close)
+    engine = dataclasses.replace(wrap_session(session, url), close=functools.partial(quietly, session.stop))
+    if engine.kind == "embedded":
+        engine.close()
+        raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
+    return engine
 
 
 def require_server(url: str) -> None:
-    """Return once a Spark Connect server has answered at this address; EngineError if none does in ANSWER_SECONDS."""
     # gRPC would print its own message before ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     with engine_imports():
@@ -194,7 +177,6 @@ def require_server(url: str) -> None:
 
 
 def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
-    """Let a session give up on its server after so many retries, with pauses of at most so many milliseconds."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     # The session is Any: before Spark 4.2 the type of its `client` is wrong.
@@ -202,7 +184,6 @@ def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
 
 
 def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
-    """The builder's session; EngineError if it does not start."""
     try:
         return builder.getOrCreate()
     except Exception as error:  # a JVM and a gRPC channel raise many kinds while they start
@@ -212,7 +193,6 @@ def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
 
 
 def configure(session: SparkSession) -> None:
-    """Set what reading and joining rely on; EngineError where that is not allowed."""
     name = "spark.sql.sources.partitionColumnTypeInference.enabled"
     try:
         # The folder run=007 is the run 007, not the number 7.
@@ -227,7 +207,6 @@ def configure(session: SparkSession) -> None:
 
 
 def _default_storage() -> str:
-    """The storage of paths without a scheme in the configuration of Hadoop."""
     site = Path(os.environ.get("HADOOP_CONF_DIR", "/nowhere"), "core-site.xml")
     if not site.is_file():
         return "file:///"
@@ -265,3 +244,49 @@ def quietly(stop: Callable[[], object]) -> None:
     """Stop something at the end, when an evaluation already has its result or its error: without further errors."""
     with contextlib.suppress(Exception):
         stop()
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """The exceptions that an engine raises when it fails, for an except clause."""
+    from pyspark.errors import PySparkException
+
+    # After the JVM has died, py4j raises the errors of the operating system when it opens another connection.
+    kinds: tuple[type[Exception], ...] = (PySparkException, ConnectionRefusedError, ConnectionResetError)
+    # The client of Spark Connect comes without py4j (pyspark-client), and classic Spark without gRPC.
+    for module, name in (("py4j.protocol", "Py4JError"), ("grpc", "RpcError")):
+        with contextlib.suppress(ImportError):
+            kinds += (getattr(importlib.import_module(module), name),)
+    return kinds
+
+
+def lost(error: BaseException) -> bool:
+    """Whether an error means that the engine itself is gone, whatever it was doing."""
+    return any(
+        isinstance(failure, ConnectionRefusedError | ConnectionResetError)
+        or _status(failure) == "UNAVAILABLE"
+        # py4j got no answer; an exception in Java is a Py4JJavaError.
+        or ("Py4JError" in _kinds(failure) and "Py4JJavaError" not in _kinds(failure))
+        for failure in _chain(error)
+    )
+
+
+def failure_reason(error: BaseException) -> str:
+    # A failed gRPC call prints many lines, which pyspark wraps; only `details` is what the server said.
+    details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]
+    text = next((text for text in details if text and text.strip()), None)
+    return first_line(Exception(text) if text else error).rstrip(".")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _kinds(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _status(error: BaseException) -> str:
+    return error.code().name if {"RpcError", "Call"} <= _kinds(error) else ""  # type: ignore[attr-defined]

@@ -22,7 +22,6 @@ from ndcg_spark.job.inputs import (
     results_to_score,
     scores_by_batch,
     translated_failures,
-    warn_of_input,
 )
 from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import TO_JUDGE
@@ -34,24 +33,17 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
 @contextlib.contextmanager
 def _checked(config: EvaluationConfig) -> Iterator[Context]:
-    """Both tables, checked on an open engine.
-
-    A document that occurs twice for one query is refused at any depth, unless an option merges its rows.
-    """
     with engine_for(config) as engine:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):
+            # At any depth.
             refuse_duplicates(context.checked, *context.sources, context.config.convention)
             yield context
 
 
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
-    """Validate both tables by the rules of the configured convention: for JSON.
-
-    Returns `counts`, `rejected`, `datasets_without_results` and `judged_rate`.
-    """
+    """Validate both tables by the rules of the configured convention: for JSON."""
     with _checked(config) as context:
-        warn_of_input(context)
         checked = context.checked
         deepest = dataclasses.replace(context.evaluation, cutoffs=config.cutoffs[-1:], measures=NDCG_ONLY)
         alone = dataclasses.replace(context, evaluation=deepest)
@@ -68,13 +60,10 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, then by dataset, query and document.
-
-    Documents that `unjudged=drop` removes from their lists are included, at their ranks in the results.
-    """
+    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, then by dataset, query and document."""
     with _checked(config) as context:
         checked = context.checked
-        # Lists without their unjudged documents would have none to find.
+        # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to find.
         evaluation = dataclasses.replace(
             context.evaluation, convention=context.config.convention.replace(unjudged="zero")
         )
@@ -84,10 +73,7 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:
-    """Write the judgments, or else the results, to a new folder; returns the number of rows.
-
-    InputError if a line is not a row; StorageError if there is something in the folder.
-    """
+    """Write the judgments, or else the results, to a new folder; returns the number of rows."""
     store = Store(folder)
     if store.files("", suffix=""):
         raise StorageError(f"output: there are files in {store.location}; name a new folder")

@@ -18,7 +18,7 @@ from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
 from ndcg_spark.inputs.read import Source, read_judgments, refuse_changed
-from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
     adapted,
@@ -138,7 +138,7 @@ def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) ->
     changed = {"convention": convention, "query_attributes": None}
     try:
         with hidden():
-            outcome = evaluate_on(engine, config.model_copy(update=changed))
+            outcome = evaluate(config.model_copy(update=changed), engine=engine)
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, convention.replace(ties="doc_id_asc"))

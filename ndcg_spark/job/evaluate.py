@@ -1,5 +1,6 @@
 """One evaluation from its configuration to printed or published scores: read, check, evaluate, publish."""
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
+from ndcg_spark.errors import BUG, ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.inputs import (
@@ -26,7 +27,6 @@ from ndcg_spark.job.inputs import (
     read_inputs,
     runs_table,
     scores_by_batch,
-    warn_of_input,
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
@@ -76,17 +76,14 @@ class EvaluationOutcome:
 
     @property
     def datasets(self) -> list[str]:
-        """The datasets that have scores, sorted."""
         return sorted({row["dataset"] for row in self.dataset_scores})
 
     @functools.cached_property
     def measure_set(self) -> MeasureSet:
-        """The measures, each with the cutoffs at which it was computed."""
         return parse_measure_set(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
-        """0, or the exit code that follows from the verdicts."""
         return worst_exit_code(self.verdicts)
 
 
@@ -95,14 +92,13 @@ def evaluate(
     accepted: str | None = None,
     baseline: str | None = None,
     write_queries: Callable[[DataFrame], object] | None = None,
+    engine: Engine | None = None,
 ) -> EvaluationOutcome:
-    """Evaluate as configured, and publish the scores if the configuration names an output.
+    """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration names an output.
 
-    With a gate, the verdict on the night comes before it is published, and it is published whatever the verdict.
-    `accepted` is the reason why it is a baseline for later nights even if it does not pass.
-
-    When nothing can be refused any more, `write_queries` gets the table QUERY_SCORES, and the runs are compared with
-    the run `baseline`.
+    `accepted` is the reason why the night is a baseline for later ones even if it does not pass. When nothing can be
+    refused any more, `write_queries` gets the table QUERY_SCORES, and the runs are compared with the run `baseline`.
+    An `engine` stays open.
     """
     clock = Clock()
     if config.gate is not None or accepted is not None:
@@ -110,75 +106,67 @@ def evaluate(
         from ndcg_spark.job.gate import usable_gate
 
         usable_gate(config, accepted)
+    with _failures_logged(config), contextlib.nullcontext(engine) if engine else engine_for(config, clock) as opened:
+        context = read_inputs(opened, config, clock)
+        config, checked = context.config, context.checked
+        tables: QueryTables = (None, None)
+        if config.query_attributes or config.query_weights:
+            # Imported here, because an evaluation without such tables need not wait for statistics.
+            from ndcg_spark.comparison.matrix import read_query_tables
+
+            tables = read_query_tables(config)
+            if tables[0] is not None:
+                rows, frame = tables[0], functools.partial(read_arrow, opened, where="query_attributes")
+                context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
+        runs = {run.run for run in checked.result_counts.runs}
+        if baseline is not None and baseline not in runs:
+            raise unknown_name("baseline", "run", baseline, runs)
+        output = config.dated(config.output) if config.output else None
+        verdicts: list[Verdict] = []
+        comparison = None
+        with counted_refusals(context):
+            if output is None:
+                means, read = _scored(context, baseline is not None or write_queries is not None)
+            else:
+                means, read, verdicts = publish(context, tables, output, accepted)
+            if write_queries:
+                write_queries(read())
+            if baseline is not None:
+                comparison = _compared(read(), tables[0], baseline, config.measure_set)
+        return EvaluationOutcome(
+            context.evaluation.evaluation_id,
+            config.convention.label,
+            config.convention.formula,
+            opened.name,
+            means[0],
+            counts=checked.counts(len(config.cutoffs)),
+            rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
+            output=output,
+            seconds=context.clock.with_total(),
+            measures=config.measures,
+            headline=config.headline,
+            slice_scores=means[1],
+            verdicts=verdicts,
+            datasets_without_results=checked.datasets_without_results,
+            comparison=comparison,
+        )
+
+
+@contextlib.contextmanager
+def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
     try:
-        with engine_for(config, clock) as engine:
-            return evaluate_on(engine, config, clock, accepted, baseline, write_queries)
+        yield
     except Exception as error:
-        code = error.exit_code if isinstance(error, NdcgSparkError) else BUG
+        code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code and not isinstance(error, StorageError):
             more = {"configuration": masked_within(config.model_dump(mode="json")), "engine": config.engine}
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise
 
 
-def evaluate_on(
-    engine: Engine,
-    config: EvaluationConfig,
-    clock: Clock | None = None,
-    accepted: str | None = None,
-    baseline: str | None = None,
-    write_queries: Callable[[DataFrame], object] | None = None,
-) -> EvaluationOutcome:
-    """Evaluate on an engine that stays open."""
-    context = read_inputs(engine, config, clock)
-    config, checked = context.config, context.checked
-    tables: QueryTables = (None, None)
-    if config.query_attributes or config.query_weights:
-        # Imported here, because an evaluation without such tables need not wait for statistics.
-        from ndcg_spark.comparison.matrix import read_query_tables
-
-        tables = read_query_tables(config)
-        if tables[0] is not None:
-            rows, frame = tables[0], functools.partial(read_arrow, engine, where="query_attributes")
-            context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
-    warn_of_input(context)
-    runs = {run.run for run in checked.result_counts.runs}
-    if baseline is not None and baseline not in runs:
-        raise unknown_name("baseline", "run", baseline, runs)
-    output = config.dated(config.output) if config.output else None
-    verdicts: list[Verdict] = []
-    comparison = None
-    with counted_refusals(context):
-        if output is None:
-            means, read = _scored(context, baseline is not None or write_queries is not None)
-        else:
-            means, read, verdicts = publish(context, tables, output, accepted)
-        if write_queries:
-            write_queries(read())
-        if baseline is not None:
-            comparison = _compared(read(), tables[0], baseline, config.measure_set)
-    return EvaluationOutcome(
-        context.evaluation.evaluation_id,
-        config.convention.label,
-        config.convention.formula,
-        engine.name,
-        means[0],
-        counts=checked.counts(len(config.cutoffs)),
-        rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
-        output=output,
-        seconds=context.clock.with_total(),
-        measures=config.measures,
-        headline=config.headline,
-        slice_scores=means[1],
-        verdicts=verdicts,
-        datasets_without_results=checked.datasets_without_results,
-        comparison=comparison,
-    )
-
-
 def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet]:
     """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its measures."""
-    outcome = evaluate_on(engine, config)
+    outcome = evaluate(config, engine=engine)
     return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set
 
 
@@ -196,10 +184,8 @@ def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], 
 
 
 def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff; `sort` is a column and perhaps `:desc`.
-
-    They are sorted by the engine and streamed, as there may be more than fit into memory.
-    """
+    """The rows of QUERY_SCORES, by default by dataset, run, query and cutoff; or by a column, perhaps with `:desc`."""
+    # They are sorted by the engine and streamed, as there may be more than fit into memory.
     keys = [F.asc_nulls_last(name) for name in ("dataset", "run", "query_id", "cutoff")]
     if sort is not None:
         column, _, direction = sort.partition(":")
@@ -209,7 +195,6 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
 
 
 def _compared(scores: DataFrame, attributes: pa.Table | None, baseline: str, measure_set: MeasureSet) -> "Comparison":
-    """Every run compared with the baseline by the requested measures, else by NDCG, also in slices."""
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.api import sources
     from ndcg_spark.comparison.compare import compare_sources

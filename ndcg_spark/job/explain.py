@@ -16,7 +16,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import Where, night_rows, read_dataset_scores, read_rows, select_nights
+from ndcg_spark.nights.read import Where, night_rows, read_again, read_dataset_scores, read_rows, select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
@@ -72,6 +72,7 @@ def _not_judged(query: str, queries: int) -> ConfigurationError:
     return ConfigurationError(f"query: {query!r} is not one of the {queries:,} judged queries")
 
 
+@read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
     """The explanations of a query of one night, the newest if no date is named; perhaps compared with another night."""
     known, query = committed(output), request.query
@@ -152,6 +153,7 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
     return rows
 
 
+@read_again
 def night_documents_to_judge(
     output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
 ) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.nights import log
-from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, select_nights
+from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 
@@ -43,6 +43,7 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
 
 
+@read_again
 def judge_written(
     gate: GateConfig,
     publication: "Publication",
@@ -65,6 +66,7 @@ def judge_written(
     return results
 
 
+@read_again
 def gate_published(
     config: EvaluationConfig, output: str, dataset: str | None, accepted: str | None = None
 ) -> list[Verdict]:
@@ -88,6 +90,7 @@ def gate_published(
     return verdicts
 
 
+@read_again
 def rehearse_published(config: EvaluationConfig, output: str, dataset: str | None) -> list[Verdict]:
     """The verdicts of the configured gate on every published night, of all datasets or of one, which do not change."""
     gate, nights = usable_gate(config), log.committed(output)

@@ -19,7 +19,7 @@ from ndcg_spark.errors import ConventionError, EngineError, InputError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
-from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, measure_first, query_key
+from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
@@ -39,8 +39,6 @@ _NOT_WORTH_A_SCAN = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What a command works with: an open engine, checked inputs, and the evaluation that they are for."""
-
     engine: Engine
     config: EvaluationConfig
     sources: Sources
@@ -54,7 +52,6 @@ class Context:
 
 @contextlib.contextmanager
 def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator[Engine]:
-    """The engine that the configuration names, which is reported. Raises EngineError."""
     with contextlib.ExitStack() as stack:
         with (clock or Clock()).step("engine", "starting the engine"):
             engine = stack.enter_context(open_engine(config.engine, config.remote))
@@ -63,10 +60,7 @@ def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator
 
 
 def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = None) -> Context:
-    """Both tables of a configuration, checked and reported.
-
-    The convention of the context has the options that are used, so its label and its description include them too.
-    """
+    """Both tables of a configuration, checked and reported; the convention has all options that are used."""
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
         # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
@@ -78,6 +72,9 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
         checked = check_tables(*sources, config)
     report_read(sources[0], checked.judgment_counts)
     report_read(sources[1], checked.result_counts)
+    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
+    for sentence in limits.about_input(*counts, config.convention):
+        report_step("warning", sentence)
     convention, best_grade = config.convention, checked.judgment_counts.best_grade
     if config.measure_set.needs_highest_grade and convention.max_grade == "highest":
         # Recorded, so that nights whose judgments have different highest grades have different conventions.
@@ -97,10 +94,7 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
 
 
 def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
-    """The configuration for these tables, the last of which are results: ranks order results without scores.
-
-    Reports that, and what was recognised in the tables.
-    """
+    """The configuration for these tables, the last of which are results: ranks order results without scores."""
     for source in (source for table in sources for source in table.sources):
         for note in source.notes:
             report_step("read", f"{source.name}: {note}")
@@ -114,7 +108,6 @@ def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
 
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
-    """Report how many rows of a table were read, and which were excluded or rejected."""
     if isinstance(counts, ResultCounts):
         what = f"{len(counts.runs):,} runs"
     else:
@@ -126,14 +119,6 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
             report_step("warning", "exclude: none of its documents is in the results; check that both write ids alike")
     if counts.rejections:
         report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
-
-
-def warn_of_input(context: Context) -> None:
-    """Warn of probable mistakes that the counts show. Warnings change neither a score nor an exit code."""
-    checked = context.checked
-    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in limits.about_input(*counts, context.config.convention):
-        report_step("warning", sentence)
 
 
 class PlanRefusedError(InputError):
@@ -150,9 +135,9 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
     try:
         yield
     except failures() as error:
-        refusal = refusals.refused(error)
-        if refusal:
-            raise PlanRefusedError(*refusal) from error
+        if refusal := refusals.refused(error):
+            is_of_options = refusal[0] == refusals.NOT_FINITE.code
+            raise (ConventionError(refusal[1]) if is_of_options else PlanRefusedError(*refusal)) from error
         if lost(error):
             raise
         kind, reason = type(error).__name__, failure_reason(error)
@@ -175,8 +160,6 @@ def counted_refusals(context: Context) -> Iterator[None]:
         if refusal.code in _TWICE:
             with translated_failures(context.sources):
                 limits.refuse_duplicates(checked, *context.sources, convention)
-        if refusal.code == refusals.NOT_FINITE.code:
-            raise ConventionError(str(refusal)) from refusal
         if refusal.code == refusals.MISSING_QUERY.code:
             sentence = f"{checked.counts(0)['missing_queries']} of them, e.g."
             raise InputError(str(refusal).replace("e.g.", sentence, 1)) from refusal
@@ -203,7 +186,6 @@ def runs_table(context: Context, checked: CheckedTables) -> DataFrame:
 
 
 def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table QUERY_SCORES of checked tables, computed in the way that is fastest for what the check has found."""
     results, rows = checked.needed_results, checked.result_counts.rows
     # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer rows are
     # moved if Spark prunes them itself before it moves any.
@@ -222,29 +204,19 @@ def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:
-    """Rows of dataset scores with the requested measures, sorted.
-
-    InputError if they do not match the checked tables, or if too few documents are judged. Warns of attributes that no
-    query has.
-    """
+    """Rows of dataset scores with the requested measures, sorted. InputError if too few documents are judged."""
     columns = measure_first(DATASET_SCORES, context.evaluation.measures.columns)
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
     refuse_low_rates(context.config, means[0])
-    attributes = {(row["dataset"], row["attribute"]) for row in means[1]}
-    valued = {(row["dataset"], row["attribute"]) for row in means[1] if row["value"] != NO_VALUE}
-    for dataset, attribute in sorted(attributes - valued):
-        sentence = f"no judged query of {dataset} has a value of {attribute}; check the query_id of the table"
-        report_step("warning", f"query_attributes: {sentence}")
     return means
 
 
 def refuse_low_rates(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest = config.cutoffs[-1]
-    at_depth = [row for row in rows if row["cutoff"] == deepest]
-    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in at_depth}
+    rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate)
     for sentence in limits.about_judged_rates(rows, deepest):
         report_step("warning", sentence)

@@ -24,7 +24,7 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
-from ndcg_spark.schemas import RANKED_DOCUMENTS, query_key
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
 from ndcg_spark.steps import report_step
@@ -39,10 +39,7 @@ _LIST = ["dataset", "run", "query_id"]
 def publish(
     context: Context, tables: "QueryTables", output: str, accepted: str | None = None
 ) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
-    """Publish the scores of checked tables: the dataset scores, what reads the query scores, and a verdict per night.
-
-    `accepted` is the reason why the night is a baseline of later ones, if it is.
-    """
+    """Publish the scores: returns the dataset scores, what reads the query scores, and a verdict per night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
@@ -64,13 +61,9 @@ def publish(
             changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
             if changed:
                 with context.clock.step("documents", "keeping the documents of the queries that changed most"):
-                    columns = zip(_LIST, zip(*changed, strict=True), strict=True)
-                    lists = pa.table({name: pa.array(values, pa.string()) for name, values in columns})
+                    lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
                     _write_documents(context, publication, session.createDataFrame(lists))
                 report_step("documents", f"kept for {len(changed):,} lists that changed most")
-        counts = context.checked.counts(len(evaluation.cutoffs))
-        scores = f"{counts['query_scores']:,} query scores, {counts['dataset_scores']:,} dataset scores"
-        report_step("scored", scores + (f", {len(means[1]):,} slice scores" if means[1] else ""))
         with context.clock.step("publish", "publishing"):
             superseded = publication.commit(night_record(context), datasets)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
@@ -114,30 +107,22 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
 
 
 def _write_documents(context: Context, publication: Publication, lists: DataFrame | None = None) -> None:
-    """Write the table RANKED_DOCUMENTS where the query scores already are, batch by batch, and verify its rows.
+    """Write the table RANKED_DOCUMENTS of these lists, by default of all, each with the ideal ranking of its query.
 
-    `lists` are those that are kept, by dataset, run and query_id, each with the ideal ranking of its query; by default
-    all are. There must be as many rows as the query scores say were returned, and as many as the ideal rankings are
-    deep.
+    There must be as many rows as the query scores say were returned, and as many as the ideal rankings are deep.
     """
     checked, evaluation = context.checked, context.evaluation
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
-    key = query_key(checked.judgments.columns)
-    queries = None if lists is None else lists.select(*key).distinct()
-
-    def keep_listed(table: DataFrame) -> DataFrame:
-        return table if queries is None else table.join(queries, on=key, how="left_semi")
-
-    judgments = keep_listed(checked.published_judgments)
+    key, judgments = query_key(checked.judgments.columns), checked.published_judgments
+    if lists is not None:
+        judgments = judgments.join(lists.select(*key).distinct(), on=key, how="left_semi")
     for number, batch in enumerate(checked.by_batch):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
         needed = batch.results if convention.ties == "rank" else batch.needed_results
-        results = keep_listed(results_to_score(batch, needed))
-        documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
+        results = results_to_score(batch, needed)
         if lists is not None:
-            # Rows without a run belong to the ideal rankings.
-            marked = documents.join(lists.withColumn("kept", F.lit(True)), on=_LIST, how="left")
-            documents = marked.where(F.col("run").isNull() | F.col("kept").isNotNull()).select(*RANKED_DOCUMENTS.names)
+            results = results.join(lists, on=["run", *key], how="left_semi")
+        documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         publication.write("ranked_documents", documents)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
@@ -158,7 +143,7 @@ def night_record(context: Context) -> dict[str, Any]:
         # Inputs with equal fingerprints have the same rows, in any order and format.
         fingerprints = {name or config.dataset: digits for name, digits in counts.fingerprints.items()}
         known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
-        inputs[source.name] = {**known, **_files(source)}
+        inputs[source.name] |= known
     record = {
         "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **config.source},
         "convention": config.convention.label,
@@ -182,7 +167,6 @@ def night_record(context: Context) -> dict[str, Any]:
 
 
 def _files(source: Source) -> dict[str, Any]:
-    """Where a table came from, and what was recognised in it."""
     files = [
         {"path": file.path} | ({"version": file.snapshot.version} if file.snapshot else {"size": file.size})
         for file in source.files

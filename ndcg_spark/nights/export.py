@@ -18,6 +18,7 @@ from ndcg_spark.text import masked
 
 #: The tables and their schemas. The log comes last: while it is old, so are its numbers of the date.
 TABLES = {**KEPT, LOG: EVALUATIONS}
+_NEVER_NULL = ("dataset", "evaluated_on")
 #: What spells the type of a column in another way: wide text, and the name of a list's values.
 _SPELLING = re.compile(r"large_|_view|(?<=<)\w+(?=:)")
 
@@ -27,8 +28,7 @@ def export(
 ) -> None:
     """Copy the nights that count, of all dates, of one, or since one; `report` is called with a sentence for each date.
 
-    ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape;
-    StorageError if a table cannot be written. Run it again then.
+    ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape.
     """
     known = committed(output)
     known.refuse_damaged(known.damaged if date is None else [date])
@@ -56,19 +56,17 @@ def export(
 
 
 def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
-    """ConfigurationError if a table is there and has other columns."""
+    """ConfigurationError if a table is there, and what it has differs or it lacks columns that are never null."""
     schemas = (TABLES[name], TABLES[name] if there is None else there)
     own, known = ({(field.name, _SPELLING.sub("", str(field.type))) for field in schema} for schema in schemas)
-    if own != known:
-        example = " ".join(min(known ^ own))
+    if wrong := (known - own) | {column for column in own - known if column[0] in _NEVER_NULL}:
         raise ConfigurationError(
-            f"export: the table {name} has another shape, {len(known ^ own)} column(s) differ, e.g. {example}; name "
-            "another target, or drop the table"
+            f"export: the table {name} has another shape, {len(wrong)} column(s) differ, e.g. {' '.join(min(wrong))}; "
+            "name another target, or drop the table"
         )
 
 
 def _rows(name: str, nights: Sequence[Night]) -> pa.RecordBatchReader:
-    """The rows of nights in a table."""
     if name == LOG:
         return log_table(night.row for night in nights).to_reader()
     return pa.RecordBatchReader.from_batches(TABLES[name], read_batches(nights, name, TABLES[name].names))
@@ -97,7 +95,7 @@ def _target(to: str) -> Iterator["_Tables"]:
 
 
 class _Delta:
-    """Tables of Delta. Like those below, they are created if they are missing, and raise what their library raises."""
+    """Tables of Delta. As below, `replace` creates tables and adds columns; it raises what the library raises."""
 
     def __init__(self, path: str) -> None:
         import deltalake
@@ -113,8 +111,9 @@ class _Delta:
         return pa.schema(table(address, **self._options).schema().to_arrow()) if is_there else None
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
-        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "partition_by": ["evaluated_on"]}
-        self._library.write_deltalake(f"{self._root}/{name}", _rows(name, nights), **how, **self._options)
+        how = {"mode": "overwrite", "predicate": f"evaluated_on = DATE '{date}'", "schema_mode": "merge"}
+        address, by = f"{self._root}/{name}", ["evaluated_on"]
+        self._library.write_deltalake(address, _rows(name, nights), partition_by=by, **how, **self._options)
 
 
 class _Iceberg:
@@ -134,6 +133,8 @@ class _Iceberg:
         self._catalog.create_namespace_if_not_exists(self._namespace)
         named = f"{self._namespace}.{name}"
         table, rows = self._catalog.create_table_if_not_exists(named, TABLES[name]), _rows(name, nights)
+        with table.update_schema() as change:
+            change.union_by_name(TABLES[name])
         with warnings.catch_warnings():
             # A date that is exported for the first time replaces nothing.
             warnings.filterwarnings("ignore", message="Delete operation did not match any records")
@@ -142,8 +143,6 @@ class _Iceberg:
 
 
 class _Spark:
-    """Tables of a catalog of Spark."""
-
     def __init__(self, session: Any, address: str) -> None:
         from pyspark.sql import functions
         from pyspark.sql.pandas import types
@@ -159,8 +158,12 @@ class _Spark:
 
     def replace(self, name: str, date: str, nights: Sequence[Night]) -> None:
         fields = self._types.from_arrow_schema(TABLES[name])
-        columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
-        self._session.sql(f"CREATE TABLE IF NOT EXISTS {self._name(name)} ({columns}) PARTITIONED BY (evaluated_on)")
+        columns = {field.name: f"`{field.name}` {field.dataType.simpleString()}" for field in fields}
+        create = f"CREATE TABLE IF NOT EXISTS {self._name(name)} ({', '.join(columns.values())})"
+        self._session.sql(f"{create} PARTITIONED BY (evaluated_on)")
+        if lacking := columns.keys() - self._session.table(self._name(name)).columns:
+            added = ", ".join(columns[column] for column in sorted(lacking))
+            self._session.sql(f"ALTER TABLE {self._name(name)} ADD COLUMNS ({added})")
         if name == LOG:
             rows = self._session.createDataFrame(_rows(name, nights).read_all())
         else:

@@ -9,7 +9,6 @@ import json
 import logging
 import operator
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from pyarrow import fs
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import StorageError, first_line
-from ndcg_spark.nights.store import FAILURES, LOG, Store, folder, parquet
+from ndcg_spark.nights.store import FAILURES, LOG, Store, folder
 from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
@@ -33,10 +32,6 @@ _EMPTY = dict.fromkeys(EVALUATIONS.names)
 #: The columns of a verdict.
 _VERDICT = ("verdict", "reason", "run")
 _logger = logging.getLogger(__name__)
-
-
-class ReplacedError(StorageError):
-    """A night was evaluated again or removed while it was being read."""
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -62,7 +57,6 @@ class Night:
 
     @property
     def measure_set(self) -> MeasureSet:
-        """The measures that it was evaluated with."""
         configuration = self.record["configuration"]
         return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
 
@@ -77,7 +71,6 @@ class Night:
         return {f"{path}/{name}": file["bytes"] for name, file in self.record["files"].get(table, {}).items()}
 
     def kept_rows(self, table: str) -> int:
-        """How many rows its evaluation has in a table."""
         return sum(file["rows"] for file in self.record["files"].get(table, {}).values())
 
     def __str__(self) -> str:
@@ -103,17 +96,13 @@ class Nights(list[Night]):
         return sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
 
     def refuse_damaged(self, dates: Iterable[str]) -> None:
-        """StorageError if the log of one of these dates cannot be read."""
         for date in sorted({*dates} & {*self.damaged}):
             advice = f"restore the file, or remove it and evaluate {date} again"
             raise StorageError(f"output: {self.damaged[date]}; {advice}")
 
 
 def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights:
-    """The nights of an output, or of some dates of it.
-
-    A date whose log is damaged has no nights here; a warning says so. Raises StorageError.
-    """
+    """The nights of an output, or of some dates of it. A date whose log is damaged has none, and a warning says so."""
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
@@ -153,7 +142,6 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 
 def _night(store: Store, rows: Sequence[Row]) -> Night:
-    """The night of these rows, which are in order."""
     row = rows[-1]
     # Two that are added at once do not know of each other; of two acceptances the last counts.
     for other in rows:
@@ -165,18 +153,16 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
 
 
 def log_table(rows: Iterable[Row]) -> pa.Table:
-    """The table EVALUATIONS of these rows."""
     days = [{**row, "evaluated_on": datetime.date.fromisoformat(row["evaluated_on"])} for row in rows]
     return pa.Table.from_pylist(days, EVALUATIONS)
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
     """Add rows to the log of a date, all of them by one atomic act. Raises FAILURES."""
-    store.add(f"{LOG}/evaluated_on={evaluated_on}/{uuid.uuid4().hex}.parquet", parquet([*rows], _STORED))
+    store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
-    """The row of an evaluation with this record, and the verdict on one of its datasets."""
     seconds, verdict = record.get("seconds", {}), verdict or {}
     row = {**_EMPTY, **record, "revision": 0, "is_baseline": False, "seconds": seconds.get("total"), "steps": seconds}
     row |= {name: verdict.get(name) for name in _VERDICT}
@@ -190,27 +176,24 @@ def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:
 
 
 def utc_now() -> str:
-    """The time in UTC, as ISO 8601."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with a `note`, or the reason why it is `accepted` as a baseline, to the log.
 
-    Which evaluation counts stays the same. Raises StorageError, and ReplacedError if the night was replaced or removed
-    in the meantime, so that nothing was changed that counts.
+    StorageError if the night was replaced or removed in the meantime, so that nothing was changed that counts.
     """
     row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
     row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):
         append(night.store, night.evaluated_on, [row])
-    refuse_replaced(night)
+    refuse_replaced(night, StorageError)
 
 
-def refuse_replaced(night: Night) -> None:
-    """ReplacedError if the evaluation no longer counts, so that its rows may be gone."""
+def refuse_replaced(night: Night, error: type[StorageError]) -> None:
+    """Raise an `error` if the evaluation no longer counts, so that its rows may be gone."""
     known = committed(night.store, [night.evaluated_on])
     known.refuse_damaged([night.evaluated_on])
     if night not in known:
-        output = night.store.location
-        raise ReplacedError(f"output: {night} in {output} was replaced while it was read or changed; run this again")
+        raise error(f"output: {night} in {night.store.location} was replaced meanwhile; run this again")

@@ -5,7 +5,6 @@ log were added; what it wrote before that does not count, and a later evaluation
 """
 
 import contextlib
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from pyarrow import parquet as pq
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
-from ndcg_spark.nights.store import FAILURES, Store, folder, parquet
+from ndcg_spark.nights.store import FAILURES, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 
 
 class Publication:
-    """Publishes the scores of one evaluation: one night of each of its datasets.
+    """Publishes the scores of one evaluation: `write` and `verify` every table, then `commit`.
 
-    Call `write` and `verify` for every table, and `read` where rows are needed; then `commit`. Our readers see nothing
-    before the commit. As a context, it removes what was written if the block fails. Methods raise StorageError.
+    Readers see nothing before the commit. As a context, it removes what was written if the block fails.
     """
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
@@ -41,16 +39,13 @@ class Publication:
             self.abandon()
 
     def write(self, name: str, table: "DataFrame") -> None:
-        """Add rows to a table. Runs a job of the engine."""
         table.drop(*IN_PATHS).write.parquet(self._store.for_engine(self._folder(name)), mode="append")
 
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a few rows to a table, without the engine."""
         with self._store.failures("cannot be written"):
-            self._store.add(f"{self._folder(name)}/{uuid.uuid4().hex}.parquet", parquet(rows, stored(name)))
+            self._store.add_rows(self._folder(name), rows, stored(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
-        """The rows that were written to a table, in its schema."""
         return read_files(session, name, [self._store.for_engine(self._folder(name))], self._date, self._id)
 
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
@@ -58,10 +53,7 @@ class Publication:
         return Night(dataset, self._date, 0, self._id, self._store, self._row(record, dataset))
 
     def verify(self, name: str, rows: int) -> None:
-        """Read the footers of the files of a table. StorageError unless they add up to this many rows.
-
-        On a cluster this also verifies that this process sees the files that the engine wrote.
-        """
+        """StorageError unless the footers of the files of a table add up to this many rows."""
         files = self._files[name] = {}
         with self._store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
@@ -75,10 +67,9 @@ class Publication:
             )
 
     def commit(self, record: Mapping[str, Any], datasets: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """Add a row to the log for each of these datasets: from here on this evaluation counts.
+        """Add a row to the log for each dataset, with these entries of a verdict: from here on this evaluation counts.
 
-        Of each dataset, the mapping has the `verdict`, and the reason why it is `accepted`, if there is a gate. Returns
-        a sentence for each night of which another evaluation counts, because it was published at the same time.
+        Returns a sentence for each night of which another evaluation counts that was published at the same time.
         """
         own = {"status": "published", "committed_at": utc_now()}
         with self._store.failures("cannot be written, and nothing was published"):
@@ -116,7 +107,6 @@ class Publication:
         return log_row({**record, **own}, dataset=dataset, **more)
 
     def _sizes(self, name: str) -> dict[str, int]:
-        """The files of a table, by their names in its folder."""
         root = self._folder(name)
         return {path.removeprefix(f"{root}/"): file.size for path, file in self._store.files(root).items()}
 

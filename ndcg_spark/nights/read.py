@@ -8,8 +8,8 @@ import itertools
 import operator
 import os
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,11 +27,31 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Row = dict[str, Any]
 #: Conditions on rows: a column has one of these values, of which None is null.
 Where = Mapping[str, Sequence[Any]]
 
 
+class ReplacedError(StorageError):
+    """A night was evaluated again or removed while it was being read."""
+
+
+def read_again(reader: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that reads the log and nights do so again, once, if one of them is replaced meanwhile."""
+
+    @functools.wraps(reader)
+    def read(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return reader(*args, **kwargs)
+        except ReplacedError:
+            return reader(*args, **kwargs)
+
+    return read
+
+
+@read_again
 def read_scores(
     output: str | os.PathLike[str],
     table: str = "dataset_scores",
@@ -41,29 +61,10 @@ def read_scores(
 ) -> "pd.DataFrame | DataFrame":
     """The rows of a published table for all nights, or for the nights of one date, in its schema and in no order.
 
-    Parameters
-    ----------
-    output : str or path
-        The folder with the published scores.
-    table : str
-        `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `query_attributes`, `rejected_rows`, or
-        `evaluations`, the log.
-    date : date or str, optional
-        Only nights of this date, one of each dataset.
-    session : SparkSession, optional
-        The session that reads the rows, for tables that do not fit into memory.
-
-    Returns
-    -------
-    DataFrame
-        Of pandas, or with a session a lazy one of Spark over exactly the files that count when it is made.
-
-    Raises
-    ------
-    StorageError
-        The output cannot be read, or files of a night are missing.
-    ConfigurationError
-        There is no table of that name, or no night.
+    `table` is `dataset_scores`, `query_scores`, `comparisons`, `ranked_documents`, `query_attributes`, `rejected_rows`,
+    or `evaluations`, the log. Its rows are a pandas DataFrame, or with a `session` a lazy one of Spark over exactly the
+    files that count when it is made. StorageError if the output cannot be read, or files of a night are missing;
+    ConfigurationError if there is no table of that name, or no night.
     """
     if table not in (*KEPT, LOG):
         raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
@@ -81,8 +82,7 @@ def read_scores(
 def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:
     """The nights of a date, by default the newest, one of each dataset. `nights` are all that the output has.
 
-    ConfigurationError if there is no such night; StorageError if the log of the date, or by default of a date after the
-    newest night, is damaged.
+    StorageError if the log of the date, or by default of a date after the newest night, is damaged.
     """
     newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
     nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > newest))
@@ -96,7 +96,6 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
 
 
 def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
-    """The nights of a dataset, or of all. ConfigurationError if there is no night at all or of the dataset."""
     if not nights:
         raise ConfigurationError(f"output: no published night in {masked(output)}; check the path")
     chosen = [night for night in nights if dataset in (None, night.dataset)]
@@ -115,10 +114,7 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """A sentence for each date without a night whose evaluation failed, and each gap of a dataset.
-
-    A gap is where the days between two nights are more than they usually are.
-    """
+    """The last sentences about dates without a night whose evaluation failed, and gaps longer than usual."""
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
     sentences = [
@@ -132,27 +128,22 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
             for before, after in itertools.pairwise(days)
             if (after - before).days > statistics.mode(steps)
         ]
-    before, shown = sentences[:-10], sentences[-10:]
-    return [f"and {len(before)} more before", *shown] if before else shown
+    return sentences[-10:]
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:
-    """The nights of a dataset before a date, which are sorted by date."""
     return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
 
 def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> list[Night]:
-    """The nights that `baseline`, a date or GOOD, may stand for on a night.
-
-    A good night is an earlier one, so that a night that is evaluated again is not compared with what it replaces.
-    """
+    """The nights that `baseline`, a date or GOOD, may stand for on a night."""
     if baseline == GOOD:
+        # Earlier ones, so that a night that is evaluated again is not compared with what it replaces.
         return [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
     return [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
 
 
 def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:
-    """The newest of `baseline_nights`. ConfigurationError if there is none."""
     chosen = baseline_nights(nights, night, baseline)
     if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
@@ -161,7 +152,6 @@ def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Nigh
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
-    """The rows of these nights in a table, in its schema and in no order."""
     # Here, because nights are also read where there is no engine.
     from ndcg_spark.inputs.dataframes import union_all
 
@@ -169,9 +159,9 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
     for night in nights:
         if files := night.files(table):
             with _lost_files_named(night, table):
-                infos = night.store.system.get_file_info([*files])
-                if lost := [info.path for info in infos if info.size != files[info.path]]:
-                    raise FileNotFoundError(f"{lost[0]} is missing or damaged")
+                for info in night.store.system.get_file_info([*files]):
+                    if info.size != files[info.path]:
+                        raise FileNotFoundError(f"{info.path} is missing or damaged")
             paths = [*map(night.store.for_engine, files)]
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"] == night.dataset))
@@ -179,7 +169,6 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":
-    """The rows of an evaluation in these files or folders, in the schema of their table."""
     # Here, because nights are also read where there is no engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -197,24 +186,18 @@ def stored(table: str) -> pa.Schema:
 def read_rows(
     nights: Sequence[Night], table: str, columns: Sequence[str] | None = None, where: Where | None = None
 ) -> pa.Table:
-    """The rows of these nights in a table that satisfy `where`, in no order, read without an engine.
-
-    ReplacedError if a night was evaluated again in the meantime; StorageError if a file is missing, has another size or
-    cannot be read.
-    """
+    """The rows of these nights in a table that satisfy `where`, in no order, read without an engine."""
     schema = pa.schema([KEPT[table].field(name) for name in columns or KEPT[table].names])
     return pa.Table.from_batches(read_batches(nights, table, schema.names, where), schema)
 
 
 def night_rows(night: Night, table: str, columns: Sequence[str] | None = None, **where: Sequence[Any]) -> list[Row]:
-    """The rows of one night that satisfy `where`."""
     return list(read_rows([night], table, columns, where).to_pylist())
 
 
 def read_batches(
     nights: Sequence[Night], table: str, columns: Sequence[str], where: Where | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `read_rows`, part by part."""
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
@@ -240,10 +223,7 @@ def read_batches(
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
-    """The rows of DATASET_SCORES of all queries of each night, by run and cutoff, ndcg and the measures after the key.
-
-    Those of slices are left out.
-    """
+    """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures follow the key."""
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
 
     def scores_of_all_queries(night: Night) -> list[Row]:
@@ -265,7 +245,7 @@ def _lost_files_named(night: Night, table: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        refuse_replaced(night)
+        refuse_replaced(night, ReplacedError)
         raise StorageError(
             f"output: {table} of {night} in {night.store.location} cannot be read, {first_line(error)}; restore its "
             "files, or evaluate that night again"

@@ -8,7 +8,7 @@ import contextlib
 import io
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -28,10 +28,7 @@ _AT_ONCE = 64
 
 
 class Store:
-    """An output folder on any storage that pyarrow.fs supports. All paths are relative to it.
-
-    Methods raise FAILURES if the storage fails.
-    """
+    """An output folder on any storage of pyarrow.fs. All paths are relative to it; what fails raises FAILURES."""
 
     def __init__(self, output: str) -> None:
         #: The output without secrets, for messages.
@@ -56,7 +53,6 @@ class Store:
             raise StorageError(f"output: {self.location} {failed}, {first_line(error)}; {advice}") from error
 
     def for_engine(self, path: str) -> str:
-        """The whole path or URI, as engines expect it."""
         return f"{self._uri}/{path}"
 
     def files(self, path: str, suffix: str = ".parquet", tries: int = 10) -> dict[str, fs.FileInfo]:
@@ -72,9 +68,18 @@ class Store:
         return {info.path: info for info in sorted(infos, key=lambda info: info.path)}
 
     def read(self, path: str) -> pq.ParquetFile:
-        """A small file, read at once."""
         with self.system.open_input_stream(path) as stream:
             return pq.ParquetFile(pa.BufferReader(stream.read()))
+
+    def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
+        """Add a few rows as a new file, with null for a value that a row lacks.
+
+        A thousand such files are read at once, in half the time if there is nothing in them but values.
+        """
+        content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
+        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+        pq.write_table(table, content, **plain)
+        self.add(f"{folder}/{uuid.uuid4().hex}.parquet", content.getvalue())
 
     def add(self, path: str, content: bytes) -> None:
         """Add a small file, which no reader sees before it is whole. Its name must be new."""
@@ -116,10 +121,7 @@ class Store:
             self.system.delete_file(path)
 
     def delete(self, path: str) -> bool:
-        """Delete a file, or a folder with all that is in it, and locally its parent if it is empty then.
-
-        Returns False if there is none.
-        """
+        """Delete a file or a folder, and locally its parent if that is empty then; returns whether it was there."""
         kind = self.system.get_file_info(path).type
         # Another evaluation may remove it at the same time.
         with contextlib.suppress(FileNotFoundError):
@@ -133,17 +135,5 @@ class Store:
         return bool(kind != fs.FileType.NotFound)
 
 
-def parquet(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> bytes:
-    """A few rows as a file, with null for a value that a row lacks.
-
-    A thousand such files are read at once, in half the time if there is nothing in them but values.
-    """
-    content = io.BytesIO()
-    table = pa.Table.from_pylist([*rows], schema)
-    pq.write_table(table, content, compression="none", use_dictionary=False, write_statistics=False, store_schema=False)
-    return content.getvalue()
-
-
 def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
-    """The folder with the rows of one evaluation in a table."""
     return f"{table}/evaluated_on={evaluated_on}/evaluation_id={evaluation_id}"

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import missing_datasets, select_nights
+from ndcg_spark.nights.read import missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
@@ -51,6 +51,7 @@ class Page:
         return "\n".join(f"{name}: {top.word}: {(top.headline + ' ' + top.sentence).striptags()}" for name, top in tops)
 
 
+@read_again
 def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
     """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
     asked, location = request or Request(), masked(output) if "://" in output else str(Path(output).resolve())
@@ -75,6 +76,7 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
     return page
 
 
+@read_again
 def write_site(output: str, folder: Path, request: Request) -> None:
     """Write a page for every date, unless the evaluations on it still count; and `latest.html` and an index."""
     known = committed(output)

@@ -24,7 +24,6 @@ from ndcg_spark.scoring.refusals import MISSING_QUERY, NO_RELEVANT, NOT_FINITE, 
 _NOTHING = "-1e9D"
 #: The score of a query without gain, by the option `no_relevant`.
 _WITHOUT_GAIN = {"zero": 0.0, "one": 1.0}
-#: The slice of all queries.
 _ALL = 0
 
 
@@ -134,7 +133,6 @@ class Slices:
         return joined.select(*table.columns, F.explode(F.coalesce("slices", nothing)).alias("slice"))
 
     def named(self, table: DataFrame) -> DataFrame:
-        """The table with the columns attribute and value in place of slice."""
         if self.names is None:
             nothing = F.lit(None).cast("string")
             return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
@@ -143,7 +141,6 @@ class Slices:
 
 
 def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -> Slices:
-    """The slices of a table QUERY_ATTRIBUTES that has been validated."""
     key, attributes = query_key(rows.column_names), rows["attribute"].unique().to_pylist()
     if not attributes:
         return Slices()
@@ -196,7 +193,6 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
 
 
 def _means_of_measures(measures: MeasureSet) -> list[Column]:
-    """The means of the measures besides NDCG, and how many queries they cover."""
     if not measures.beside_ndcg:
         null = F.lit(None)
         return [null.cast("bigint").alias("relevant_queries"), *(null.cast("double").alias(name) for name in COLUMNS)]

@@ -29,8 +29,6 @@ from ndcg_spark.scoring.refusals import MERGED, refusal
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What to compute: which NDCG, at which cutoffs, and under which dataset, date and id."""
-
     convention: Convention
     #: Ascending, without duplicates, with None (the whole ranking) last.
     cutoffs: Sequence[Cutoff]
@@ -40,7 +38,6 @@ class Evaluation:
     dataset: str = "default"
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
-    #: The measures besides NDCG, each at some of the cutoffs.
     measures: MeasureSet = NDCG_ONLY
 
     def __post_init__(self) -> None:
@@ -77,7 +74,6 @@ def query_scores(judgments: DataFrame, results: DataFrame, runs: DataFrame, eval
 
 
 def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table TO_JUDGE of the results of judged queries, in no order."""
     key = query_key(judgments.columns)
     judged = ideal.judged_documents(judgments, key, evaluation.convention)
     listed = lists.listed_gains(results, judged, key, evaluation.convention, evaluation.depth, evaluation.rank)
@@ -88,7 +84,6 @@ def to_judge(judgments: DataFrame, results: DataFrame, evaluation: Evaluation) -
 def dataset_scores(
     per_query: DataFrame, runs: DataFrame, evaluation: Evaluation, slices: Slices | None = None
 ) -> DataFrame:
-    """The table DATASET_SCORES from a table QUERY_SCORES, in no order."""
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(aggregated, named, list(evaluation.cutoffs), evaluation.measures)
@@ -100,7 +95,6 @@ def dataset_scores(
 def ranked_documents(
     judgments: DataFrame, results: DataFrame, evaluation: Evaluation, with_ideal: bool = True
 ) -> DataFrame:
-    """The table RANKED_DOCUMENTS of all queries of the results, down to the deepest rank, in no order."""
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
@@ -124,12 +118,12 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention | None = None) -> DataFrame:
-    """One row per run: unjudged_queries. With a `convention`, it fails where ranks show that a list is two."""
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention) -> DataFrame:
+    """One row per run: unjudged_queries. It fails where ranks show that a list is two."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()
-    if convention is not None and convention.order == "score" and "rank" in results.columns:
+    if convention.order == "score" and "rank" in results.columns:
         top = F.when(F.col("rank") == 1, F.col("score"))
         # Ranks that are all 1 are no ranks.
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
@@ -142,7 +136,6 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
 
 
 def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:
-    """The table KEPT_ATTRIBUTES: the attributes of judged queries, in no order."""
     key = query_key(judgments.columns)
     judged = _with_evaluation(judgments.select(*key).distinct(), key, evaluation)
     return attributes.join(judged, on=query_key(attributes.columns), how="inner").select(*KEPT_ATTRIBUTES.names)

@@ -17,7 +17,6 @@ from ndcg_spark.reference import discounts, load_function
 from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
-#: The rank of a document in the ideal ranking, from 1.
 IDEAL_RANK = "ideal_rank"
 #: Changes if and only if the judgments of a query change.
 JUDGMENTS_HASH = "judgments_hash"
@@ -36,7 +35,6 @@ def gain(relevance: Column, convention: Convention) -> Column:
 
 
 def counted_grade(relevance: Column, convention: Convention) -> Column:
-    """The same as `convention.counted_grade` for Columns."""
     if isinstance(convention.min_relevance, str):
         return relevance
     binary = F.when(relevance >= F.lit(convention.min_relevance), F.lit(1.0)).otherwise(F.lit(0.0))
@@ -52,7 +50,6 @@ def discount(rank: Column, convention: Convention) -> Column:
 
 
 def user_function(name: str, column: Column) -> Column:
-    """A user's Python function of a column of numbers, as a pandas UDF. ConventionError if it cannot be imported."""
     # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and fails on Connect.
     function = load_function(name)
 
@@ -67,8 +64,6 @@ def user_function(name: str, column: Column) -> Column:
 
 
 class _Columns:
-    """The functions of Columns that the formulas in `convention.options` are computed with."""
-
     constant = staticmethod(F.lit)
     log2 = staticmethod(F.log2)
     ln = staticmethod(F.ln)
@@ -168,6 +163,5 @@ def ideal_documents(judged: DataFrame, query_key: list[str], convention: Convent
 
 
 def ideal_sizes(judged: DataFrame, query_key: list[str], depth: int | None) -> DataFrame:
-    """One row per judged query, in no order: its key, and ranks, how many rows `ideal_documents` has for it."""
     ranks = F.count("gain") if depth is None else F.least(F.count("gain"), F.lit(depth))
     return judged.groupBy(*query_key).agg(ranks.alias("ranks"))

@@ -21,7 +21,6 @@ DISTINCT = "all_distinct"
 
 
 def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
-    """The results of judged queries."""
     key = key_columns(judgments.columns)
     return results.join(judgments.select(*key).distinct(), on=key, how="left_semi")
 
@@ -63,7 +62,6 @@ def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -
 
 
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
-    """The table with the column LISTED, if the convention removes documents from their list."""
     rules = []
     if convention.exclude_query_as_document:
         rules.append(F.col("doc_id") != F.col("query_id"))
@@ -158,7 +156,6 @@ def with_single_documents(documents: DataFrame, run_key: list[str]) -> DataFrame
 
 
 def unjudged_documents(documents: DataFrame, key: list[str], convention: Convention) -> DataFrame:
-    """One row per query and unjudged document of `listed_gains`, in no order, with the columns of TO_JUDGE."""
     unjudged = documents.where(ranking.is_listed(convention) & ~F.col("judged"))
     unjudged = unjudged.withColumn("weight", discount(F.col(RANK), convention))
     return unjudged.groupBy(*key, "doc_id").agg(

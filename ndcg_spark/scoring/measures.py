@@ -21,7 +21,6 @@ _LAST_RANK = 2**31 - 1
 
 
 def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
-    """ConventionError if ties are averaged and a measure is not a sum over ranks, which has an expectation."""
     wrong = [name for name, measure in measures.beside_ndcg.items() if not measure.averages]
     if convention.ties == "average" and wrong:
         raise ConventionError(
@@ -44,7 +43,6 @@ def with_highest_grade(
 
 
 def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """Aggregates over the judged documents of a query: how many of them are RELEVANT, and how many are OTHERS."""
     if not measures.beside_ndcg:
         return {}
     judged = F.col("gain").isNotNull()
@@ -75,13 +73,11 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 
 def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """The columns of ranked documents that are summed down to every cutoff."""
     sums = {name: value for measure in measures.beside_ndcg.values() for name, value in measure.sums.items()}
     return {name: _sql(value, convention) for name, value in sums.items() if name != value}
 
 
 def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    """Aggregates over the documents of a list, by name: sums at every cutoff, and aggregates of the whole list."""
     listed = ranking.is_listed(convention)
     aggregates: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
@@ -92,7 +88,6 @@ def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, C
 
 
 def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
-    """Every measure at every cutoff: its column, such as `precision_5`, its value, and whether it is a ratio."""
     for name, measure in measures.beside_ndcg.items():
         for column, value in measure.values.items():
             for k in measures.cutoffs_for(name):
@@ -101,7 +96,6 @@ def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, 
 
 
 def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Column:
-    """The SQL of a measure as a Column; its names are those of `convention.measures`."""
     names = {
         "rank": RANK,
         "listed": ranking.LISTED if ranking.removes_documents(convention) else "true",

@@ -12,7 +12,6 @@ from ndcg_spark.scoring.refusals import RANK_TWICE, refusal
 
 #: The rank of a document in its list, int, from 1.
 RANK = "rank_in_list"
-#: The best rank in its tie group.
 TIE_RANK = "tie_rank"
 #: The rank of a document in its list as returned, before any is removed, and a number that tied documents share.
 RETURNED_RANK, TIE_GROUP = "returned_rank", "tie_group"
@@ -26,7 +25,6 @@ _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
 def within(rank: str, cutoff: Cutoff) -> Column:
-    """Whether a row's rank is within the cutoff."""
     return F.lit(True) if cutoff is None else F.col(rank) <= cutoff
 
 
@@ -36,7 +34,6 @@ def sums_at(cutoffs: Iterable[Cutoff], name: str, value: Column, rank: str = RAN
 
 
 def are_distinct(values: str | Column) -> Column:
-    """Whether the values of an array are all different."""
     # With count_distinct, the embedded engine keeps a set for every group, which took half of the time.
     return F.size(values) == F.size(F.array_distinct(values))
 
@@ -98,7 +95,6 @@ def list_by_list(table: DataFrame, key: list[str], convention: Convention, depth
 
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[Column]:
-    """What documents are sorted by before their id, each key negated if that sorts in the direction of the ids."""
     rank = F.col("rank").cast("double")
     better_is_more = [-rank] if convention.order == "rank" else [at_precision(F.col("score"), convention)]
     if convention.order == "score" and convention.ties == "rank":
@@ -116,18 +112,15 @@ def _number_keys(ascending: bool) -> list[Column]:
 
 
 def removes_documents(convention: Convention) -> bool:
-    """Whether the convention can remove returned documents from their list; the table then has the column LISTED."""
     c = convention
     return c.exclude_query_as_document or c.duplicates == "best" or "drop" in (c.unjudged, c.negative)
 
 
 def is_listed(convention: Convention) -> Column:
-    """Whether a document is on the list that is scored."""
     return F.col(LISTED) if removes_documents(convention) else F.lit(True)
 
 
 def breaks_ties_by_gain(convention: Convention) -> bool:
-    """Whether tied documents are ordered, or averaged, by their gain."""
     return TIES[convention.ties].by == "gain"
 
 
@@ -172,7 +165,6 @@ def _sort_keys(convention: Convention) -> list[Column]:
 
 
 def at_precision(score: Column, convention: Convention) -> Column:
-    """The score in the precision in which it is compared."""
     # trec_eval 9 stores scores as C floats, so scores that are equal as floats tie. 0.0 is added because a small
     # negative score becomes the float -0.0, which is less than 0.0 on the embedded engine.
     return score.cast("float").cast("double") + F.lit(0.0) if convention.score_precision == "float32" else score

@@ -1,8 +1,8 @@
 """Rows that are refused while the scores are computed: an exception ``ndcg_spark refuses [code] sentence``."""
 
-import dataclasses
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,10 +13,7 @@ from ndcg_spark.schemas import LINE
 _REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
 
 
-@dataclasses.dataclass(frozen=True)
-class Refusal:
-    """A reason to refuse a row: its code, what is wrong in which table, and what to do."""
-
+class Refusal(NamedTuple):
     code: str
     what: str
     to_do: str
@@ -57,7 +54,6 @@ def refused(error: BaseException) -> tuple[str, str] | None:
 
 
 def refusal(why: Refusal, key: Iterable[str], kind: str = "double", line: str | None = None) -> Column:
-    """A column of this type that fails when it is computed; its example is the `line` of the row, else the `key`."""
     refuses = F.lit(f"ndcg_spark refuses [{why.code}] {why.what}, e.g. ")
     return F.raise_error(F.concat(refuses, row_example(key, line), F.lit(f"; {why.to_do}"))).cast(kind)
 

@@ -13,6 +13,7 @@ Measured with 96 million results on the embedded engine: 50 s of processor time 
 import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,7 +22,6 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.rules import typed
 from ndcg_spark.scoring import ranking
 
-#: The column with a list's floor.
 FLOOR = "floor"
 #: More buckets than this cost more in the scan than floors save.
 MAX_BUCKETS = 32
@@ -31,6 +31,14 @@ MIN_ROWS = 1_000_000
 MIN_DEPTHS = 3
 
 
+class Aggregates(NamedTuple):
+    """Columns of good rows, aggregates of them by query, and of those by run (for judgments, by dataset)."""
+
+    columns: Mapping[str, Column]
+    by_query: Mapping[str, Column]
+    totals: Mapping[str, Column]
+
+
 @dataclasses.dataclass(frozen=True)
 class Pruning:
     """Skips results with ranks beyond `depth`, in runs whose lists are proved to be in the order of their ranks."""
@@ -38,28 +46,23 @@ class Pruning:
     depth: int
     convention: Convention
 
-    def columns(self, types: Mapping[str, str], _row: Column) -> dict[str, Column]:
-        """The value that a row is ranked by, larger is better: in `near` for ranks down to the depth, else in `far`."""
+    def counted(self, types: Mapping[str, str], _row: Column) -> Aggregates:
+        """What counts the judged lists of a run that may not be in the order of their ranks, as `untrusted`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
         key = -rank.cast("double") if self.convention.order == "rank" else _score(types, self.convention)
-        return {"near": F.when(is_near, key), "far": F.when(~is_near, key)}
-
-    def aggregates(self) -> dict[str, Column]:
-        """Aggregates of the `columns` of a list."""
-        return {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")}
-
-    def totals(self) -> dict[str, Column]:
-        """How many judged lists of a run may not be in the order of their ranks, by their `aggregates`."""
         too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
         # Rows with equal scores are in the order of their ranks only if ranks break ties.
         by_rank = self.convention.order == "score" and self.convention.ties == "rank"
         mixed = F.col("worst_near") < F.col("best_far") if by_rank else F.col("worst_near") <= F.col("best_far")
         refuted = too_few | F.coalesce(mixed, F.lit(False))
-        return {"untrusted": F.count_if(F.col("judged").isNotNull() & refuted)}
+        return Aggregates(
+            {"near": F.when(is_near, key), "far": F.when(~is_near, key)},
+            {"near_rows": F.count("near"), "worst_near": F.min("near"), "best_far": F.max("far")},
+            {"untrusted": F.count_if(F.col("judged").isNotNull() & refuted)},
+        )
 
     def kept(self, results: DataFrame, untrusted: Collection[str]) -> DataFrame:
-        """The results with a rank down to the depth, and all results of the runs that are not trusted."""
         near = F.col("rank") <= self.depth
         return results.where(near | F.col("run").isin(*untrusted) if untrusted else near)
 
@@ -77,26 +80,17 @@ class Floors:
         return 1 << (math.ceil(1.5 * self.depth) - 1).bit_length()
 
     def is_worthwhile(self, rows: int, lists: int) -> bool:
-        """Whether floors skip enough of these rows, in so many lists, to be worth their scan."""
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
-    def columns(self, types: Mapping[str, str], row: Column) -> dict[str, Column]:
-        """The value that a row is ranked by, and its bucket; `row` is its hash."""
-        return {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
-
-    def aggregates(self) -> dict[str, Column]:
-        """The floor of a list, by its `columns`: minus infinity if fewer than `depth` buckets have a result."""
+    def counted(self, types: Mapping[str, str], row: Column) -> Aggregates:
+        """The floor of a list: minus infinity if fewer than `depth` buckets of `row`, a hash, have a result."""
+        columns = {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
         best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
         lowest = F.lit(float("-inf"))
         descending = F.sort_array(F.array(*(F.coalesce(score, lowest) for score in best)), asc=False)
-        return {FLOOR: F.get(descending, F.lit(self.depth - 1))}
-
-    def totals(self) -> dict[str, Column]:
-        """Nothing of runs."""
-        return {}
+        return Aggregates(columns, {FLOOR: F.get(descending, F.lit(self.depth - 1))}, {})
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
-        """The results that reach the FLOOR of their list, and those of lists that have none."""
         key = [name for name in lists.columns if name != FLOOR]
         reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
         marked = results.join(lists, on=key, how="left")

@@ -22,7 +22,7 @@ import psutil
 
 from ndcg_spark.config import validate
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.job.evaluate import evaluate_on
+from ndcg_spark.job.evaluate import evaluate
 
 Cost = dict[str, float]
 #: The settings of evaluations by name; an event, or an operator of a plan with those below it, as the log has them.
@@ -85,7 +85,7 @@ def _on_embedded(cases: Cases, scratch: Path) -> dict[str, Cost]:
 def _evaluated(engine: Engine, name: str, case: Mapping[str, Any], scratch: Path) -> Cost:
     """Evaluate as the job does; the results that it read, and the bytes of all its files."""
     config = validate({**case, "output": str(scratch / "output" / name)}, name)
-    results = evaluate_on(engine, config).counts["results"]
+    results = evaluate(config, engine=engine).counts["results"]
     return {"results": results, "input_bytes": sum(_sizes(case).values())}
 
 

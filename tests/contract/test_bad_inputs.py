@@ -22,7 +22,6 @@ NUMBERS = ("relevance", "score", "rank")
 
 
 def table(names, rng):
-    """Columns with odd values and types."""
     columns = {name: [] for name in names}
     for number in range(rng.randint(1, 30)):
         for name in names:

@@ -237,7 +237,6 @@ def test_one_list_in_order_settles_all_of_a_run(session):
 
 
 def about(options=None, **counts):
-    """The warnings about a run with these counts."""
     runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
     counted = JudgmentCounts(rows=1, queries={None: 1}), [], ResultCounts(rows=18, runs=runs)
     return [sentence.split(", e.g. run=r")[0] for sentence in limits.about_input(*counted, Convention(**options or {}))]

@@ -86,16 +86,6 @@ RANKED = "run,query_id,doc_id,score,rank\nr,q1,x,3,1\nr,q1,y,2,2\nr,q1,a,1,3\n"
             "standard",
             {("r", 1): 0.5},
         ),
-        # A run that loses all its documents.
-        (
-            {
-                "two.txt": RUN.replace("bm25", "dense").replace("q1 Q0 a", "q1 Q0 c"),
-                "train.csv": "query_id,doc_id\nq1,a\nq1,b\n",
-            },
-            {"results": {"path": ["two.txt", "run.txt"]}, "exclude": "train.csv"},
-            "standard",
-            {("bm25", 3): 0.0, ("dense", 3): 0.0},
-        ),
         *(
             (
                 {"run.txt": "".join(f"q2 Q0 {doc} {rank} 0 bm25\n" for doc, rank in zip("zcx", ranks, strict=True))},

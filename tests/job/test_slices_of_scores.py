@@ -63,7 +63,7 @@ def evaluate(folder, *arguments, code=0):
 def kept(folder):
     """The night with slices, published."""
     done = evaluate(folder, "--output", "out", "--date", "2026-11-20", "--format", "json")
-    return json.loads(done.stdout), done.stderr, folder / "out"
+    return json.loads(done.stdout), folder / "out"
 
 
 def expected(run, queries):
@@ -78,7 +78,7 @@ def at_2(rows):
 
 
 def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
-    outcome, told, out = kept
+    outcome, out = kept
     whole, sliced = at_2(outcome["dataset_scores"]), at_2(outcome["slice_scores"])
     assert set(whole) == {(run, None, None) for run in RANKS}
     assert set(sliced) == {(run, *each) for run in RANKS for each in QUERIES}
@@ -87,7 +87,6 @@ def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
         assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (*expected(run, queries), len(queries)), each
         assert row["missing_queries"] == sum(RANKS[run][query] is None for query in queries)
         assert row["unjudged_queries"] == (None if each[0] else 0)
-    assert "4 dataset scores, 16 slice scores" in told
     nights = committed(str(out))
     assert read_rows(nights, "dataset_scores").num_rows == 2 * 2 * (1 + len(QUERIES))
     # Who reads the scores of nights reads those of all queries.
@@ -126,7 +125,6 @@ def test_a_baseline_is_compared_in_the_slices_too(folder):
 def test_an_option_replaces_the_file_of_the_configuration(folder):
     done = evaluate(folder, "--slices", "unknown.csv", "--format", "json")
     assert {row["value"] for row in json.loads(done.stdout)["slice_scores"]} == {"(none)"}
-    assert "no judged query of default has a value of language; check the query_id" in done.stderr
 
 
 def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):

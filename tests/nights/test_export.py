@@ -83,14 +83,23 @@ def test_tables_equal_the_nights_however_often_they_are_exported(output, to):
     assert {day for _, day in exported(to)} == {FIRST, SECOND}
 
 
-def test_a_table_of_another_shape_is_refused_before_anything_is_written(output, to, monkeypatch):
-    with monkeypatch.context() as another_version:
-        columns = [field for field in TABLES["query_attributes"] if field.name != "value"]
-        another_version.setitem(TABLES, "query_attributes", pa.schema(columns))
-        export(output, to, date=FIRST)
-    with pytest.raises(ConfigurationError):
-        export(output, to)
-    assert {day for _, day in exported(to)} == {FIRST}
+def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(output, to, monkeypatch):
+    whole = TABLES["comparisons"]
+    fewer = whole.remove(whole.get_field_index("flags"))
+    other = fewer.append(pa.field("flags", pa.int32()))
+    monkeypatch.setitem(TABLES, "comparisons", fewer)
+    export(output, to)
+    assert ["flags" in row for row in rows(to, "comparisons")] == [False]
+    monkeypatch.setitem(TABLES, "comparisons", whole)
+    export(output, to, date=SECOND)
+    assert [row["flags"] for row in rows(to, "comparisons")] == [["few_changed"]]
+    before = exported(to)
+    publish(output, "c", 0.9, date=FIRST)
+    for schema in (fewer, other):
+        monkeypatch.setitem(TABLES, "comparisons", schema)
+        with pytest.raises(ConfigurationError):
+            export(output, to)
+    assert exported(to) == before
 
 
 def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):

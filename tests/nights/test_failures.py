@@ -101,7 +101,7 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
                 select_nights(known, output, date)
         with pytest.raises(StorageError):
             written(output, "c", 0.3).commit(record(), {"web": {}})
-        assert removable(output, LATER, baselines=True)[0][-1].what == "the nights of 2026-11-15"
+        assert removable(output, LATER, baselines=True)[0][-1][0] == "the nights of 2026-11-15"
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
     for other in (path.parent / "notes.txt", tmp_path / LOG / "x.parquet", tmp_path / LOG / "evaluated_on=now" / "x"):
@@ -128,6 +128,10 @@ def test_superseded_rows_stay_for_an_hour_and_others_without_a_row_for_a_day(tmp
     (tmp_path / "query_scores" / "notes.txt").touch()
     aged(output, DAY - 60, "=d/")
     assert (clean(output), ids(output)) == (1, ["b", "c", "d"])
+    aged(output, DAY + 1, "=d/")
+    # A slow evaluation has written another table since.
+    aged(output, DAY - 60, f"dataset_scores/evaluated_on={DATE}/evaluation_id=d/")
+    assert clean(output) == 0
     aged(output, DAY + 1, "=d/")
     assert (clean(output), clean(output), ids(output)) == (1, 0, ["b", "c"])
     assert {*(tmp_path / LOG).rglob("*.parquet")} == log
@@ -156,7 +160,7 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "d", 0.4, date="2026-11-12")
     old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
-    assert ([removal.what for removal in old], len(kept)) == (["the nights of 2026-11-12"], 2)
+    assert ([what for what, _ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
     clean(output, "2026-11-14")
@@ -170,8 +174,8 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     publish(output, "c", 0.3, datasets=["shop"])
     revise(committed(output)[0], note="of shop")
     left = [seen(output)]
-    ((removal,), _) = removable(output, LATER, baselines=True)
-    for path in removal.paths:
+    (((_, paths),), _) = removable(output, LATER, baselines=True)
+    for path in paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
     assert left == [{WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}, {SHOP: whole(0.3, "c")}, {}]
@@ -191,7 +195,7 @@ def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, 
         verdict = "fail" if day == 6 else "pass"
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
     old, sentences = removable(str(tmp_path), DATE)
-    assert {removal.what for removal in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
+    assert {what for what, _ in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
     assert len(sentences) == len(kept)
 
 

@@ -16,8 +16,10 @@ from kept_nights import DATE, SHOP, WEB, date, publish, record, seen, whole, wri
 from pages import RECIPES
 from programs import PROCESSES
 
+from ndcg_spark.errors import StorageError
 from ndcg_spark.nights import expire
-from ndcg_spark.nights.log import ReplacedError, committed, revise
+from ndcg_spark.nights.log import committed, revise
+from ndcg_spark.nights.read import ReplacedError
 from ndcg_spark.nights.store import LOG, Store
 
 #: The views of the guide in DuckDB, which come first there.
@@ -62,7 +64,7 @@ def work(output, told, seed, environment, waste_after, begun):
                 publish(output, f"{name}-old", ndcg_from(name), datasets=datasets, date=date(0))
                 expire.remove(output, expire.removable(output, date(9), baselines=True)[0])
             for column in ("note", "accepted"):
-                with contextlib.suppress(ReplacedError):
+                with contextlib.suppress(StorageError):
                     night = rng.choice(committed(output, [DATE]))
                     revise(night, **{column: f"{column} {name}"})
                     file.write(json.dumps([night.evaluation_id, f"{column} {name}"]) + "\n")

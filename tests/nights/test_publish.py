@@ -4,10 +4,12 @@ import pytest
 from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen, whole, written
 
 from ndcg_spark.errors import ConfigurationError, StorageError
-from ndcg_spark.nights.log import Nights, ReplacedError, append, committed, log_row, revise
+from ndcg_spark.nights.log import Nights, append, committed, log_row, revise
 from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.nights.read import (
+    ReplacedError,
     missing_datasets,
+    read_again,
     read_dataset_scores,
     read_rows,
     read_scores,
@@ -74,7 +76,7 @@ def test_notes_and_acceptances_at_once_are_all_kept_and_change_nothing_that_coun
     publish(output, "b", 0.2)
     (later,) = committed(output)
     assert (later.notes[-1], later.is_good) == ("z", False)
-    with pytest.raises(ReplacedError):
+    with pytest.raises(StorageError):
         revise(night, accepted="too late")
     assert not committed(output)[0].is_good
 
@@ -115,6 +117,9 @@ def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):
     path.unlink()
     with pytest.raises(ReplacedError):
         read_rows(nights, "query_scores")
+    # Readers that read the log themselves do so once more.
+    logs = iter([nights, committed(output)])
+    assert set(read_again(lambda: read_rows(next(logs), "query_scores"))()["evaluation_id"].to_pylist()) == {"b"}
 
 
 def test_the_log_is_for_its_owner_and_group_as_it_has_the_configuration(tmp_path):

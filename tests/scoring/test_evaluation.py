@@ -10,6 +10,7 @@ from tables import arrow_results, assert_rows, graded_list, judgment, judgments,
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES
+from ndcg_spark.scoring import ideal
 
 #: Worked examples from the literature, each the arithmetic of its list.
 WORKED = [
@@ -188,3 +189,22 @@ def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(session, d
     whole = sum(weights)
     expected = (1, weights[0], 0.0), (3, whole, weights[1] / whole)
     assert_rows(scores.select("cutoff", "ideal_dcg", "ndcg"), *expected)
+
+
+GRADES = [("a", 2.0), ("b", 0.0), ("c", 1.0)]
+
+
+def hashes(session, *lists):
+    """The hash of each list of judgments, as a query among the others."""
+    rows = [judgment(doc, grade, f"q{at}") for at, judged in enumerate(lists) for doc, grade in judged]
+    judged = ideal.judged_documents(judgments(session, rows[::-1]), ["query_id"], Convention())
+    queries = ideal.judged_queries(judged, ["query_id"], 1)
+    by_query = {row["query_id"]: row["judgments_hash"] for row in queries.collect()}
+    return [by_query[f"q{at}"] for at in range(len(lists))]
+
+
+@pytest.mark.parametrize("other", [[("a", 3.0), *GRADES[1:]], [*GRADES, ("d", 0.0)], GRADES[1:]], ids=str)
+def test_only_other_judgments_have_another_hash(session, other):
+    first, same, changed = hashes(session, GRADES, GRADES[::-1], other)
+    assert first == same != changed
+    assert hashes(session, GRADES) == [first]

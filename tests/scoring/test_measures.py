@@ -32,7 +32,6 @@ def cases(seed, queries=60, negative=True):
 
 
 def known(judged):
-    """The judgments that count as such where negative grades are as unjudged."""
     return {doc: grade for doc, grade in judged.items() if grade >= 0}
 
 
@@ -170,7 +169,6 @@ def test_what_a_convention_refuses_is_refused_for_measures(session, options, mea
 
 
 def valued(rows):
-    """The columns that have values, by cutoff."""
     columns = {column for measure in MEASURES.values() for column in measure.values}
     return {row["cutoff"]: {name for name in columns if row[name] is not None} for row in rows}
 

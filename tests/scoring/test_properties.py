@@ -79,7 +79,6 @@ def random_lists(convention, seed, count=15):
 
 
 def dealt(session, judged, returned):
-    """As tables whose rows are dealt out in turn, as they are without keys, so that a list is in several partitions."""
     return judgments(session, judged).repartition(2), results(session, returned).repartition(3)
 
 

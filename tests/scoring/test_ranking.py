@@ -38,7 +38,6 @@ def ranked(session, rows, depth=None, rank=by_window, off=(), **options):
 
 
 def documents(table):
-    """The document ids by their rank, where they are listed."""
     listed = table.where(LISTED) if LISTED in table.columns else table
     return [row[0] for row in listed.orderBy(RANK).select("doc_id").collect()]
 

@@ -25,7 +25,6 @@ class Case:
         }
 
     def qrels_and_run(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-        """As pytrec_eval and ranx take them."""
         return self.judged, {query: {doc: s for doc, s, _ in rows} for query, rows in self.returned.items()}
 
 

@@ -49,7 +49,6 @@ def tables_of(
     without: Source | None = None,
     **given: Any,
 ) -> CheckedTables:
-    """What the check makes of rows, whose values are text, or of tables."""
     made = [
         rows if isinstance(rows, DataFrame) else tables.table(session, rows, columns)
         for rows, columns in ((judged, tables.JUDGMENTS_READ), (returned, tables.RESULTS_READ))

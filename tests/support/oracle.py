@@ -11,7 +11,6 @@ from ndcg_spark import Convention, reference
 def ndcg(
     judged: Mapping[str, float], returned: Mapping[str, float], cutoff: int | None, convention: Convention
 ) -> float | None:
-    """NDCG from grades and scores by document."""
     rows = [judgment(*each) for each in judged.items()], [result(*each) for each in returned.items()]
     found: float | None = scores(*rows, cutoff, convention)["ndcg"]
     return found

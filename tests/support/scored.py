@@ -13,8 +13,6 @@ from ndcg_spark import evaluate
 
 @dataclasses.dataclass
 class Scored:
-    """The rows of both tables of scores, without an order; each is computed when it is asked for."""
-
     scores: Any
 
     @functools.cached_property
@@ -26,22 +24,18 @@ class Scored:
         return [row.asDict() for row in self.scores.dataset_scores.collect()]
 
     def of(self, query: str, cutoff: int | None) -> Row:
-        """The scores of a query, of the only run."""
         (row,) = [row for row in self.query_scores if (row["query_id"], row["cutoff"]) == (query, cutoff)]
         return row
 
     def mean(self, cutoff: int | None) -> Row:
-        """The scores of the only run."""
         (row,) = [row for row in self.dataset_scores if row["cutoff"] == cutoff]
         return row
 
     def ndcg(self, cutoff: int | None) -> dict[str, float | None]:
-        """The NDCG of every query at this cutoff, of the only run."""
         return {row["query_id"]: row["ndcg"] for row in self.query_scores if row["cutoff"] == cutoff}
 
 
 def scored(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
-    """What `evaluate` finds, of rows of the builders or of whatever it takes."""
     judged = tables.judgments(session, judged) if _are_rows(judged) else judged
     returned = tables.results(session, returned) if _are_rows(returned) else returned
     return Scored(evaluate(judged, returned, *more, session=session, **named))

@@ -100,7 +100,6 @@ def wait_until(condition: Callable[[], object], what: str, log: Path, seconds: f
 
 
 def score_tables(output: Path) -> dict[str, pd.DataFrame]:
-    """Both score tables of an output by their keys, without what differs between evaluations."""
     found = {}
     for name in ("query_scores", "dataset_scores"):
         table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")

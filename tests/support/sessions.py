@@ -17,7 +17,6 @@ _open = contextlib.ExitStack()
 
 @functools.cache
 def engine() -> Engine:
-    """The engine of this process, started when it is first asked for."""
     if choice == "embedded":
         return _open.enter_context(open_engine("embedded"))
     session = _open.enter_context(_local_spark())
@@ -25,7 +24,6 @@ def engine() -> Engine:
 
 
 def close() -> None:
-    """Stop it, if it was started."""
     _open.close()
 
 
@@ -35,7 +33,6 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def _local_spark() -> SparkSession:
-    """Classic local Spark, small and quiet."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return (
         SparkSession.builder.master("local[2]")

@@ -62,7 +62,6 @@ def arrow_results(*rows: Row) -> pa.Table:
 
 
 def arrow(rows: Iterable[Row], columns: str) -> pa.Table:
-    """The same as a table of pyarrow."""
     listed = list(rows)
     more = {"dataset": "string", "rank": "int"}
     names = columns + "".join(f", {name} {kind}" for name, kind in more.items() if listed and name in listed[0])
