@@ -14,6 +14,7 @@ from tables import arrow_judgments, judgment, result, results
 
 from ndcg_spark import config
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import batches
 from ndcg_spark.inputs.batches import WHOLE, Batch, make_batches
 from ndcg_spark.job import check, evaluate
 from ndcg_spark.nights.publish import Publication
