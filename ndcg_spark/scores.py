@@ -94,7 +94,7 @@ class Scores:
         known = list(self._columns.values())
         column, cutoff = known[0]
         if measure is not None:
-            (column, text), *more = parse_columns(measure, _PARTS)
+            (column, text), *more = parse_columns(str(measure), _PARTS)
             cutoffs = [cutoff for name, cutoff in known if column in (name, *_PARTS)]
             cutoffs = cutoffs[:1] if text == ALL_CUTOFFS else [at for at in cutoffs if at == parse_cutoff(text)]
             if more or not cutoffs:

@@ -8,7 +8,7 @@ import importlib
 import math
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pandas as pd
@@ -235,6 +235,8 @@ def test_a_table_has_a_row_per_run_and_a_column_per_measure():
     assert table["ndcg@1"].tolist() == [1, 0.5]
     assert scores.per_query().loc["1"].to_dict() == {"a": 1, "b": 0.5}
     assert scores.per_query("dcg@1").loc["1", "b"] == 1
+    # A measure of ir_measures is its text.
+    assert scores.per_query(PurePath("nDCG@1")).equals(scores.per_query())
     with pytest.raises(ConfigurationError, match=r"AP was not computed.*ndcg@1, ndcg@all"):
         scores.per_query("AP")
 

@@ -44,8 +44,11 @@ class Point:
     #: Why it stands out: `low`, `high`, `level_fell` or `level_rose`, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
+    #: That of the checks for this run; None if there is none.
     verdict: str | None = None
     accepted: str | None = None
+    #: The verdict of the night, its sentence, and the `runs` that it is about; None if it passed.
+    gate: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
 
 
@@ -163,9 +166,24 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
     judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
     points = trend([(night.evaluated_on, row[measure], *kind) for night, row, *kind in judged])
     for point, (night, row, _) in zip(points, series, strict=True):
-        point.queries, point.verdict, point.accepted = row["queries"], night.row["verdict"], night.row["accepted"]
-        point.notes = night.notes
+        point.queries, point.notes, point.accepted = row["queries"], night.notes, night.row["accepted"]
+        if verdict := night.record["verdict"]:
+            _add_verdict(point, row["run"], verdict)
     return points
+
+
+def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
+    # Checks that only warn decide if nothing at all was measured.
+    results = [row for row in verdict["results"] if row["severity"] == "fail"] or verdict["results"]
+    own = {row["result"] for row in results if row["run"] in (run, None)}
+    if own:
+        passed = verdict["verdict"] == "pass" or own == {"pass"}
+        point.verdict = "pass" if passed else "fail" if "fail" in own else "none"
+    if verdict["verdict"] != "pass":
+        failed = [row["run"] for row in results if row["result"] == "fail"]
+        runs = failed or [row["run"] for row in results if row["result"] != "pass"]
+        said = {name: verdict[name] for name in ("verdict", "sentence")}
+        point.gate = {**said, "accepted": point.accepted, "runs": list(dict.fromkeys(filter(None, runs)))}
 
 
 def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]) -> list[tuple[str, Cutoff]]:

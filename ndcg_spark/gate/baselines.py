@@ -92,7 +92,7 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     candidates = [night for night in baseline_nights(nights, tonight, name) if night.evaluated_on != date]
     if not candidates:
         absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
-        return Baseline(name, (), ("no_baseline", f"there is no {absent}; --accept-baseline REASON accepts this one"))
+        return Baseline(name, (), ("no_baseline", f"there is no {absent}"))
     own = tonight.record["options"]
     different = {night: different_options(own, night.record["options"]) for night in candidates}
     same = [night for night in candidates if not different[night]]
@@ -175,15 +175,15 @@ def find_missing(
     named = {name for check in gate.check for name in check.datasets or ()}
     for name in sorted(named - {night.dataset for night in nights}):
         yield "missing_dataset", f"the dataset {name} of a check has no night at all", None
-    runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check")
-    runs |= {run: "a baseline" for run in map(baseline_run, gate.baseline) if run is not None}
+    runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check names it")
+    runs |= {run: "it is a baseline" for run in map(baseline_run, gate.baseline) if run is not None}
     unknown = [nights.damaged[day] for day in sorted(nights.damaged) if since <= day < date]
     try:
         for night in newest or before:
-            runs |= dict.fromkeys(scores.source(night).runs, night.evaluated_on)
+            runs |= dict.fromkeys(scores.source(night).runs, f"had some on {night.evaluated_on}")
     except StorageError as error:
         unknown.append(str(error))
     for run in sorted(runs.keys() - {*scores.source(tonight).runs}):
-        yield "missing_run", f"the run {run} of {runs[run]} has no results in this night", run
+        yield "missing_run", f"{run} has no results in this night, and {runs[run]}", run
     for reason in unknown:
         yield "no_baseline", f"the expected runs are not known: {reason}", None

@@ -224,9 +224,9 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
         interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"
         evidence += f", {100 * (1 - gate.alpha):g} % interval {interval}"
     evidence += "" if p is None else f", p {p:.2g}"
-    moved = f"{'fell' if difference < 0 else 'rose'} by {abs(difference):.4f} against {baseline.in_words}"
-    means = f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
-    sentence = f"{subject} {moved}, {means} ({evidence}); {allowed:.4f} is allowed"
+    moved, means = f"by {abs(difference):.4f}", f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
+    moved = f"{'fell' if difference < 0 else 'rose'} {moved}" if abs(difference) > _ROUNDING else "did not change"
+    sentence = f"{subject} {moved} against {baseline.in_words}, {means} ({evidence}); {allowed:.4f} is allowed"
     if not is_beyond:
         return PASS, None, sentence
     if p is None:

@@ -38,7 +38,9 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         for warning in verdict.warnings:
             report_step("warning", prefix + warning)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
-        if verdict.accepted is not None:
+        if verdict.accepted is None and verdict.reason == "no_baseline":
+            report_step("note", f"{prefix}--accept-baseline REASON accepts this night as the first baseline")
+        elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
 

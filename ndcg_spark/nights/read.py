@@ -113,12 +113,17 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
     return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one with --dataset"
 
 
+def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
+    """The rows of the log of the last evaluations of dates without a night."""
+    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    return list({row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}.values())
+
+
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
     """The last sentences about dates without a night whose evaluation failed, and gaps longer than usual."""
-    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
-    last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
     sentences = [
-        f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
+        f"{row['evaluated_on']} was {row['status']} with exit code {row['exit_code']}: {row['reason']}"
+        for row in failed_attempts(nights, dataset)
     ]
     for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
         days = [datetime.date.fromisoformat(night.evaluated_on) for night in group if dataset in (None, name)]

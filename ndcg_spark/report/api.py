@@ -175,7 +175,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     queries some at equal distances are drawn. Raises ConfigurationError if there is no such run or measure, or no query
     that both runs have a score for.
     """
-    scores = scores.to_pandas()
+    scores = _in_pandas(scores)
     table = scores.per_query(measure)
     for option, name in (("run", run), ("baseline", baseline)):
         if name not in table:
@@ -209,7 +209,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     `scores` is what `evaluate` returned; `measure` is such as ``ndcg@10`` or ``AP``, by default the first. Raises
     ConfigurationError if there is no such run or measure.
     """
-    scores = scores.to_pandas()
+    scores = _in_pandas(scores)
     measure = measure or str(scores.table().columns[0])
     if baseline is None:
         means = scores.per_query(measure).mean().sort_values(ascending=False)
@@ -231,7 +231,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
     if there is no such run.
     """
-    scores = scores.to_pandas()
+    scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
     if baseline is not None:
@@ -243,6 +243,12 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
 
 def _text(date: _Date) -> str | None:
     return None if date is None else str(date)
+
+
+def _in_pandas(scores: Scores | SparkScores) -> Scores:
+    if not isinstance(scores, Scores | SparkScores):
+        raise ConfigurationError(f"scores: {type(scores).__name__} has none to show; give what evaluate returned")
+    return scores.to_pandas()
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -148,6 +148,9 @@ class NightData:
         #: The share of the difference that each slice has, the largest first; and the one that explains most.
         self.causes = causes(self.row, self.slices) if self.row else []
         self.cause = next(filter(explains, self.causes), None)
+        #: What should have arrived.
+        arrival = [row for row in self.verdict.get("results", ()) if row["check"] == "gate"]
+        self.missing = [row for row in arrival if row["reason"] in ("missing_run", "missing_dataset")]
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
         self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
         self.compares = any(query.before is not None for query in self.queries[:1])
@@ -259,8 +262,10 @@ class NightData:
         total = fsum(abs(query.change) for query in self.queries)
         shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
         share = fsum(covered) / total if total else 1.0
-        parts = {"sums": shown, "unjudged": unjudged / lost if lost else 0.0, "queries": len(covered), "share": share}
-        return parts if covered else None
+        # Where all judgments have one grade, as clicks do, unjudged documents are as good as judged ones without it.
+        known = {grade for lists in self.documents.values() for grade, _ in lists.facts.judged.values()}
+        unjudged = unjudged / lost if lost and len(known) > 1 else 0.0
+        return {"sums": shown, "unjudged": unjudged, "queries": len(covered), "share": share} if covered else None
 
     def _never_returned(self) -> tuple[int, int] | None:
         if not 0 < self.night.kept_rows("ranked_documents") <= _COUNTED:

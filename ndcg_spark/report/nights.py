@@ -102,25 +102,27 @@ def _measure(line: TrendLine) -> str:
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    runs: dict[tuple[str, ...], list[str]] = {}
+    runs: dict[tuple[str, ...], dict[str, None]] = {}
     for line in lines:
         for point in line.points:
-            for what, why in _events(point):
-                runs.setdefault((point.date, line.dataset, _measure(line), what, why), []).append(line.run)
+            for what, why, *about in _events(point):
+                event = runs.setdefault((point.date, line.dataset, _measure(line), what, why), {})
+                event |= dict.fromkeys(about or [line.run])
     rows = []
-    for (date, dataset, measure, what, why), named in sorted(runs.items(), key=lambda event: event[0][0])[-_EVENTS:]:
-        shown = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+    for (date, dataset, measure, what, why), event in sorted(runs.items(), key=lambda pair: pair[0][0])[-_EVENTS:]:
+        shown = ", ".join([*event][:_NAMED]) + (f" and {len(event) - _NAMED} more" if len(event) > _NAMED else "")
         rows.append({"dataset": dataset, "measure": measure, "run": shown, "date": date, "what": what, "why": why})
     return rows
 
 
-def _events(point: Point) -> Iterator[tuple[str, str]]:
+def _events(point: Point) -> Iterator[tuple[str, ...]]:
+    """What happened, why, and the runs that it is about if not only that of the point."""
     yield from (("note", note) for note in point.notes)
     if point.breaks:
         yield "break", f"other {' and other '.join(point.breaks)} than the night before"
     yield from ((code.replace("_", " "), words) for code, words in point.flags)
-    if point.verdict not in (None, "pass"):
-        yield verdict_in_words(vars(point)), "verdict of the gate"
+    if point.gate:
+        yield verdict_in_words(point.gate), point.gate["sentence"], *point.gate["runs"]
 
 
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import dataclasses
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -13,7 +14,7 @@ from markupsafe import Markup, escape
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import missing_datasets, read_again, select_nights
+from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.comparisons import compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The table of queries has at most so many rows.
 _QUERIES = 500
+#: The evaluations that a page shows.
+_EVALUATIONS = re.compile('<meta name="evaluations" content="([^"]*)">')
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -64,7 +67,9 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
         report_step("note", absent)
     title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
     shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
-    evaluations = _evaluations(nights)
+    dates = {(data.night.dataset, date) for data in parts for date in (data.night.evaluated_on, words.since(data))}
+    used = _evaluations(night for night in known if (night.dataset, night.evaluated_on) in dates)
+    evaluations = " ".join(sorted(used))
     return Page(_rendered("page", title=title, evaluations=evaluations, details=_details, **shown), parts)
 
 
@@ -84,18 +89,21 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     nights = [night for night in known if request.dataset in (None, night.dataset)]
     for date in sorted({night.evaluated_on for night in nights}):
         file = folder / f"{date}.html"
-        written = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
-        if f'content="{_evaluations(night for night in nights if night.evaluated_on == date)}"' not in written:
+        text = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
+        written = set(" ".join(_EVALUATIONS.findall(text)).split())
+        if not _evaluations(night for night in nights if night.evaluated_on == date) <= written <= _evaluations(known):
             write_file("site", file, read_page(output, date, request).html)
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
-    shown = sorted(nights, key=lambda night: night.evaluated_on, reverse=True)
+    rows = [{**night.row, "notes": night.notes, **night.record["findings"]} for night in nights]
+    rows += failed_attempts(known, request.dataset)
+    shown = sorted(rows, key=lambda row: row["evaluated_on"], reverse=True)
     parts = [NightData(output, night, known, request) for night in newest]
     write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts))
 
 
-def _evaluations(nights: Iterable[Night]) -> str:
-    """What decides whether a page is still right: the evaluations that count, with their revisions."""
-    return " ".join(f"{night.evaluation_id}:{night.row['revision'] or 0}" for night in nights)
+def _evaluations(nights: Iterable[Night]) -> set[str]:
+    """What tells whether a page is still right: the evaluations that count, with their revisions."""
+    return {f"{night.evaluation_id}:{night.row['revision'] or 0}" for night in nights}
 
 
 def _rendered(template: str, **values: Any) -> str:
@@ -143,6 +151,7 @@ def _runs(data: NightData) -> Table:
         compared = compared_cells(data.compared[run], data.measure, "p_decides") if run in data.compared else {}
         counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
         lines.append({"run": run, data.measure: scores[data.metric[0]], **compared, **counts})
+    lines += [{"run": row["run"], "conclusion": "no results"} for row in data.missing if row["run"]]
     # The run that the others are compared with has fewer.
     names = max(lines, key=len)
     return make_table([{**dict.fromkeys(names), **line} for line in lines])

@@ -100,6 +100,8 @@ def command(words: Iterable[str]) -> Markup:
 
 
 def verdict_label(row: Row) -> tuple[str, str]:
+    if row["status"] in ("refused", "failed"):
+        return row["status"], "bad"
     if not row["verdict"]:
         return "no gate", "mid"
     return verdict_in_words(row), TONES.get(row["verdict"], "mid")
@@ -120,7 +122,7 @@ def banner(data: "NightData") -> Banner:
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
         said = [headline] if row is not None else []
-        headline = Markup("{}.").format(message(verdict["sentence"]).rstrip("."))
+        headline = Markup("{}.").format(sentence(message(verdict["sentence"]).rstrip(".")))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
 
@@ -135,20 +137,35 @@ def _headline(data: "NightData") -> Markup:
     what = "the same" if word == "same" else side if word in TONES else f"not shown to be {side}"
     if baseline.run:
         what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
-    since = _since(data, row) if word in TONES and baseline.nights else ""
+    first = since(data)
+    begun = f", since {'tonight' if first == data.night.evaluated_on else day(first)}" if first else ""
     numbers = (score(row["mean"]), down, score(abs(row["difference"])), score(row["baseline_mean"]))
-    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, since)
+    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, begun)
 
 
-def _since(data: "NightData", row: Row) -> str:
+def since(data: "NightData") -> str | None:
+    """The first night of those up to this one that are as it is and not as the baseline; None if it is not known."""
+    row, points = data.row, data.trend.points
+    if row is None or row["conclusion"] not in TONES or not data.baseline.nights:
+        return None
+
     def is_near(point: Point) -> bool:
         return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
 
-    points = data.trend.points
     near = list(itertools.takewhile(is_near, reversed(last_stretch(points))))
-    if not near or near[-1] is points[0]:
-        return ""
-    return f", since {'tonight' if len(near) == 1 else day(near[-1].date)}"
+    return near[-1].date if near and near[-1] is not points[0] else None
+
+
+def notes(data: "NightData") -> list[str]:
+    """What people wrote about the night, and about that since which it differs."""
+    dates = data.night.evaluated_on, since(data)
+    noted = [(point.date, note) for point in data.trend.points if point.date in dates for note in point.notes]
+    return [f"Note of {day(date)}: {note}" for date, note in noted]
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter, unless it begins with a name."""
+    return f"{text[:1].upper()}{text[1:]}" if text.startswith(("the ", "there ", "no ")) else text
 
 
 def _evidence(data: "NightData") -> list[Markup]:

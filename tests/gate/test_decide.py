@@ -70,6 +70,11 @@ def test_holm_over_all_rows_of_a_family():
     assert [each.p for each in found] == [pytest.approx(0.02)] * 3
 
 
+def test_what_is_identical_did_not_rise():
+    (same,) = decide_cases(GATE, [case(p=1.0, drop=0.0, flags=["unchanged"])])
+    assert "did not change against" in same.sentence
+
+
 def test_exit_codes():
     passed, failed, none = (verdict(result(*each)) for each in (PASS, FAIL, CHANCE))
     assert worst_exit_code([passed, none, failed]) == 5

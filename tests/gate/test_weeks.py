@@ -269,7 +269,9 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     evaluate(tmp_path, held, "2026-11-03", {"hybrid": BASE, "bm25": BASE}, attributes=LANGUAGE, accepted="bm25 is new")
     (found,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
     assert (found.verdict, found.run) == ("fail", "hybrid")
-    assert found.sentence.startswith("the run bm25 of 2026-11-03 has no results in this night; ndcg@10 of hybrid fell")
+    assert found.sentence.startswith(
+        "bm25 has no results in this night, and had some on 2026-11-03; ndcg@10 of hybrid fell"
+    )
 
 
 def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):

@@ -111,11 +111,13 @@ def example_nights(output):
 
 def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):
     said = run(capsys, "trend", output)[1].partition("Unusual nights")[2].splitlines()[2:]
-    assert [re.split("  +", line)[1:4] for line in said] == [
-        ["bm25, dense", date(40), "break"],
-        ["bm25, dense", date(60), "fail"],
-        ["dense", date(60), "low"],
+    assert [re.split("  +", line)[1:] for line in said[:2]] == [
+        ["bm25, dense", date(40), "break", "other judgments than the night before"],
+        ["dense", date(60), "fail", "dense fell"],
     ]
+    assert re.split("  +", said[2])[1:4] == ["dense", date(60), "low"]
+    # No check was for the other run.
+    assert trend_of(str(output), run="bm25")["verdict"].isna().all()
 
 
 def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(capsys, output):

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 from commands import command_line
 from kept_nights import date
-from page_nights import lists_of, night, verdict
+from page_nights import GRADES, lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import committed
+from ndcg_spark.errors import ConfigurationError, StorageError
+from ndcg_spark.nights.log import committed, revise
+from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.page import read_page, write_report, write_site
@@ -92,7 +93,9 @@ def test_causes_are_shares_of_the_difference(output):
 
 
 FIRST = verdict("none", run=None, reason="no_baseline", sentence="no good night", result="not_comparable")
-MISSING = verdict("none", run="x", reason="missing_run", sentence="x has no results", result="not_comparable")
+MISSING = verdict(
+    "none", run="x", check="gate", reason="missing_run", sentence="x has no results", result="not_comparable"
+)
 REJUDGED = verdict(
     "none", nights=range(7), reason="other_judgments", sentence="other judgments", result="not_comparable", allowed=None
 )
@@ -110,8 +113,8 @@ CHANCE = verdict("none", reason="may_be_chance", nights=range(7), sentence="may 
         (7, 0, {"verdict": verdict("pass", nights=range(7))}, ("PASS", "ok", "hybrid is ")),
         (7, 0, {"verdict": CHANCE}, ("NO VERDICT", "mid", "may be chance.")),
         (7, 36, {"verdict": REJUDGED}, ("NO VERDICT", "mid", "other judgments.")),
-        (7, 0, {"verdict": MISSING}, ("NO VERDICT", "mid", "x has no results.")),
-        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT (ACCEPTED)", "mid", "no good night.")),
+        (7, 0, {"verdict": MISSING, "documents": False}, ("NO VERDICT", "mid", "x has no results.")),
+        (0, 0, {"verdict": FIRST, "accepted": "the first"}, ("NO VERDICT (ACCEPTED)", "mid", "No good night.")),
         (7, 36, {"judgments": "j2"}, ("NO GATE", "mid", "bm25 is not shown to be worse than dense")),
         (7, 36, {"documents": False}, ("NO GATE", "bad", "hybrid is worse: 0.443, down 0.1")),
     ],
@@ -123,11 +126,44 @@ def test_states(tmp_path, nights, lost, options, expected):
     night(tmp_path, nights, lists_of(runs, 60, lost={"hybrid": lost}), languages=LANGUAGES, **options)
     top = banner(data_of(tmp_path))
     assert (top.word, top.tone, top.headline.striptags()[: len(expected[2])]) == expected
-    page = read_page(str(tmp_path))
-    assert "nan" not in Page(page.html).words
+    page = Page(read_page(str(tmp_path)).html)
+    assert "nan" not in page.words
+    # What is missing is listed, and is the reason.
+    is_missing = options.get("verdict") is MISSING
+    assert (any(row[:1] == ["x"] for row in page.rows), page.words.count("x has no results.")) == (
+        is_missing,
+        2 * is_missing,
+    )
+    assert ("no documents" in page.words) == (not is_missing and options.get("documents") is False)
     # Nothing to test, nothing shown.
     tested = data_of(tmp_path).row is not None and "unchanged" not in data_of(tmp_path).row["flags"]
     assert ("95 % interval" in top.sentence.striptags()) <= tested
+
+
+@pytest.mark.parametrize(("grades", "advised"), [(GRADES, True), (dict.fromkeys(GRADES, 1.0), False)])
+def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_be_judged(
+    monkeypatch, tmp_path, grades, advised
+):
+    monkeypatch.setattr("page_nights.GRADES", grades)
+    for number in range(10):
+        lost, said = {"hybrid": 36 * (number > 7)}, verdict(nights=range(7)) if number == 9 else None
+        night(tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), unjudged=10, verdict=said)
+    write_site(str(tmp_path), tmp_path / "site", Request())
+    revise(committed(str(tmp_path))[8], note="new index")
+    write_site(str(tmp_path), tmp_path / "site", Request())
+    page = Page(tmp_path / "site" / f"{date(9)}.html")
+    assert ("since 9 January" in page.words, "Note of 9 January: new index" in page.words) == (True, True)
+    assert ("unjudged documents hold now" in page.words, "judge-next" in page.words) == (advised, advised)
+    assert "Warning: a warning of the gate" in page.words
+
+
+@pytest.mark.parametrize(("third", "said"), [(2, "language = de"), (None, "The loss is spread over all kinds")])
+def test_a_loss_is_of_a_kind_of_queries_or_spread_over_all(tmp_path, third, said):
+    for number in range(2):
+        lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * number})
+        night(tmp_path, number, lists, languages=LANGUAGES if third else ("en", "fr"))
+    page = Page(read_page(str(tmp_path)).html).words
+    assert ("it is not chance" in page.lower(), said in page, "may be chance" in page) == (True, True, False)
 
 
 def test_a_run_that_is_named_is_the_baseline(output):
@@ -205,13 +241,16 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     out, site = str(tmp_path / "out"), tmp_path / "site"
     write_site(out, site, Request())
     assert len(list(site.glob("2026-*.html"))) == 10
+    log_attempt(out, date(11), "x", StorageError("disk full"), 4)
     command_line("note", out, date(3), "a note", cwd=tmp_path)
     before = {page.name: page.stat().st_mtime_ns for page in site.glob("2026-*.html")}
     write_site(out, site, Request())
     assert [name for name in before if (site / name).stat().st_mtime_ns != before[name]] == [f"{date(3)}.html"]
     index = Page(site / "index.html")
-    assert [row[0] for row in index.rows if row] == [date(number) for number in reversed(range(10))]
-    assert index.rows[1][2] == "fail"
+    assert [row[0] for row in index.rows if row] == [date(number) for number in (11, *reversed(range(10)))]
+    assert [index.rows[at][2] for at in (1, 2)] == ["failed", "fail"]
+    assert index.rows[1][4] == "disk full"
+    assert "Note: a note" in index.rows[8][4]
     assert (site / "latest.html").read_bytes() == (site / f"{date(9)}.html").read_bytes()
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ndcg_spark import evaluate, latex, plot_queries, plot_runs
+from ndcg_spark import compare, evaluate, latex, plot_queries, plot_runs
 from ndcg_spark.errors import ConfigurationError
 
 JUDGED = {f"q{n}": {"a": 1} for n in range(12)}
@@ -21,6 +21,11 @@ RUNS = {
 def scores():
     with pytest.warns(UserWarning, match="judged"):
         return evaluate(JUDGED, RUNS, measures="ndcg@10 P@1")
+
+
+def test_what_is_no_scores_is_refused_in_a_sentence(scores):
+    with pytest.raises(ConfigurationError, match="give what evaluate returned"):
+        latex(compare(scores, "old"))
 
 
 def test_queries_have_a_dot_each_and_a_bar_where_they_changed(scores, tmp_path):
