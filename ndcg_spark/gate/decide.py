@@ -110,7 +110,6 @@ def judge(
             for baseline in against
         ),
         causes=tuple(losses),
-        same_results=same,
         accepted=accepted,
     )
     rows = [row for baseline in compared.values() for row in baseline.rows.values()]

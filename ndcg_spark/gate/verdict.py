@@ -66,8 +66,6 @@ class Verdict:
     baselines: tuple[Mapping[str, Any], ...] = ()
     #: The slices that have most of the loss that decided: attribute, value, queries, of_queries, share.
     causes: tuple[Mapping[str, Any], ...] = ()
-    #: The date of the last night, if its results are identical.
-    same_results: str | None = None
     #: Why somebody accepted this night as a baseline of later ones.
     accepted: str | None = None
 

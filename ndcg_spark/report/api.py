@@ -149,7 +149,7 @@ def explain(
     return explanation_view(call("job.explain.explain_on", config, request))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Plot:
     """A chart, which a notebook shows; `svg` is its text."""
 
@@ -163,9 +163,6 @@ class Plot:
 
     def _repr_svg_(self) -> str:
         return self.svg
-
-    def __repr__(self) -> str:
-        return f"a chart of {len(self.svg):,} characters of SVG; a notebook shows it, and save writes it"
 
 
 def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure: str | None = None) -> Plot:

@@ -123,6 +123,7 @@ class NightData:
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
         self.night, self.verdict = night, night.record["verdict"] or {}
+        self.results: Sequence[Row] = self.verdict.get("results", ())
         gate = night.record["configuration"].get("gate") or {}
         checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in gate.get("check", ())]
         # A trend has these measures only.
@@ -149,8 +150,7 @@ class NightData:
         self.causes = causes(self.row, self.slices) if self.row else []
         self.cause = next(filter(explains, self.causes), None)
         #: What should have arrived.
-        arrival = [row for row in self.verdict.get("results", ()) if row["check"] == "gate"]
-        self.missing = [row for row in arrival if row["reason"] in ("missing_run", "missing_dataset")]
+        self.missing = [row for row in self.results if row["check"] == "gate" and row["reason"][:8] == "missing_"]
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
         self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
         self.compares = any(query.before is not None for query in self.queries[:1])
@@ -184,12 +184,10 @@ class NightData:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
         wanted: Row = {"run": run, "measure": self.metric[0], "cutoff": format_cutoff(self.metric[1])}
         wanted = {**wanted, "slice": None, "weighted": False, "baseline": self.baseline.name}
-        results: Sequence[Row] = self.verdict.get("results", ()) if self.baseline.name else ()
-        return next((row for row in results if wanted.items() <= row.items()), None)
+        return next((row for row in self.results if self.baseline.name and wanted.items() <= row.items()), None)
 
     def _chosen(self) -> str:
-        results = self.verdict.get("results", ())
-        decided = [row["run"] for word in ("fail", "undecided") for row in results if row["result"] == word]
+        decided = [row["run"] for word in ("fail", "undecided") for row in self.results if row["result"] == word]
         rows = self.compared.values() if self.baseline.nights else ()
         worse = sorted((row["difference"], row["run"]) for row in rows if row["conclusion"] == "worse")
         named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *self.runs]

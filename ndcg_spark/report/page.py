@@ -4,8 +4,7 @@ import base64
 import contextlib
 import dataclasses
 import hashlib
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 #: The table of queries has at most so many rows.
 _QUERIES = 500
-#: The evaluations that a page shows.
-_EVALUATIONS = re.compile('<meta name="evaluations" content="([^"]*)">')
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -68,8 +65,7 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
     title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
     shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
     dates = {(data.night.dataset, date) for data in parts for date in (data.night.evaluated_on, words.since(data))}
-    used = _evaluations(night for night in known if (night.dataset, night.evaluated_on) in dates)
-    evaluations = " ".join(sorted(used))
+    evaluations = " ".join(_evaluations(night for night in known if (night.dataset, night.evaluated_on) in dates))
     return Page(_rendered("page", title=title, evaluations=evaluations, details=_details, **shown), parts)
 
 
@@ -90,11 +86,13 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     for date in sorted({night.evaluated_on for night in nights}):
         file = folder / f"{date}.html"
         text = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
-        written = set(" ".join(_EVALUATIONS.findall(text)).split())
+        written = set(text.partition('name="evaluations" content="')[2].partition('"')[0].split())
         if not _evaluations(night for night in nights if night.evaluated_on == date) <= written <= _evaluations(known):
             write_file("site", file, read_page(output, date, request).html)
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
-    rows = [{**night.row, "notes": night.notes, **night.record["findings"]} for night in nights]
+    rows: list[Mapping[str, Any]] = [
+        {**night.row, "notes": night.notes, **night.record["findings"]} for night in nights
+    ]
     rows += failed_attempts(known, request.dataset)
     shown = sorted(rows, key=lambda row: row["evaluated_on"], reverse=True)
     parts = [NightData(output, night, known, request) for night in newest]

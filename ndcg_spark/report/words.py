@@ -100,10 +100,8 @@ def command(words: Iterable[str]) -> Markup:
 
 
 def verdict_label(row: Row) -> tuple[str, str]:
-    if row["status"] in ("refused", "failed"):
-        return row["status"], "bad"
     if not row["verdict"]:
-        return "no gate", "mid"
+        return ("no gate", "mid") if row["number"] else (row["status"], "bad")
     return verdict_in_words(row), TONES.get(row["verdict"], "mid")
 
 
@@ -231,9 +229,8 @@ def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = No
 
 def trend(line: TrendLine) -> dict[str, Any]:
     points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
-    values = [value for _, point in points for value in (point.value, point.low, point.high) if value is not None] or [
-        0.0
-    ]
+    known = (value for _, point in points for value in (point.value, point.low, point.high))
+    values = [value for value in known if value is not None] or [0.0]
     # The same numbers added in another order make no slope.
     margin = max(0.1 * (max(values) - min(values)), 0.001)
     low, high = min(values) - margin, max(values) + margin
