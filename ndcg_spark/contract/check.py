@@ -1,4 +1,4 @@
-"""Both inputs held to the rules, and counts of both. Scoring detects duplicates (`lists`, `ideal`), `limits` counts them."""
+"""Both inputs held to the rules, and counted. Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
