@@ -53,6 +53,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                         raise ConfigurationError(f"arguments: {word!r} is not UTF-8; rename it")
                 raise SystemExit(app(args=words, prog_name="ndcg-spark", standalone_mode=False) or 0)
         except click.UsageError as error:
+            # Of this very type are arguments that are too many.
+            if type(error) is click.UsageError and error.ctx and error.ctx.command is nights.compare:
+                advice = "To compare runs in files: ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
+                error = click.UsageError(f"{error.message}. {advice}", error.ctx)
             if messages.wants_json or messages.log_format:
                 messages.fail(ConfigurationError(error.format_message()))
             error.show()

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -24,7 +24,7 @@ from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, 
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
-from ndcg_spark.text import expanded
+from ndcg_spark.text import did_you_mean, expanded
 
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
@@ -69,6 +69,7 @@ Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 _Fraction = Annotated[float, Field(ge=0, le=1)]
+_texts = BeforeValidator(lambda given: list(map(str, listed(given))))
 
 
 class TableConfig(Strict):
@@ -137,10 +138,8 @@ class EvaluationConfig(Strict):
     dataset: _Text = "default"
     date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
-    #: The measures, each with its cutoff, such as precision@5; only NDCG if empty.
-    measures: Annotated[list[str], BeforeValidator(lambda given: list(map(str, listed(given))))] = Field(
-        default_factory=list
-    )
+    #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
+    measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
     #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, N
     #: keeps the N queries of each run that changed most against the gate's baseline.
     documents: Literal["all"] | Annotated[int, Field(gt=0)] | None = None
@@ -234,7 +233,7 @@ def validate(
         config = model.model_validate(settings)
         problems = list(_contradictions(config))
     except ValidationError as error:
-        problems, cause = [_problem(entry["loc"], entry["msg"]) for entry in error.errors()], error
+        problems, cause = list(_problems(error, model)), error
     if problems:
         raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
     chosen = settings.get("convention")
@@ -242,9 +241,27 @@ def validate(
     return config
 
 
-def _problem(keys: tuple[int | str, ...], message: str) -> str:
-    name, reason = ".".join(map(str, keys)), message.removeprefix("Value error, ")
-    return reason if not name or reason.startswith(f"{name}: ") else f"{name}: {reason}"
+def _problems(error: ValidationError, model: Any) -> Iterator[str]:
+    entries = error.errors()
+    for entry in entries:
+        keys, reason = entry["loc"], entry["msg"].removeprefix("Value error, ")
+        # Without its items that are wrong, a list is too short as well.
+        if any(len(other["loc"]) > len(keys) and other["loc"][: len(keys)] == keys for other in entries):
+            continue
+        if entry["type"] == "extra_forbidden":
+            reason = f"unknown key{did_you_mean(str(keys[-1]), _keys(model, keys[:-1]))}"
+        elif entry["type"] == "missing":
+            reason = f"missing; give --{keys[0]} or [{keys[0]}]" if keys[0] in ("judgments", "results") else "missing"
+        name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
+        yield reason if not name or reason.startswith(f"{name}: ") else f"{name}: {reason}"
+
+
+def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
+    """The keys of the table at this path."""
+    for key in (key for key in path if isinstance(key, str)):
+        annotation = model.model_fields[key].annotation
+        model = next(kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields"))
+    return [*model.model_fields]
 
 
 def _contradictions(config: EvaluationConfig) -> Iterator[str]:
@@ -268,6 +285,8 @@ def _contradictions(config: EvaluationConfig) -> Iterator[str]:
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"config: no file {file}; check --config") from error
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{file}: it cannot be read as TOML, {first_line(error)}; check --config") from error
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.nights.export import export
@@ -35,6 +35,8 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
     outcomes: list[EvaluationOutcome] = []
     exit_code, failure = 0, None
     try:
+        if config.metrics_file and not (folder := _metrics_file(config).parent).is_dir():
+            raise ConfigurationError(f"metrics-file: no folder {folder}; create it")
         with engine_imports():
             yield outcomes
     except SystemExit as end:
@@ -63,8 +65,7 @@ def notify(
             report_step("metrics", f"{config.metrics_file} stays as it is, because {newer[-1]} is newer")
         else:
             with _failures_shown("metrics-file"):
-                file = Path(config.dated(config.metrics_file)).expanduser()
-                file.parent.mkdir(parents=True, exist_ok=True)
+                file = _metrics_file(config)
                 # The collector reads every *.prom of the folder, so the name of the part must not end like that.
                 part = file.with_name(f".{file.name}.{os.getpid()}")
                 part.write_text(metrics(outcome, file.read_text("utf-8") if file.exists() else ""), encoding="utf-8")
@@ -75,6 +76,10 @@ def notify(
             # Our stdout is for scores alone.
             words = shlex.split(config.on_end)
             subprocess.run(words, input=content, stdout=2, timeout=_SECONDS, check=True)  # noqa: S603  # the user's
+
+
+def _metrics_file(config: EvaluationConfig) -> Path:
+    return Path(config.dated(config.metrics_file or "")).expanduser()
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 LOGGER = logging.getLogger("ndcg_spark.steps")
 
 
-def report_step(step: str, sentence: str) -> None:
-    """Log that a step is done, or a `warning`."""
-    LOGGER.log(logging.WARNING if step == "warning" else logging.INFO, "%s", sentence, extra={"step": step})
+def report_step(step: str, sentence: str, level: int = logging.INFO) -> None:
+    """Log that a step is done; a `warning` and `rejected` rows are warnings."""
+    LOGGER.log(logging.WARNING if step in ("warning", "rejected") else level, "%s", sentence, extra={"step": step})
 
 
 @contextlib.contextmanager

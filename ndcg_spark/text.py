@@ -88,4 +88,5 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
     """The error for a name that is not known. It shows the known names, the most similar first."""
     names = sorted(known)
     nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
-    return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose one of {len(names):,}: {nearest}")
+    several = f"one of {len(names):,}: " if len(names) > 1 else ""
+    return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose {several}{nearest}")

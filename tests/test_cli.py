@@ -32,6 +32,7 @@ FILES = {
     "two.txt": RUN + RUN.replace("bm25", "dense") + "q3 Q0 c 1 1.0 bm25\n",
     "slices.csv": "qid,language\nq1,de,en\n",
     "gate.toml": "[[gate.check]]\ncutoff = 3\nmax_drop = 0.1\n",
+    "typos.toml": 'measures = []\n[gate]\nalpha = true\nbaseline = "gud"\n[[gate.check]]\ncutof = 3\nmax_drp = 1\n',
     "deep.txt": RUN + "".join(f"q1 Q0 deep{rank} {rank} -{rank} bm25\n" for rank in (3, 4, 5, 4)),
 }
 
@@ -78,6 +79,7 @@ def test_errors(folder, monkeypatch):
     monkeypatch.delenv("NOWHERE", raising=False)
     kept, lines = ("--output", "kept", "--date", "2026-11-20", "--documents", "all", "--cutoffs", "1,3"), []
     assert evaluate(folder, *kept, results="two.txt").returncode == 0
+    kept_night(folder / "one", 0, {"a": 0.5})
     for line in (GOLDEN / "errors.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("$ "):
             done = ndcg_spark(*shlex.split(line)[2:], cwd=folder)
@@ -95,7 +97,7 @@ def test_errors(folder, monkeypatch):
         (["--convention", "trec"], "configuration", 2),
         (["--no-such-option"], "configuration", 2),
         (["nowhere.txt"], "missing_input", 3),
-        (["--output", "run.txt/out"], "engine", 4),
+        (["--output", "run.txt"], "storage", 4),
     ],
 )
 def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, arguments, code, exit_code):

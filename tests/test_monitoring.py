@@ -112,6 +112,7 @@ def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, mon
 @pytest.mark.parametrize(("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)])
 def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written):
     file = tmp_path / "new" / "ndcg.prom"
+    file.parent.mkdir()
     settings = ended[0](metrics_file=str(file), on_end=None, date=date)
     with logged_steps() as steps:
         for run in ("bm25", "dense"):

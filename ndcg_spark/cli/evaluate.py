@@ -13,7 +13,7 @@ from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, loa
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
-from ndcg_spark.text import expanded
+from ndcg_spark.text import expanded, unknown_name
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -62,9 +62,10 @@ def evaluate(
     with notifying(config) as outcomes:
         if per_query and (baseline or style not in _QUERY_FORMATS):
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
-        if sort and (not per_query or re.sub(":(asc|desc)$", "", sort) not in QUERY_SCORES.names):
-            columns = ", ".join(QUERY_SCORES.names)
-            raise ConfigurationError(f"arguments: --sort orders --per-query, by one column of {columns}")
+        if sort and not per_query:
+            raise ConfigurationError("arguments: --sort orders the rows of --per-query; give both")
+        if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:
+            raise unknown_name("sort", "column", column, QUERY_SCORES.names)
         if junit and config.gate is None:
             raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
         refuse_unwritable("junit", junit, remove=True)

@@ -57,7 +57,10 @@ def compare(
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
-    print_compared(compare_nights(output, options, date, dataset, baseline_date), style, options)
+    compared = compare_nights(output, options, date, dataset, baseline_date)
+    if not compared.rows:
+        raise ConfigurationError("arguments: there is no run to compare with the baseline; give another")
+    print_compared(compared, style, options)
 
 
 @command(
@@ -189,11 +192,11 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
 
 @command(
     options.output,
-    argument("date", "Date of the night, YYYY-MM-DD."),
     argument("text", 'What to remember about it, such as "new ranker".'),
+    options.night,
     options.dataset,
 )
-def note(output: str, date: str, text: str, dataset: str | None) -> None:
+def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
     """Add a note to a night for trend and report to show.
 
     A night that is evaluated again keeps its notes.

@@ -66,7 +66,7 @@ junit = option("--junit", "FILE", "Also write the results of the gate to this fi
 #: How the program says on stderr what it does; `Messages` looks for them.
 messages = [
     choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
-    option("--quiet", None, "Print only the verdict, warnings and errors.", is_flag=True, expose_value=False),
+    option("--quiet", None, "Print verdict and warnings; tables only with --format.", is_flag=True, expose_value=False),
 ]
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,

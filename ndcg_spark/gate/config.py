@@ -1,9 +1,10 @@
 """The gate of a configuration: what a night is compared with, and what it may lose."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
 from ndcg_spark.convention.parsing import listed, parse_cutoff
@@ -15,8 +16,14 @@ _RUN = "run "
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Queries = Annotated[int, Field(ge=2)]
-_texts = BeforeValidator(lambda given: tuple(dict.fromkeys(map(str, listed(given)))))
-_Baseline = Annotated[str, Field(pattern=rf"^({GOOD}|\d{{4}}-\d\d-\d\d|{_RUN}.+)$")]
+
+
+def _baselines(given: object) -> tuple[str, ...]:
+    texts = tuple(dict.fromkeys(map(str, listed(given))))
+    for text in texts:
+        if not re.fullmatch(rf"{GOOD}|\d{{4}}-\d\d-\d\d|{_RUN}.+", text):
+            raise ValueError(f"{text!r} is not {GOOD!r}, a date YYYY-MM-DD or '{_RUN}NAME'")
+    return texts
 
 
 def baseline_run(baseline: str) -> str | None:
@@ -26,6 +33,13 @@ def baseline_run(baseline: str) -> str | None:
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers_are_no_truth_values(cls, given: object, info: ValidationInfo) -> object:
+        if isinstance(given, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+            raise ValueError(f"it cannot be {str(given).lower()}")
+        return given
 
 
 class CheckConfig(Strict):
@@ -77,21 +91,21 @@ class GateConfig(Strict):
     #: What follows if the results are identical to those of the last night.
     same_results: Literal["warn", "undecided"] = "warn"
     #: GOOD, dates, and runs of the same night, written `run NAME`.
-    baseline: Annotated[tuple[_Baseline, ...], Field(min_length=1), _texts] = (GOOD,)
+    baseline: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] = (GOOD,)
     #: How many good nights GOOD is the mean of.
     nights: Annotated[int, Field(ge=1, le=90)] = 7
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
-        """The checks of a dataset, each with its name, such as gate.check.0."""
-        named = ((f"gate.check.{number}", check) for number, check in enumerate(self.check))
+        """The checks of a dataset, each with its name, such as gate.check[1]."""
+        named = ((f"gate.check[{number}]", check) for number, check in enumerate(self.check, 1))
         return [(name, check) for name, check in named if check.datasets is None or dataset in check.datasets]
 
 
 def contradictions(gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool) -> Iterator[str]:
     """Contradictions within a gate or with the rest of the configuration: sentences with the key's path."""
-    for number, check in enumerate(gate.check):
-        name, drop = f"gate.check.{number}", check.max_drop or 0.0
+    for number, check in enumerate(gate.check, 1):
+        name, drop = f"gate.check[{number}]", check.max_drop or 0.0
         if check.cutoff not in cutoffs:
             known = ", ".join(map(format_cutoff, cutoffs))
             yield f"{name}.cutoff: {format_cutoff(check.cutoff)} is not evaluated; cutoffs has {known}"

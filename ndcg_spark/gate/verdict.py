@@ -20,7 +20,7 @@ EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    #: Such as gate.check.0; `gate` for what must arrive.
+    #: Such as gate.check[1]; `gate` for what must arrive.
     check: str
     severity: str
     result: str

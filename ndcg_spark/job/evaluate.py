@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import BUG, ConfigurationError, StorageError
+from ndcg_spark.errors import BUG, ConfigurationError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.job.inputs import (
@@ -158,7 +158,7 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
         yield
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
-        if config.output and code != ConfigurationError.exit_code and not isinstance(error, StorageError):
+        if config.output and code != ConfigurationError.exit_code:
             more = {"configuration": masked_within(config.model_dump(mode="json")), "engine": config.engine}
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise

@@ -1,13 +1,14 @@
 """The gate on nights: on written ones before they are published, on published ones again, and rehearsed on all."""
 
 import datetime
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
@@ -37,7 +38,8 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
             report_step("warning", prefix + warning)
-        report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}")
+        level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
+        report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
         if verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")

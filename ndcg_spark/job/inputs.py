@@ -15,7 +15,7 @@ from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
-from ndcg_spark.errors import ConventionError, EngineError, InputError
+from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
@@ -109,9 +109,10 @@ def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     if isinstance(counts, ResultCounts):
-        what = f"{len(counts.runs):,} runs"
+        number, one, several = len(counts.runs), "run", "runs"
     else:
-        what = f"{sum(counts.queries.values()):,} queries"
+        number, one, several = sum(counts.queries.values()), "query", "queries"
+    what = f"{number:,} {one if number == 1 else several}"
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
         report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
@@ -130,8 +131,8 @@ class PlanRefusedError(InputError):
 
 
 @contextlib.contextmanager
-def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
-    """Run the block; an engine's exception becomes an error of a row, the convention or the engine."""
+def translated_failures(sources: Sequence[Source] = (), output: str | None = None) -> Iterator[None]:
+    """Run the block; an engine's exception becomes an error of a row, the convention, the `output` or the engine."""
     try:
         yield
     except failures() as error:
@@ -144,6 +145,10 @@ def translated_failures(sources: Sequence[Source] = ()) -> Iterator[None]:
         if kind == "PythonException":
             last = [kind, *(line.strip() for line in str(error).splitlines() if line.strip())][-1]
             raise ConventionError(f"convention: a python: function failed, {last}; correct it") from error
+        if output:
+            # What is read while the output is written has been read before, so it is at fault only if it has changed.
+            refuse_changed(sources)
+            raise StorageError(f"output: {output} cannot be written, {reason}; check space and rights") from error
         typed = [source.origin for table in sources for source in table.sources if source.format in BINARY]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error

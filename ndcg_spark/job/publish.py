@@ -21,6 +21,7 @@ from ndcg_spark.job.inputs import (
     results_to_score,
     runs_table,
     scores_by_batch,
+    translated_failures,
 )
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.publish import Publication
@@ -80,7 +81,7 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
     counts = checked.counts(len(evaluation.cutoffs))
     with clock.step("evaluate", "evaluating the results"):
         for scores, _ in scores_by_batch(context):
-            publication.write("query_scores", scores)
+            _write_table(context, publication, "query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
         refuse_changed(context.sources)
         publication.verify("query_scores", counts["query_scores"])
@@ -97,13 +98,20 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
             _write_documents(context, publication)
     if context.attributes is not None:
         attributes = kept_attributes(context.attributes, checked.judgments, evaluation)
-        publication.write("query_attributes", attributes)
+        _write_table(context, publication, "query_attributes", attributes)
         publication.verify("query_attributes", attributes.count())
     if checked.rejected:
         with clock.step("reject", "keeping the rejected rows"):
-            publication.write("rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation))
+            _write_table(
+                context, publication, "rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation)
+            )
             publication.verify("rejected_rows", sum(rejection.rows for rejection in checked.rejections))
     return rows
+
+
+def _write_table(context: Context, publication: Publication, name: str, table: DataFrame) -> None:
+    with translated_failures(context.sources, publication.location):
+        publication.write(name, table)
 
 
 def _write_documents(context: Context, publication: Publication, lists: DataFrame | None = None) -> None:
@@ -123,7 +131,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
         if lists is not None:
             results = results.join(lists, on=["run", *key], how="left_semi")
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
-        publication.write("ranked_documents", documents)
+        _write_table(context, publication, "ranked_documents", documents)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
     if lists is not None:

@@ -28,6 +28,7 @@ class Publication:
 
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
         self._store, self._date, self._id = Store(output), evaluated_on, evaluation_id
+        self.location = self._store.location
         #: By table, the rows and bytes of each of its files.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
 

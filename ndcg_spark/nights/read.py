@@ -86,6 +86,9 @@ def select_nights(nights: Nights, output: str, date: str | None = None, dataset:
     """
     newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
     nights.refuse_damaged([date] if date else (day for day in nights.damaged if day > newest))
+    attempts = [_attempt(row) for row in nights.attempts if row["evaluated_on"] == date]
+    if attempts and all(night.evaluated_on != date for night in nights):
+        raise ConfigurationError(f"date: {attempts[-1]}")
     chosen = [night for night in nights_of_dataset(nights, output, dataset) if night.evaluated_on == (date or newest)]
     if not chosen:
         which = f" of {dataset}" if dataset else ""
@@ -113,13 +116,15 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
     return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one with --dataset"
 
 
+def _attempt(row: Mapping[str, Any]) -> str:
+    return f"{row['evaluated_on']} was {row['status']} with exit code {row['exit_code']}: {row['reason']}"
+
+
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
     """The last sentences about dates without a night whose evaluation failed, and gaps longer than usual."""
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     last = {row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}
-    sentences = [
-        f"{date} was {row['status']} with exit code {row['exit_code']}: {row['reason']}" for date, row in last.items()
-    ]
+    sentences = list(map(_attempt, last.values()))
     for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
         days = [datetime.date.fromisoformat(night.evaluated_on) for night in group if dataset in (None, name)]
         steps = [(after - before).days for before, after in itertools.pairwise(days)]

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+import click
+from click.core import ParameterSource
+
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
@@ -50,7 +53,16 @@ def printing() -> Iterator[None]:
         raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 
 
+def is_silent() -> bool:
+    """Whether --quiet is given, so that no table is printed, and no --format, which asks for one."""
+    context = click.get_current_context(silent=True)
+    given = context and [context.get_parameter_source(name) for name in ("quiet", "style")]
+    return given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]
+
+
 def print_view(view: View, style: str) -> None:
+    if is_silent():
+        return
     with printing():
         if style == "json":
             print(as_json(view.value))
@@ -98,7 +110,7 @@ class Messages(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         line, step = message(record.getMessage()), getattr(record, "step", None)
-        is_warning, is_failure = record.levelno >= logging.WARNING, record.levelno >= logging.ERROR
+        is_warning, is_failure = record.levelno >= logging.WARNING, step is None and record.levelno >= logging.ERROR
         if self._is_merged and not (is_failure and not self.wants_json):
             return
         if step is None and not is_warning:

@@ -34,6 +34,7 @@ _SHOWN = (
     "result",
 )
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
+_SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
@@ -173,12 +174,10 @@ def _cells(result: Row) -> dict[str, Any]:
 
 def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
     rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
-    counted = Counter((verdict.dataset, verdict.verdict, verdict.reason) for verdict in verdicts)
-    counts = [
-        {"dataset": dataset, "verdict": verdict_in_words({"verdict": word}), "reason": reason, "nights": nights}
-        for (dataset, word, reason), nights in sorted(counted.items(), key=lambda pair: (pair[0][0], -pair[1]))
-    ]
-    print_view(View([make_table(counts)], rows, _REHEARSED, rows), style)
+    shown = [{**row, "date": row["evaluated_on"], "verdict": verdict_in_words(row)} for row in rows]
+    counts = Counter(row["verdict"] for row in shown).most_common()
+    table = make_table(shown, _SHORT, [", ".join(f"{word}: {nights:,}" for word, nights in counts)])
+    print_view(View([table], rows, _REHEARSED, rows), style)
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:

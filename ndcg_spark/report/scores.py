@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
-from ndcg_spark.report.console import print_view, printing
+from ndcg_spark.report.console import is_silent, print_view, printing
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded, sorted_runs
@@ -135,6 +135,8 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
 
 def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:
     """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line."""
+    if is_silent():
+        return
     shown = measure_first(QUERY_SCORES, measures)
     names = ["dataset", "run", "query_id", "cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
     with printing():

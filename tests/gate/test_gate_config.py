@@ -46,16 +46,16 @@ def test_the_stricter_limit_counts(limits, mean, allowed):
 
 WRONG = [
     ({"min_querys": 5}, "gate.min_querys: "),
-    ({"baseline": "yesterday"}, "gate.baseline.0: "),
-    ({"baseline": "run "}, "gate.baseline.0: "),
+    ({"baseline": "yesterday"}, r"gate.baseline: .*good.*YYYY-MM-DD.*run NAME"),
+    ({"baseline": "run "}, r"gate.baseline: .*good.*YYYY-MM-DD.*run NAME"),
     ({"check": []}, "gate.check: "),
-    ({"check": [{**CHECK, "max_drop": 1}]}, "gate.check.0.max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),
-    ({"check": [{"max_drop": 0.01}]}, "gate.check.0.cutoff: "),
-    ({"check": [{**CHECK, "cutoff": 20}]}, "gate.check.0.cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10"),
-    ({"check": [{"cutoff": 10}]}, "gate.check.0: it has no limit"),
-    ({"check": [{**CHECK, "slice": "de"}]}, "gate.check.0.slice: "),
-    ({"check": [{**CHECK, "slice": "language=de"}]}, r"gate.check.0.slice: .* \[query_attributes\] with path"),
-    ({"check": [{**CHECK, "weighted": True}]}, r"gate.check.0.weighted: .* \[query_weights\] with path"),
+    ({"check": [{**CHECK, "max_drop": 1}]}, r"gate.check\[1\].max_drop: ndcg cannot fall .*; write 0.01 for 1 %"),
+    ({"check": [{"max_drop": 0.01}]}, r"gate.check\[1\].cutoff: "),
+    ({"check": [{**CHECK, "cutoff": 20}]}, r"gate.check\[1\].cutoff: 20 is not evaluated; cutoffs has 1, 3, 5, 10"),
+    ({"check": [{"cutoff": 10}]}, r"gate.check\[1\]: it has no limit"),
+    ({"check": [{**CHECK, "slice": "de"}]}, r"gate.check\[1\].slice: "),
+    ({"check": [{**CHECK, "slice": "language=de"}]}, r"gate.check\[1\].slice: .* \[query_attributes\] with path"),
+    ({"check": [{**CHECK, "weighted": True}]}, r"gate.check\[1\].weighted: .* \[query_weights\] with path"),
 ]
 
 

@@ -130,6 +130,8 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     before = records(nights)
     failed = program(nights, "gate", "out", "--config", "gate.toml", "--junit", "again.xml")
     assert failed.returncode == 5, failed.stderr
+    logged = program(nights, "gate", "out", "--config", "gate.toml", "--quiet", "--log-format", "json")
+    assert (logged.stdout, json.loads(logged.stderr.splitlines()[-1])["level"]) == ("", "error")
     assert failed.stdout.splitlines()[1].split()[:4] == ["ndcg@3", "hybrid", "good", "2026-11-01"]
     # What is evaluated, and at which cutoffs, need not be said again.
     loose = '[gate]\nbaseline = "2026-11-01"\ncheck = [{runs = ["hybrid"], cutoff = 3, max_drop = 0.9}]\n'
@@ -138,7 +140,7 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
     rehearse = ("gate", "--rehearse", "out", "--config", "gate.toml")
     assert verdicts(nights, *rehearse) == (0, [("none", "no_baseline"), ("fail", "dropped")])
     table = program(nights, *rehearse)
-    assert (table.returncode, table.stdout.splitlines()[0].split()) == (0, ["verdict", "reason", "nights"])
+    assert (table.returncode, table.stdout.splitlines()[2].split()) == (0, ["2026-11-02", "fail", "dropped"])
     assert records(nights) == before
     assert listed(nights, "out") == [("2026-11-01", "no verdict (accepted)"), ("2026-11-02", "fail")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
 
-from ndcg_spark.errors import StorageError
+from ndcg_spark.errors import ConfigurationError, InputError, StorageError
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
@@ -207,3 +207,10 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
     writing.commit(record(), {"web": {}})
     remove(output, removals)
     assert seen(output) == {WEB: whole(0.2, "b")}
+
+
+def test_a_night_that_was_refused_is_no_night_without_a_reason(tmp_path):
+    publish(str(tmp_path), "a", 0.1)
+    log_attempt(str(tmp_path), LATER, "b", InputError("results: 1 line(s)"), InputError.exit_code)
+    with pytest.raises(ConfigurationError, match=rf"{LATER} was refused with exit code 3: results: 1 line"):
+        select_nights(committed(str(tmp_path)), str(tmp_path), LATER)

@@ -52,7 +52,7 @@ PRINTING = [
     "compare-lists old.jsonl new.jsonl",
     "gate out --config gate.toml",
     "gate out --config gate.toml --rehearse",
-    f"note out 2026-11-20 {HOSTILE}",
+    f"note out {HOSTILE} --date 2026-11-20",
     "trend out",
     "nights out",
 ]

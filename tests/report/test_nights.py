@@ -180,9 +180,9 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_show
         for number in range(2):
             night(tmp_path, number, {"bm25": 0.5}, dataset=dataset)
     said = "".join(f"noted for the night {date(1)} of {name}\n" for name in ("shop", "web"))
-    assert run(capsys, "note", tmp_path, date(1), "new ranker")[:2] == (0, said)
-    run(capsys, "note", tmp_path, date(1), "index rebuilt", "--dataset", "web")
+    assert run(capsys, "note", tmp_path, "new ranker", "--date", date(1))[:2] == (0, said)
+    run(capsys, "note", tmp_path, "index rebuilt", "--dataset", "web")
     assert notes(tmp_path) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
     shown = run(capsys, "trend", tmp_path, "--dataset", "shop")[1]
     assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
-    assert run(capsys, "note", tmp_path, "2025-01-01", "x")[0] == 2
+    assert run(capsys, "note", tmp_path, "x", "--date", "2025-01-01")[0] == 2

@@ -205,7 +205,7 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     out, site = str(tmp_path / "out"), tmp_path / "site"
     write_site(out, site, Request())
     assert len(list(site.glob("2026-*.html"))) == 10
-    command_line("note", out, date(3), "a note", cwd=tmp_path)
+    command_line("note", out, "a note", "--date", date(3), cwd=tmp_path)
     before = {page.name: page.stat().st_mtime_ns for page in site.glob("2026-*.html")}
     write_site(out, site, Request())
     assert [name for name in before if (site / name).stat().st_mtime_ns != before[name]] == [f"{date(3)}.html"]

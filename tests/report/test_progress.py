@@ -25,6 +25,10 @@ def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch
 
 
 def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that_steer_it(capsys):
+    with Messages(["--quiet"]).printed():
+        report_step("read", "10 results")
+        report_step("rejected", "1 rows of results")
+    assert capsys.readouterr() == ("", "rejected 1 rows of results\n")
     with Messages([]).printed():
         LOGGER.debug("evaluating 10 results of 2 runs")
         report_step("documents", "kept for 57 lists of \x1b[31m[a]/b.run")
@@ -65,7 +69,9 @@ def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_with
 def test_log(tmp_path, options, lines):
     (tmp_path / "qrels.txt").write_text("q1 0 a 1\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 x 1 1 r\nq1 Q0 y 2 1 r\n", encoding="utf-8")
-    said = command_line("evaluate", "qrels.txt", "run.txt", "--cutoffs", "2", *options, cwd=tmp_path).stderr
+    done = command_line("evaluate", "qrels.txt", "run.txt", "--cutoffs", "2", *options, cwd=tmp_path)
+    assert bool(done.stdout) == (done.returncode == 0 and "--quiet" not in options)
+    said = done.stderr
     if "json" in options:
         logged = [json.loads(line) for line in said.splitlines()]
         assert all(datetime.fromisoformat(line["time"]).tzinfo for line in logged)
