@@ -32,8 +32,11 @@ click.version_option(__version__, message="%(prog)s %(version)s")(app)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code; a failure with a known cause prints one message."""
-    # A signal ends the process at once. Python would act on it in its main thread, which may wait for an engine.
+    """Run the command line and exit with its code; a failure with a known cause prints one message.
+
+    SIGINT and SIGTERM end the process at once; nothing is published half, and the next run removes leftovers.
+    """
+    # Python would act on a signal in its main thread, which may wait for an engine.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     prepare_streams()

@@ -140,8 +140,8 @@ class EvaluationConfig(Strict):
     cutoffs: Annotated[list[Cutoff], BeforeValidator(parse_cutoffs)] = Field(default=list(DEFAULT_CUTOFFS))
     #: The measures, each with its cutoff, such as precision@5; empty by default, for NDCG alone.
     measures: Annotated[list[str], Field(min_length=1), _texts] = Field(default_factory=list)
-    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, a
-    #: number for so many queries of each run, those that changed most against the gate's baseline.
+    #: The documents that are kept with a night, down to the deepest finite cutoff: `all` for all judged queries, N
+    #: keeps the N queries of each run that changed most against the gate's baseline.
     documents: Literal["all"] | Annotated[int, Field(gt=0)] | None = None
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"

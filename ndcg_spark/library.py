@@ -29,8 +29,14 @@ if TYPE_CHECKING:
 
 #: The columns that are looked for; attributes have names of their own.
 _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names}
-#: The file of a table.
-_TABLE = re.compile(rf"\S*{PREFIX}\S*/\w+\.parquet")
+#: What messages say in Python: of the file of a table, and of options of the command line.
+_IN_PYTHON = {
+    rf"[^\s(]*{PREFIX}\S*/\w+\.parquet": "the table",
+    r', or in the configuration columns\.\w+ = "NAME"|, or allow[\w ]+, --max-rejected-fraction': "",
+    r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
+    r"--set (\w+=\w+)": r"\1 in convention",
+    "--relevance 1": "relevance=1",
+}
 Cutoffs = int | str | Iterable[int | None] | None
 
 
@@ -206,15 +212,21 @@ def make_config(
 
 
 def call(task: str, *arguments: Any) -> Any:
-    """What the other process returns; its warnings are Python's, and no message has the path of a table's file."""
+    """What the other process returns; its warnings are Python's, and messages are in words of Python."""
     try:
         value, sentences = background.call(task, *arguments)
     except NdcgSparkError as error:
-        error.args = (_TABLE.sub("the table", str(error)),)
+        error.args = (_in_python(str(error)),)
         raise
     for sentence in sentences:
-        warnings.warn(_TABLE.sub("the table", sentence), stacklevel=3)
+        warnings.warn(_in_python(sentence), stacklevel=3)
     return value
+
+
+def _in_python(sentence: str) -> str:
+    for pattern, words in _IN_PYTHON.items():
+        sentence = re.sub(pattern, words, sentence)
+    return sentence
 
 
 def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How much the list of every query changed between two sets of results, computed without judgments (COMPARING.md)."""
+"""How much the lists of two sets of results differ, without judgments: rank-biased overlap (RBO) and others."""
 
 from collections.abc import Collection, Sequence
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OPTIONAL, OWN, RESULTS
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OF_RESULTS, OPTIONAL, OWN, RESULTS
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -113,10 +113,12 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     return table.select(*(typed(name, has).alias(name) for name in names))
 
 
-def missing_columns(missing: Sequence[str], known: Iterable[str], where: str) -> InputError:
+def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
     advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
+        if OF_RESULTS & {name.lower() for name in known}:
+            advice = "these look like results: give the judgments first, then the results"
     return InputError(
         f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
     )

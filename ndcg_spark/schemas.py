@@ -44,9 +44,11 @@ QUERY_WEIGHTS = _table("dataset query_id string, weight double")
 
 #: The columns of the tables above that are optional in an input.
 OPTIONAL = frozenset({"dataset", "score", "rank"})
+#: Names of columns, in lower case, that show that a table without grades has results.
+OF_RESULTS = frozenset({"score", "prediction", "rank", "run", "run_id"})
 
 #: In a table as it was read: BROKEN_LINE for a line that is not a row, null for a row; and the text of such a line, or
-#: of one with a number that is none. No user's column has such a name: a private character is in it.
+#: of one with a numeric field that is not a number. No user's column has such a name: a private character is in it.
 FAULT, LINE, BROKEN_LINE = "\ue000fault", "\ue000line", "broken_line"
 
 #: The columns that reading adds to a table as it was read.

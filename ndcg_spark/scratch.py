@@ -55,7 +55,7 @@ def _remove_abandoned() -> None:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             stack.callback(os.close, root)
-            # On a file system without locks nothing tells that a folder was abandoned, so it stays.
+            # On a file system without locks we cannot tell whether a folder was abandoned, so it stays.
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(root).st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)

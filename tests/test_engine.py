@@ -95,6 +95,13 @@ def test_which_engine_is_opened(choices, environment, answer):
     assert not {"secret", "hidden"} & set(found.replace("=", ";").split(";"))
 
 
+def test_a_client_does_not_take_a_program_in_no_file_for_its_doctests():
+    doctests = "import sys; sys.modules['pyspark.testing.connectutils'] = None"
+    program = f"{doctests}; from ndcg_spark import open_session as on; on('embedded'); assert not hasattr(sys, 'ps1')"
+    environment = {**os.environ, "SPARK_SKIP_CONNECT_COMPAT_TESTS": "1"}  # as if pyspark-client were alone
+    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+
+
 @pytest.mark.slow
 def test_a_server_of_sail_is_refused(sail_server):
     assert answer_of("auto", SPARK_REMOTE=sail_server).startswith("refused: engine: Sail ")

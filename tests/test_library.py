@@ -135,6 +135,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
 def test_documents_that_are_excluded_leave_the_lists():
     seen = pd.DataFrame({"user": [1], "item": [12]})
     assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(2 / (2 + 1 / math.log2(3)))
+    with pytest.raises(InputError, match="exclude removed 3 results"):
+        ndcg(JUDGED, RETURNED, 10, exclude=pd.DataFrame({"user": [1] * 3, "item": [10, 11, 12]}))
 
 
 NO_TABLES = {
@@ -155,7 +157,11 @@ NO_TABLES = {
     "uneven tuples": ([("q", "d", 1), ("q", "d")], "cannot be read as a table"),
     **{f"the id {key!r}": ({"q": {key: 1}}, "doc_id is ") for key in (1.0, b"1")},
     **{f"the id {key!r}": ({"q": {key: 1}}, "true, false or a tuple") for key in (True, ("q", 1, 2))},
-    "a date as a query": ({datetime.date(2026, 1, 1): {"d": 1}}, "query_id is date"),
+    "a date as a query": (
+        {datetime.date(2026, 1, 1): {"d": 1}},
+        "(the table): 1 column(s) of the wrong type, query_id is date",
+    ),
+    "results": (pd.DataFrame({**COLUMNS, "rank": [1, 2, 3]}), "give the judgments first, then the results"),
 }
 
 
@@ -201,7 +207,7 @@ def test_a_score_or_a_grade_that_is_nan_is_refused_though_all_others_are_equal(t
 
 
 def test_a_document_returned_twice_is_refused_at_once():
-    with pytest.raises(DuplicatesError):
+    with pytest.raises(DuplicatesError, match="or duplicates=best in convention"):
         evaluate(JUDGED, [("1", "10", 1.0), ("1", "10", 0.5)])
 
 

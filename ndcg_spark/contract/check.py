@@ -1,4 +1,4 @@
-"""Both inputs held to the rules: the good rows, the rejected rows, and counts of both."""
+"""Both inputs held to the rules, and counted. Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,6 @@
 """What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,16 @@ from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rej
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
 from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
+
+#: Text of more bytes than this is not searched for a line, which would take minutes.
+_SEARCHED = 1 << 30
 
 
 def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
@@ -32,7 +37,22 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         raise InputError(f"{table}: no rows in {where}; the table is empty, check the job that writes it")
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
         budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; correct them in {where}")
+        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, counts.rejections[0])}"
+        allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
+        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; correct them{allow}")
+
+
+def _place(source: Source, rejection: Rejection) -> str:
+    """The file and, if the example is a line of text on this machine, the number of its line."""
+    files, line = source.files, " ".join(rejection.example.split())
+    is_text = source.format not in BINARY and sum(file.size for file in files) < _SEARCHED
+    for file in files if is_text and all(file.is_local for file in files) else ():
+        with file.open(source.name) as stream:
+            for number, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace"), 1):
+                words = " ".join(text.split())
+                if words == line or (len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)):
+                    return f"{file.path}:{number}"
+    return f"one of {len(files):,} files" if len(files) > 1 else source.origin
 
 
 def summary(rejections: Iterable[Rejection]) -> str:
@@ -43,10 +63,9 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
-    excluded = f" without {counts.excluded:,} excluded results" if results.without else ""
     raise InputError(
-        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, is judged"
-        f"{excluded}; check that both tables write query ids (and datasets) alike, in {results.origin}"
+        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, is "
+        f"judged; {_check_ids('query ids (and datasets)', counts.excluded)}, in {results.origin}"
     )
 
 
@@ -81,12 +100,12 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence
             )
 
 
-def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float) -> None:
+def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float, excluded: int = 0) -> None:
     """InputError if a run's judged_rate at the cutoff is below `least`; other limits refuse a run without results."""
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
         run = min(below, key=lambda name: (below[name], name))
-        to_do = "judge more of what it returns" if below[run] else "check that both tables write document ids alike"
+        to_do = "judge more of what it returns" if below[run] else _check_ids("document ids", excluded)
         raise InputError(
             f"results: {len(below)} run(s) with a judged_rate@{format_cutoff(cutoff)} below min_judged_rate={least:g}, "
             f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"
@@ -206,13 +225,18 @@ def about_input(
         yield from _about(_opposite(returned), what, "scores decide the order, ranks with --set order=rank")
 
 
-def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff) -> Iterator[str]:
+def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, excluded: int) -> Iterator[str]:
     unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
     if unjudged:
         yield (
             f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
-            f"run={unjudged[0]}; check that both tables write document ids alike"
+            f"run={unjudged[0]}; {_check_ids('document ids', excluded)}"
         )
+
+
+def _check_ids(ids: str, excluded: int) -> str:
+    removed = f"exclude removed {excluded:,} results, perhaps all that are judged: check it, and " if excluded else ""
+    return f"{removed or 'check '}that both tables write {ids} alike"
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

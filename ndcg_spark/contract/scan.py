@@ -1,4 +1,4 @@
-"""The counts of both tables, each in one scan: rows, rows that break a rule, queries, runs, and a fingerprint."""
+"""The counts and fingerprints of both tables, each in one scan: rows, rows that break a rule, queries and runs."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,11 +66,11 @@ class RunCounts:
     #: How many queries have at least two results, and how many of these have only one score.
     lists: int = 0
     tied_lists: int = 0
-    #: Of the lists whose scores differ, how many have a rank 0 or 1, and in how many of those that rank has the lowest
-    #: score; how many lists have the rank 1 with different scores, and the query of one. 0 unless scores and ranks are
-    #: both read.
+    #: Lists whose scores differ and that have a rank 0 or 1; like the next three, 0 unless scores and ranks are read.
     ranked_lists: int = 0
+    #: Of these, the lists whose first rank has the lowest score.
     reversed_lists: int = 0
+    #: Lists that have the rank 1 with different scores, and the query of one of them.
     merged_lists: int = 0
     merged_query: str | None = None
     #: How many lists are not proved to be in the order of their ranks; 0 if that is not looked at.

@@ -116,8 +116,11 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
     match = _MEASURE.fullmatch(word)
     written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
     if match is None or written not in names:
+        tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", written)
+        example = f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else f"P@{cutoff or 5}"
+        example = f"Success@{cutoff or 10}" if written.lower() in ("hr", "hit_rate") else example
         raise ConfigurationError(
-            f"measures: {word!r} is not a measure; choose from {choices}, or write for example P@5"
+            f"measures: {word!r} is not a measure; choose from {choices}, or write for example {example}"
         )
     name = names[written]
     measure = MEASURES.get(name)
@@ -128,7 +131,7 @@ def _word(word: str, names: dict[str, str], choices: str) -> _Word:
     for argument in match["arguments"].split(",") if match["arguments"] else []:
         short, _, value = (piece.strip() for piece in argument.partition("="))
         if short not in takes or not value:
-            known = " and ".join(f"{known}=..." for known in takes) or "no arguments; --set changes the convention"
+            known = " and ".join(f"{known}=..." for known in takes) or "no arguments; use --set, such as gain=exp2"
             raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
         options[takes[short]] = value
     is_whole = written != name or (measure is not None and measure.whole)

@@ -5,10 +5,12 @@ import importlib.metadata
 import importlib.util
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.sessions import (
@@ -48,9 +50,10 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     engine if it is installed, else local Spark. EngineError where it is unavailable, or stops within the block.
     """
     refuse_mixed_sparks()
+    _import_client()
     had_mode = _CONNECT_MODE in os.environ
     running = None if remote else running_session()
-    # Out of pyspark's sight, which would start every engine there.
+    # Hidden from pyspark, which would otherwise start every engine on that server.
     server = os.environ.pop("SPARK_REMOTE", None)
     remote = remote or (server if choice == "auto" else None)
     try:
@@ -84,6 +87,17 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
             os.environ.pop(_CONNECT_MODE, None)
 
 
+def _import_client() -> None:
+    """Import what pyspark-client is; it takes a program in no file, such as python -c, for its doctests, and ends."""
+    if is_remote_only() and not hasattr(sys, "ps1"):
+        sys.ps1 = ">>> "
+        try:
+            with engine_imports():
+                import pyspark.sql.connect  # noqa: F401
+        finally:
+            del sys.ps1
+
+
 def start_embedded() -> Engine:
     for name, value in {
         "RUST_LOG": "off",
@@ -107,7 +121,7 @@ def start_embedded() -> Engine:
             url = f"sc://127.0.0.1:{server.listening_address[1]}"
             session = start_session(SparkSession.builder.remote(url), "the embedded engine's session")
             stack.callback(quietly, session.stop)
-            # After about a second.
+            # Gives up after about one second.
             limit_retries(session, 3, 1_000)
             session.conf.set(CALL_SITES, "false")
         except BaseException as error:  # many kinds, for its settings in the environment; a panic is no Exception

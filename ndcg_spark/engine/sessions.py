@@ -141,7 +141,7 @@ def start_classic(settings: dict[str, Any], what: str) -> Engine:
 def connect(url: str) -> Engine:
     require_server(url)
     session = start_session(SparkSession.builder.remote(url), url)
-    # After about 40 seconds, as another's server may come back.
+    # Gives up after about 40 seconds, as another's server may come back.
     limit_retries(session, 8, 10_000)
     engine = dataclasses.replace(wrap_session(session, url), close=functools.partial(quietly, session.stop))
     if engine.kind == "embedded":

@@ -53,7 +53,7 @@ def judge(
 ) -> Judged:
     """The verdict on a night, which is one of `nights`.
 
-    `options` have attributes, unless the night has kept its own, weights, and what its rows need not have.
+    `options` have attributes and weights; attributes that the night has kept itself replace those.
     """
     kept = read_attributes([tonight])
     # A check says itself how many queries it needs.

@@ -1,7 +1,7 @@
 """TREC text, CSV and TSV: blocks of whole lines as typed columns, and the lines that are not rows.
 
-pyarrow parses every block, and hands over the lines with too few or too many fields. Where it meets a number that is
-none, it parses the block again as text.
+pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric field is
+not a number, it parses the block again as text.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separat
 
 
 class Part(NamedTuple):
-    """The columns of a part by our names, LINE of rows with a number that is none, and the lines that are not rows."""
+    """The columns of a part by our names, LINE where a numeric field is no number, and the lines that are not rows."""
 
     columns: Mapping[str, pa.ChunkedArray]
     broken: Sequence[str] = ()
@@ -158,7 +158,7 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 
 
 def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -> dict[str, pa.ChunkedArray]:
-    """The columns with numbers as such, and LINE of their `lines`, if there are numbers that are none."""
+    """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a number."""
     typed = {name: numbers(name, column) if name in NUMBERS else column for name, column in columns.items()}
     wrong = [compute.is_null(typed[name]) for name in NUMBERS if name in typed and typed[name].null_count]
     if wrong:

@@ -37,7 +37,7 @@ BINARY = ("parquet", "orc")
 _FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
     (".ndjson", ".json"), "jsonl"
 )
-#: The paths that belong to the log of a table whose files have deleted rows too.
+#: The paths that belong to the log of a table whose data files may still contain deleted rows.
 _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
@@ -52,7 +52,8 @@ _Seen = TypeVar("_Seen")
 class TableLogError(InputError):
     def __init__(self, kind: str, folder: str, where: str) -> None:
         super().__init__(
-            f"{where}: {folder} is a table of {kind.capitalize()}, whose files have deleted rows too; of judgments or "
+            f"{where}: {folder} is a table of {kind.capitalize()}, whose data files may still contain deleted rows; of "
+            "judgments or "
             "results read Delta by the folder, with pip install 'ndcg-spark[delta]', others as table:catalog.db.name; "
             "else write its rows as Parquet"
         )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.schemas import OF_RESULTS
 
 #: The run of results that are given without one.
 RUN = "run"
@@ -112,17 +113,17 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
 
 def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
+    wanted_or_key = wanted or ("dataset", "query_id")
+    ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
     columns = [
-        (name, column)
+        (ours.get(name, name), _plain_column(column))
         for name, column in zip(table.column_names, table.columns, strict=True)
-        if not wanted or holds_structs(column.type) or any(is_alias(ours, name) for ours in wanted)
+        if not wanted or name in ours or holds_structs(column.type) or name.lower() in OF_RESULTS
     ]
     if not columns:
         known = ", ".join(table.column_names)
         raise InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {known}; rename them")
-    has, values = zip(*columns, strict=True)
-    ours = {theirs: name for name, theirs in resolve_columns({}, wanted or ("dataset", "query_id"), has, where).items()}
-    return pa.Table.from_arrays([_plain_column(column) for column in values], [ours.get(name, name) for name in has])
+    return pa.table([column for _, column in columns], [name for name, _ in columns])
 
 
 def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:

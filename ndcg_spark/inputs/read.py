@@ -1,8 +1,8 @@
 """Judgments, results and tables about queries from storage: one way in for every format.
 
 Text, JSON, ORC and tables of lakehouses become Parquet once, in this process. Engines see Parquet and catalog tables.
-Columns have the schema's names. What was typed when it was stored keeps its types; of text, numbers are typed, and the
-columns INTERNAL of `schemas` tell what is wrong with a row.
+Columns have the schema's names. What was typed when it was stored keeps its types; in text formats, numeric columns
+are parsed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
-from ndcg_spark.rules import refuse_alike
+from ndcg_spark.rules import missing_columns, refuse_alike
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
@@ -67,7 +67,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
     """
     constant = config.relevance
     names = [name for name in JUDGMENTS.names if name != "relevance" or constant is None]
-    source = _read(engine, "judgments", config, JUDGMENTS, names)
+    source = _read(engine, "judgments", config, JUDGMENTS, names, graded=graded and constant is None)
     if constant is None and (graded or "relevance" in source.table.columns):
         return source
     constant = 1.0 if constant is None else constant
@@ -99,7 +99,12 @@ def refuse_changed(sources: Iterable[Source]) -> None:
 
 
 def _read(
-    engine: Engine, name: str, config: TableConfig, schema: pa.Schema, names: Sequence[str] | None = None
+    engine: Engine,
+    name: str,
+    config: TableConfig,
+    schema: pa.Schema,
+    names: Sequence[str] = (),
+    graded: bool = False,
 ) -> Source:
     files = stored.find(engine, config, name)
     first, snapshot = files[0], files[0].snapshot
@@ -124,6 +129,8 @@ def _read(
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
         dataframes.names_in(has, shape.columns, schema, context.origin)
+        if graded and "relevance" not in shape.has:
+            raise missing_columns(["relevance"], has, context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
@@ -167,7 +174,7 @@ def without_broken(source: Source) -> DataFrame:
         broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, or have a number "
-                f"that is none, e.g. {broken['example'][:100]!r}; correct them"
+                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, or have a "
+                f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; correct them"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

@@ -142,9 +142,12 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     if is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
         problem = (
             f"one of which may be a rank or a score; write {column}rank={max(3, fields - 1)} or {column}score={fields}"
+            "; if these are judgments, give them first, then the results"
         )
     elif not is_mapped and names[3:] == ["relevance"] and rows and usual[3].str.fullmatch(_TIME).all():
         problem = f"the last of which is a time; write {column}query_id=1 {column}doc_id=2 {column}relevance=3"
+    elif not is_mapped and fields == 6 and table.name == "judgments":
+        problem = "which look like results; give the judgments first, then the results"
     elif not is_mapped and (fields not in layouts or (lines and lines[0].startswith(("{", "[")))):
         problem = f"which are not known; write {column}query_id=1 and so on, or --input-format csv, tsv, jsonl or json"
     if problem:

@@ -1,4 +1,4 @@
-"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme."""
+"""The storage behind a path: this machine, or one that pyarrow.fs knows by the scheme, such as s3:// and hdfs://."""
 
 import contextlib
 import functools

@@ -172,11 +172,11 @@ def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[F
     if path.startswith(_CATALOG):
         return [_catalog_table(engine, path, config.as_of, where)]
     try:
-        # The library's process is asked more than once, and would give a copy of an earlier pipe.
+        # The library's process serves many calls and would reuse an old pipe's copy.
         is_pipe = not background.is_here and Path(path).is_fifo()
         return list_files(_pipe_copy(engine.scratch, path) if is_pipe else engine.addressed(path), where)
     except TableLogError as log:
-        # deltalake gives the rows of a version; files of a table alone have deleted rows too.
+        # deltalake gives the rows of a version; its data files may still contain deleted rows.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")
         if not is_read or storage(path, where)[1].rstrip("/") != log.folder:
             raise

@@ -96,9 +96,9 @@ def evaluate(
 ) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration names an output.
 
-    `accepted` is the reason why the night is a baseline for later ones even if it does not pass. When nothing can be
-    refused any more, `write_queries` gets the table QUERY_SCORES, and the runs are compared with the run `baseline`.
-    An `engine` stays open.
+    `accepted` is the reason why the night is a baseline for later ones even if it does not pass. Once every check
+    has passed, `write_queries` gets the table QUERY_SCORES, and the runs are compared with the run `baseline`. An
+    `engine` stays open.
     """
     clock = Clock()
     if config.gate is not None or accepted is not None:

@@ -1,6 +1,6 @@
 """Explain one query: from the inputs, by the steps of an evaluation for it alone, or from the documents of a night.
 
-What a night keeps, explained or to be judged, needs neither inputs nor an engine, which are imported where one is.
+What a night keeps, explained or to be judged, needs no engine, so engine modules are imported only when needed.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The inputs of a command: opened on an engine, checked and reported; and the scores of them, batch by batch."""
+"""The inputs of a command: opened on an engine, checked and reported; and their scores, batch by batch."""
 
 import contextlib
 import dataclasses
@@ -214,14 +214,14 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
-    refuse_low_rates(context.config, means[0])
+    refuse_low_rates(context.config, context.checked.result_counts, means[0])
     return means
 
 
-def refuse_low_rates(config: EvaluationConfig, rows: Sequence[Mapping[str, Any]]) -> None:
+def refuse_low_rates(config: EvaluationConfig, counts: ResultCounts, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
     deepest = config.cutoffs[-1]
     rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}
-    limits.refuse_low_rates(rates, deepest, config.min_judged_rate)
-    for sentence in limits.about_judged_rates(rows, deepest):
+    limits.refuse_low_rates(rates, deepest, config.min_judged_rate, counts.excluded)
+    for sentence in limits.about_judged_rates(rows, deepest, counts.excluded):
         report_step("warning", sentence)

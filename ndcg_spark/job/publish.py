@@ -40,7 +40,7 @@ _LIST = ["dataset", "run", "query_id"]
 def publish(
     context: Context, tables: "QueryTables", output: str, accepted: str | None = None
 ) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
-    """Publish the scores: returns the dataset scores, what reads the query scores, and a verdict per night."""
+    """Publish; the dataset scores, a function that reads the query scores, and a verdict per night."""
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)

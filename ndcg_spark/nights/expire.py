@@ -66,7 +66,7 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
-    """By published evaluation the time since when it counts for none of its datasets, infinite while it does."""
+    """For each published evaluation, when it was superseded in all its datasets (infinite if it still counts)."""
     counting = {(night.dataset, night.evaluated_on): night for night in known}
     since: dict[_Evaluation, float] = {}
     for row in known.rows:

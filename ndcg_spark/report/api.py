@@ -133,7 +133,7 @@ def explain(
     [1.0, 1.2619, 0.0]
     """
     rank = None if cutoff is None else str(cutoff)
-    request = ExplainRequest(query, run, baseline, dataset, rank, _text(baseline_date))
+    request = ExplainRequest(str(query), run, baseline, dataset, rank, _text(baseline_date))
     is_scored, is_night = isinstance(source, Scores), isinstance(source, str | os.PathLike) and results is None
     if ((date or baseline_date) and not is_night) or ((convention or relevance) and (is_night or is_scored)):
         raise ConfigurationError("explain: dates are of nights, and convention and relevance of two tables; leave out")

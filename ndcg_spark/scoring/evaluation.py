@@ -119,7 +119,7 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
 
 
 def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention) -> DataFrame:
-    """One row per run: unjudged_queries. It fails where ranks show that a list is two."""
+    """One row per run: unjudged_queries. It fails if ranks show that two lists were merged."""
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()

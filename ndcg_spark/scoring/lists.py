@@ -114,7 +114,7 @@ def run_scores(
 def refuse_returned_twice(
     table: DataFrame, key: list[str], convention: Convention, cutoffs: Sequence[Cutoff]
 ) -> DataFrame:
-    """The table whose sums all fail, as engines compute only what is used, with RETURNED_TWICE if not DISTINCT."""
+    """Every sum raises RETURNED_TWICE for a list with duplicates: all do, because engines drop unused columns."""
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint"}
     kinds |= {"ideal_dcg": "double"} if convention.ideal == "retrieved" else {}
     sums = {"returned": "bigint", **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs}}

@@ -131,7 +131,7 @@ def test_excluded_results_are_counted(session):
     assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
     assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.rejected) == (2, 4, 1)
     assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
-    with pytest.raises(InputError, match=r"^results: none of 0 queries .* without 3 excluded results"):
+    with pytest.raises(InputError, match=r"^results: none of 0 queries .*; exclude removed 3 results"):
         excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))
     with pytest.raises(InputError, match=r"^exclude: 1 row"):
         excluding(("q1", ""))

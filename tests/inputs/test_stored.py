@@ -221,8 +221,8 @@ UNREAD = {
 
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
-    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "by": UNREAD[name]})
-    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d")]
+    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]})
+    assert judged(engine, tmp_path / "a.parquet").table.collect() == [("q", "d", 1.0)]
     assert not is_readable(UNREAD[name].type)
 
 
@@ -250,7 +250,7 @@ def test_values_are_those_that_were_stored_in_whatever_type(engine, tmp_path, ki
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.time32("ms"), pa.duration("s")])
 def test_a_time_is_no_id_and_its_file_is_named(engine, tmp_path, kind):
-    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": pa.array([1], kind)})
+    written(tmp_path / "a.parquet", {"query_id": ["q"], "doc_id": pa.array([1], kind), "relevance": [1.0]})
     with pytest.raises(InputError, match=r"a\.parquet: 1 column\(s\) of the wrong type, doc_id is "):
         judged(engine, tmp_path / "a.parquet")
 

@@ -49,7 +49,12 @@ CASES = {
         "run=bm25 lacks 1 of 2; 1 run.* run=bm25 has 1 of 2",
     ),
     "no grades": ({"train.csv": "user_id,item_id\nq1,a\n"}, {"judgments": "train.csv"}, InputError, "relevance"),
-    "excluded": ({"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"}, {"exclude": "train.csv"}, InputError, "2 excluded"),
+    "excluded": (
+        {"train.csv": "query_id,doc_id\nq1,a\nq1,b\n"},
+        {"exclude": "train.csv"},
+        InputError,
+        "exclude removed 2",
+    ),
     "datasets": ({"j.csv": JUDGED, "r.csv": RETURNED}, {**NAMED, "dataset": "other"}, ConfigurationError, "datasets"),
 }
 

@@ -52,6 +52,8 @@ def test_a_query_in_python_is_explained_as_the_command_does(session, output):
     (value,) = view.json()
     assert json.loads(printed(output, *command, "--format", "json")) == [value]
     assert view.to_pandas()["contribution"].tolist() == [line["contribution"] for line in value["lines"]]
+    with pytest.raises(ConfigurationError, match="'7' is not one of"):
+        explain(str(output), query=7)
 
 
 JUDGED = {"q": {"a": 2, "b": 1}, "p": {"a": 1}}
