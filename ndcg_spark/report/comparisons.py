@@ -86,6 +86,8 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
     hidden = {name for name in ("measure", "slice") if len({line[name] for line in lines}) < 2}
     if len({(row["run"], row["baseline"]) for row in rows}) == len({row["run"] for row in rows}):
         hidden.add("against")
+    # A line has about a hundred columns at most.
+    hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     more = {"title": counts(compared.rows), "sentences": compared.warnings}
     compared_table = make_table(lines, names, comparison_notes(rows, correction, alpha), **more)
