@@ -108,7 +108,7 @@ def test_a_server_of_sail_is_refused(sail_server):
 
 
 @pytest.mark.parametrize("absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)])
-def test_an_engine_that_is_not_installed_is_exit_code_4_with_what_to_install(absent):
+def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent):
     program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
     choice = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
     arguments = ["evaluate", os.devnull, os.devnull, *choice]
