@@ -138,13 +138,6 @@ def test_a_file_that_cannot_be_read(tmp_path, content):
         load(tmp_path / "night.toml", {})
 
 
-def test_the_example_loads_and_its_files_are_there():
-    config = load(CONF / "example.toml", {})
-    assert (config.dataset, config.output, config.cutoffs[-1]) == ("shop-search", None, None)
-    tables = (config.judgments, config.results, config.query_attributes)
-    assert all((CONF.parent / path).exists() for table in tables for path in table.path)
-
-
 def test_the_nightly_configuration_reads_the_date_that_is_scored():
     config = load(CONF / "nightly.toml", {"date": "2026-11-20"})
     assert all("2026-11-20" in config.dated(path) for path in [*config.judgments.path, *config.results.path])

@@ -127,15 +127,3 @@ def test_ci_tests_every_version_that_the_guide_names(jobs):
     assert sorted(set(re.findall(r"Spark (\d\.\d)", table))) == matrix["spark"]
     assert set(pythons) <= set(re.findall(r"3\.1\d", table))
     assert jobs["check"]["steps"][-1]["run"] == "scripts/check.sh"
-
-
-def test_no_pyarrow_is_installed_that_fails_beside_the_numpy_of_recommenders():
-    # From 26.0.0 on its import fails beside numpy 1, which RecTools pins, and its metadata do not say so.
-    (pyarrow,) = (Requirement(entry) for entry in PROJECT["dependencies"] if entry.startswith("pyarrow"))
-    assert pyarrow.specifier.contains("25.0.1")
-    assert not pyarrow.specifier.contains("26.0.0")
-
-
-@pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.sh")), ids=lambda path: path.name)
-def test_a_script_is_valid_bash(script):
-    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0

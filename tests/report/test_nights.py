@@ -8,7 +8,6 @@ import re
 import runpy
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from commands import command_line
 from kept_nights import committed_night, damage, date, night, publish, record, written
@@ -17,7 +16,6 @@ from programs import forked
 from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
 from ndcg_spark.comparison.trend import lines
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.report.nights import print_nights
 from ndcg_spark.report.scores import print_check, print_documents
@@ -135,25 +133,6 @@ def test_csv_json_and_python_have_a_row_per_night_with_its_flags_and_its_band(ca
     places = [(line["run"], line["measure"], line["cutoff"]) for line in trends]
     assert places == [(run, measure, 10) for run in ("bm25", "dense") for measure in ("ndcg", "judged_rate")]
     assert [point["value"] for point in trends[1]["points"]] == [1.0] * 5
-
-
-def test_without_measures_a_trend_is_of_the_first_that_the_newest_night_was_asked_for(tmp_path):
-    asked = {"measures": ["judged@10", "ndcg@10"], "headline": "judged@10"}
-    for number in range(2):
-        night(tmp_path, number, {"a": 0.5}, dataset="d3", cutoff=3)
-        night(tmp_path, number, {"a": 0.5}, dataset="d10", configuration=asked if number else {})
-        night(tmp_path, number, {"a": 0.5}, dataset="all", cutoff=None, judgments="others")
-    trends, _ = lines(str(tmp_path), "d3")
-    assert [(line.measure, line.cutoff, len(line.points)) for line in trends] == [("ndcg", 3, 2)]
-    with pytest.raises(ConfigurationError, match="judged_share@10 was not evaluated"):
-        lines(str(tmp_path), "d10")
-    # Datasets are not joined, and the whole ranking is no number in pandas.
-    trends, _ = lines(str(tmp_path), measures="ndcg")
-    assert [(line.dataset, [point.breaks for point in line.points]) for line in trends] == [
-        (name, [(), ()]) for name in ("all", "d10", "d3")
-    ]
-    whole = trend_of(str(tmp_path), dataset="all")["cutoff"]
-    assert (whole.tolist(), str(whole.dtype)) == ([pd.NA] * 2, "Int64")
 
 
 def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_path):

@@ -55,17 +55,6 @@ def test_the_best_run_is_first_in_every_format_and_those_without_a_score_are_las
     assert "".join(dict.fromkeys(re.findall("run-(.)", printed(capsys, style, *rows)))) == order
 
 
-@pytest.mark.parametrize(
-    ("measures", "best"), [(["ndcg@1", "ndcg@10"], "a"), (["precision@10", "ndcg@1"], "b"), ([], "b")]
-)
-def test_runs_come_by_the_first_measure_that_was_asked_for(capsys, measures, best):
-    scores = {("a", 1): 0.9, ("a", 10): 0.1, ("b", 1): 0.5, ("b", 10): 0.6}
-    rows = [score(run, ndcg, cutoff, precision=ndcg) for (run, cutoff), ndcg in scores.items()]
-    text = printed(capsys, "csv", *rows, measures=measures)
-    assert text.startswith("dataset,evaluated_on,run,cutoff,attribute,value,ndcg,")
-    assert read_csv(text)[0]["run"] == best
-
-
 def test_query_scores_are_lines_of_text_or_json_or_csv(capsys):
     rows = [query_score("q1", 0.25, 1), query_score("q2", None, None, status="no_relevant")]
     print_query_scores(rows, "table")

@@ -71,10 +71,6 @@ def test_ranks_that_are_the_order(session, options, rows, trusted):
     assert [run.untrusted for run in counts.runs] == [int(not trusted)]
 
 
-def test_half_as_many_buckets_again_as_documents_that_matter():
-    assert [Floors(depth, Convention()).buckets for depth in (1, 3, 5, 10, 11, 21, 22)] == [2, 8, 8, 16, 32, 32, 64]
-
-
 @pytest.mark.parametrize(
     ("options", "cutoffs", "columns", "rows", "queries", "kind"),
     [
@@ -127,14 +123,6 @@ def test_the_best_documents_reach_the_floor(session, depth, drawn):
         assert len(scores) > depth or floor in (LOWEST, scores[-1])
         assert floor <= scores[min(depth, len(scores)) - 1]
         assert kept == {doc for doc, score in lists[name].items() if score >= floor}
-
-
-def test_few_others_reach_the_floor(session):
-    chance = random.Random(7)  # noqa: S311  # it makes test data
-    lists = {f"q{at}": {f"d{n}": chance.gauss(0, 1) for n in range(200)} for at in range(10)}
-    found = floors(session, 10, lists).values()
-    assert min(floor for floor, _ in found) > LOWEST
-    assert sum(len(kept) for _, kept in found) / len(found) <= 40
 
 
 def test_scores_tie_with_the_floor_as_they_are_compared(session):
