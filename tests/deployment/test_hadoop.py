@@ -194,7 +194,7 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     assert len(marks) > 1
     assert all("/environment" in mark.read_text() for mark in marks)
     system, output = storage(outputs[0], "test")
-    assert {info["owner"] for info in system.handler.fs.find(output).values()} == {"alice"}
+    assert {info["owner"] for info in system.handler.fs.find(output, detail=True).values()} == {"alice"}
     found = scores(outputs[0])
     assert len(found) == 2 * 3 * queries
     # The embedded engine, which has a client of HDFS of its own.
