@@ -60,9 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
     if not config.getoption("--thorough"):
         hypothesis.settings.load_profile("same")
-    found = Path(ndcg_spark.__file__).resolve().parents[1]
-    if found != ROOT:
-        raise pytest.UsageError(f"ndcg_spark is imported from {found} and these tests are of {ROOT}; unset PYTHONPATH")
+    origin = Path(ndcg_spark.__file__).resolve().parents[1]
+    if origin != ROOT:
+        raise pytest.UsageError(f"ndcg_spark is imported from {origin} and these tests are of {ROOT}; unset PYTHONPATH")
     sessions.choice = config.getoption("--engine")
     if pyspark.__version__ < "4.2":
         # It leaves the sockets of collect to the garbage collector.

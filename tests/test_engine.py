@@ -59,8 +59,8 @@ def test_a_session_is_running_in_every_thread_until_it_is_stopped(choice):
 from concurrent.futures import ThreadPoolExecutor
 from ndcg_spark.engine import running_session
 def kinds():
-    with open_engine(choice) as found:
-        return running_session() is engine.session, found.session is engine.session
+    with open_engine(choice) as inner:
+        return running_session() is engine.session, inner.session is engine.session
 with ThreadPoolExecutor(1) as pool:
     print(pool.submit(kinds).result())
     engine.session.stop()
@@ -90,9 +90,9 @@ with ThreadPoolExecutor(1) as pool:
     ],
 )
 def test_which_engine_is_opened(choices, environment, answer):
-    found = answer_of(choices, **{"no_proxy": "", **environment})
-    assert found.startswith(answer)
-    assert not {"secret", "hidden"} & set(found.replace("=", ";").split(";"))
+    printed = answer_of(choices, **{"no_proxy": "", **environment})
+    assert printed.startswith(answer)
+    assert not {"secret", "hidden"} & set(printed.replace("=", ";").split(";"))
 
 
 def test_a_client_does_not_take_a_program_in_no_file_for_its_doctests():
@@ -237,7 +237,7 @@ open_engine("embedded").__enter__()
 def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
     dying = {
         "embedded": "import gc; from pysail.spark import SparkConnectServer as S\n"
-        "[found.stop() for found in gc.get_objects() if type(found) is S]",
+        "[server.stop() for server in gc.get_objects() if type(server) is S]",
         "spark": "import psutil, signal\n"
         "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
     }

@@ -138,21 +138,21 @@ def test_the_views_of_the_nights_show_what_counts_in_duckdb_and_in_spark(tmp_pat
     for name in ("a.parquet#1", "_temporary/0/b.parquet"):
         (half / name).write_bytes(b"PAR1")
     of_duckdb, of_spark, queries = (
-        [each.strip().removesuffix(";") for each in re.split(r";\n", block.replace("OUTPUT", str(tmp_path / "out")))]
+        [sql.strip().removesuffix(";") for sql in re.split(r";\n", block.replace("OUTPUT", str(tmp_path / "out")))]
         for block in re.findall(r"```sql\n(.*?)\n```", GUIDES["ndcg_spark/guides/RECIPES.md"], re.DOTALL)
     )
     with duckdb.connect() as connection:
         for view in of_duckdb:
             connection.execute(view)
-        verdicts, trend, lost = (connection.execute(each).fetchall() for each in queries)
+        verdicts, trend, lost = (connection.execute(query).fetchall() for query in queries)
     assert [row[1:3] for row in verdicts] == [(days[1], worse["verdict"]), (days[0], again["verdict"])]
     assert [row[4] for row in verdicts] == [None, "good"]
-    found = [(row[1], row[2], row[4]) for row in trend]
-    assert found == [(run, day, 60) for run in ("bm25", "hybrid") for day in days]
+    points = [(row[1], row[2], row[4]) for row in trend]
+    assert points == [(run, day, 60) for run in ("bm25", "hybrid") for day in days]
     assert ("hybrid", "q4", days[1]) in [row[1:4] for row in lost]
     assert all(difference < 0 for *_, difference in lost)
     for view in of_spark:
         session.sql(view)
     rows = session.sql(queries[1].replace("GROUP BY ALL", "GROUP BY dataset, run, evaluated_on")).collect()
-    assert [(row[1], str(row[2]), row[4]) for row in rows] == [(run, str(day), 60) for run, day, _ in found]
+    assert [(row[1], str(row[2]), row[4]) for row in rows] == [(run, str(day), 60) for run, day, _ in points]
     assert [row[3] for row in rows] == pytest.approx([row[3] for row in trend])

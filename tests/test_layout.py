@@ -21,6 +21,6 @@ def test_a_step_triggers_no_action(module):
 
 
 def test_only_what_all_engines_share_is_used():
-    found = [(name, word) for name, text in MODULES.items() for word in BANNED if word in text]
+    uses = [(name, word) for name, text in MODULES.items() for word in BANNED if word in text]
     # deltalake has a mode of this name, which takes a condition; no engine is involved.
-    assert found == [("nights/export.py", '"overwrite"')]
+    assert uses == [("nights/export.py", '"overwrite"')]

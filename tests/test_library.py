@@ -214,8 +214,8 @@ def test_a_document_returned_twice_is_refused_at_once():
 @pytest.mark.parametrize(
     "options",
     [
-        *({"relevance": each} for each in (math.nan, "one")),
-        *({"cutoffs": each} for each in ("ten", 2.5, [0], [], True, [True])),
+        *({"relevance": value} for value in (math.nan, "one")),
+        *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
         {"convention": 5},
         {"measures": "ndgc"},
     ],
@@ -228,7 +228,7 @@ def test_what_is_no_option_is_refused(options):
 
 @pytest.mark.parametrize("cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
 def test_a_cutoff_may_be_given_alone(cutoffs):
-    assert [(type(each), each) for each in parse_cutoffs(cutoffs)] == [(int, 10)]
+    assert [(type(cutoff), cutoff) for cutoff in parse_cutoffs(cutoffs)] == [(int, 10)]
 
 
 RUNS = {"b": RETURNED, "a": {"1": {"10": 1.0}}}
@@ -271,9 +271,9 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
     attributes = pd.DataFrame({"qid": ["1", "2"], "language": ["de", None], "size": ["big", "big"]})
     judged, returned = {**JUDGED, "2": {"10": 1}}, {**RETURNED, "2": {"10": 1.0}}
     rows = evaluate(judged, returned, [10], "trec_eval", attributes=attributes).dataset_scores
-    found = {(row["attribute"], row["value"]): row["ndcg"] for row in rows.to_dict("records")}
+    ndcg_by_slice = {(row["attribute"], row["value"]): row["ndcg"] for row in rows.to_dict("records")}
     both = pytest.approx((EXPECTED + 1) / 2)
-    assert found == {
+    assert ndcg_by_slice == {
         (None, None): both,
         ("size", "big"): both,
         ("language", "de"): pytest.approx(EXPECTED),

@@ -23,7 +23,7 @@ def rows(name):
 
 
 @pytest.fixture(scope="module")
-def found(session):
+def example_scores(session):
     (documents, returned), (grades,) = rows("document"), rows("grade")
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {doc: -float(place) for place, doc in enumerate(returned)}
@@ -34,20 +34,20 @@ def test_there_is_an_example_of_every_measure():
     assert {name for name, *_ in EXAMPLES} == set(MEASURES)
 
 
-@pytest.mark.parametrize(("name", "written", "arithmetic", "value"), EXAMPLES, ids=[each[1] for each in EXAMPLES])
-def test_an_example_is_what_its_arithmetic_and_the_program_say(found, name, written, arithmetic, value):
+@pytest.mark.parametrize(("name", "written", "arithmetic", "value"), EXAMPLES, ids=[example[1] for example in EXAMPLES])
+def test_an_example_is_what_its_arithmetic_and_the_program_say(example_scores, name, written, arithmetic, value):
     expected = eval(arithmetic, {"log2": math.log2})  # noqa: S307  # the page's own arithmetic
     assert f"{expected:.4f}" == value
     ((of, cutoff),) = parse_measures(written, None, ()).measure_set.pairs
     assert of == name
-    assert found.of("q", cutoff)[MEASURES[name].column] == pytest.approx(expected, abs=1e-12)
+    assert example_scores.of("q", cutoff)[MEASURES[name].column] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_residual_is_of_the_unjudged_document(found):
+def test_the_residual_is_of_the_unjudged_document(example_scores):
     ((arithmetic, value),) = re.findall(r"here `([^`]+)` = (\d\.\d{4})", PAGE)
     expected = eval(arithmetic)  # noqa: S307  # the same
     assert f"{expected:.4f}" == value
-    assert found.of("q", 5)["rbp_residual"] == pytest.approx(expected, abs=1e-12)
+    assert example_scores.of("q", 5)["rbp_residual"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_have(session):
@@ -55,5 +55,5 @@ def test_the_scores_are_those_of_the_grades_that_the_unjudged_document_could_hav
     judged = dict(zip(documents, map(float, grades), strict=True))
     scores = {"q": {doc: -float(place) for place, doc in enumerate(returned)}}
     shown = re.findall(r"`x` has grade (\d) \| (\d\.\d{4}) \|", PAGE)
-    found = {str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
-    assert shown == [(grade, f"{each.of('q', 5)['ndcg']:.4f}") for grade, each in found.items()]
+    by_grade = {str(grade): scored(session, {"q": {**judged, "x": float(grade)}}, scores, [5]) for grade in range(4)}
+    assert shown == [(grade, f"{graded.of('q', 5)['ndcg']:.4f}") for grade, graded in by_grade.items()]

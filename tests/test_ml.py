@@ -110,8 +110,8 @@ def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, messag
 def test_it_is_saved_and_loaded(tmp_path):
     NdcgEvaluator(queryCol="user", k=3).save(str(tmp_path / "evaluator"))
     loaded = NdcgEvaluator.load(str(tmp_path / "evaluator"))
-    found = {param.name: value for param, value in loaded.extractParamMap().items()}
-    assert (found["queryCol"], found["k"], found["convention"]) == ("user", 3, "standard")
+    params = {param.name: value for param, value in loaded.extractParamMap().items()}
+    assert (params["queryCol"], params["k"], params["convention"]) == ("user", 3, "standard")
 
 
 # CrossValidator leaves its pool of threads to the garbage collector.

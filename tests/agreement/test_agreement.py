@@ -81,9 +81,9 @@ def test_tau_ap_by_its_definition_and_with_ties_the_mean_of_all_orders():
 
 def compared(a, b, *more, **options):
     """The rows by dataset, nan for what is not defined."""
-    found = compare_judgments(a, b, *more, **options)
-    assert list(found.columns) == AGREEMENTS.names
-    return {row["dataset"]: row for row in found.to_dict("records")}
+    agreements = compare_judgments(a, b, *more, **options)
+    assert list(agreements.columns) == AGREEMENTS.names
+    return {row["dataset"]: row for row in agreements.to_dict("records")}
 
 
 def table_of(rows):
@@ -98,7 +98,7 @@ def random_judgments(seed, queries=6):
 
 def test_random_judgments_are_compared_as_in_plain_python(session):
     rows = [random_judgments(seed) for seed in (1, 2)]
-    found = compared(*map(table_of, rows))["default"]
+    row = compared(*map(table_of, rows))["default"]
     a, b = ({(query, doc): grade for query, doc, grade in side if grade >= 0} for side in rows)
     both = [(a[key], b[key]) for key in {*a} & {*b}]
     counts = np.array([[both.count((one, other)) for other in (0, 1, 2, 4)] for one in (0, 1, 2, 4)])
@@ -110,8 +110,8 @@ def test_random_judgments_are_compared_as_in_plain_python(session):
         "kappa_quadratic": kappa(counts, is_quadratic=True),
         "alpha": krippendorff_alpha(counts + counts.T),
     }
-    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-12)
-    assert math.isnan(found["tau_b"])
+    assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert math.isnan(row["tau_b"])
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session
     results = {
         run: {f"q{query}": chance.sample([f"d{n}" for n in range(12)], 8) for query in range(8)} for run in "wxyz"
     }
-    found = compared(a, b, results, 5)["default"]
-    scores = [evaluate(each, results, 5).query_scores for each in (a[a["query_id"] != "q7"], b)]
+    row = compared(a, b, results, 5)["default"]
+    scores = [evaluate(judgments, results, 5).query_scores for judgments in (a[a["query_id"] != "q7"], b)]
     means = [side.pivot(index="query_id", columns="run", values="ndcg").mean() for side in scores]
-    assert (found["runs"], found["queries"]) == (4, 7)
-    assert (found["tau_b"], found["tau_ap"]) == pytest.approx((tau_b(*means), tau_ap(*means)), abs=1e-12)
-    assert found["tau_b"] < 1
+    assert (row["runs"], row["queries"]) == (4, 7)
+    assert (row["tau_b"], row["tau_ap"]) == pytest.approx((tau_b(*means), tau_ap(*means)), abs=1e-12)
+    assert row["tau_b"] < 1
 
 
 def test_the_command(tmp_path):
@@ -165,8 +165,8 @@ def test_the_command(tmp_path):
     rows = [("q1", "d1", "good"), ("q2", "d2", "good"), ("q1", "d3", "other"), ("q2", "d1", "other")]
     (tmp_path / "x.run").write_text("".join(f"{query} Q0 {doc} 1 1 {run}\n" for query, doc, run in rows))
     arguments = ["judgments", "a.qrels", "b.qrels", "--results", "x.run", "--format"]
-    (found,) = json.loads(command_line(*arguments, "json", cwd=tmp_path).stdout)
-    assert (found["runs"], found["queries"], found["tau_b"]) == (2, 2, -1)
+    (row,) = json.loads(command_line(*arguments, "json", cwd=tmp_path).stdout)
+    assert (row["runs"], row["queries"], row["tau_b"]) == (2, 2, -1)
     (row,) = csv.DictReader(command_line(*arguments[:3], "--format", "csv", cwd=tmp_path).stdout.splitlines())
     assert (row["pairs"], float(row["kappa"]), row["tau_b"]) == ("4", pytest.approx(1 - 3 / (4 - 6 / 4)), "")
     for broken in ("q1 0 d1 2\nq1 0 d2 many\n", "q1 0 d1 2\nq1 0 d1 1\n"):
@@ -183,6 +183,6 @@ def test_the_judgments_of_trec_covid_rank_its_runs_as_published(shared_data, tmp
     more = ["--results", str(folder / "runs"), "--convention", "trec_eval_9", "--set", "order=score"]
     more += ["--cutoffs", "10", "--format", "json"]
     done = command_line("judgments", "early.txt", str(folder / "qrels.txt"), *more, cwd=tmp_path)
-    (found,) = json.loads(done.stdout)
-    assert [found[name] for name in ("pairs", "only_a", "only_b", "runs")] == [2627, 0, 6064, 143]
-    assert [f"{found[name]:.2f}" for name in ("tau_b", "tau_ap")] == ["0.79", "0.65"]
+    (row,) = json.loads(done.stdout)
+    assert [row[name] for name in ("pairs", "only_a", "only_b", "runs")] == [2627, 0, 6064, 143]
+    assert [f"{row[name]:.2f}" for name in ("tau_b", "tau_ap")] == ["0.79", "0.65"]

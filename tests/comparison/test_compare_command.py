@@ -88,10 +88,10 @@ def test_a_night_with_other_judgments_has_a_warning_above_the_table(tmp_path):
     other, sentence = ("--run", "hybrid", "--baseline-date", "2026-11-19"), "default: 1 of 60 queries have other"
     first, second, *_ = compare(tmp_path, *other).stdout.splitlines()
     assert (first, second.startswith(sentence)) == ("ndcg@3: 1 cannot tell", True)
-    found = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
-    (row,) = comparison_rows(found)
+    done = compare(tmp_path, *other, "--unchanged-queries", "--format", "json")
+    (row,) = comparison_rows(done)
     assert (row["queries"], row["conclusion"], "other_judgments" in row["flags"]) == (59, "worse", False)
-    (warning,) = json.loads(found.stdout)["warnings"]
+    (warning,) = json.loads(done.stdout)["warnings"]
     assert warning.startswith(sentence)
 
 
@@ -110,8 +110,8 @@ def test_a_dataset_whose_last_night_is_older_is_told_by_every_command_of_the_new
     done = evaluate(folder, "--output", tmp_path / "out", "--date", "2026-11-18", "--documents", "all", *web)
     assert done.returncode == 0, done.stderr
     said = "1 dataset(s) have no night of 2026-11-20 and are left out"
-    found = compare(tmp_path, "--baseline", "old", "--format", "json")
-    assert (said in found.stderr, json.loads(found.stdout)["warnings"][0].startswith(said)) == (True, True)
+    done = compare(tmp_path, "--baseline", "old", "--format", "json")
+    assert (said in done.stderr, json.loads(done.stdout)["warnings"][0].startswith(said)) == (True, True)
     assert ndcg_spark(tmp_path, "report", "out", "--html", "r.html").stderr.count(said) == 1
 
 

@@ -94,7 +94,7 @@ PRECISION, NDCG = ("precision", 5, 0.6 - 0.2), ("ndcg", None, 0.7 - 0.2)
 
 
 @pytest.mark.parametrize(
-    ("measures", "found"),
+    ("measures", "expected"),
     [
         *(("P@5", [PRECISION]), ("precision", [PRECISION]), ("ndcg", [("ndcg", 5, 0.5 - 0.1), NDCG])),
         *((["P@5", "ndcg@all"], [PRECISION, NDCG]), ("P@5 ndcg@all", [PRECISION, NDCG])),
@@ -103,8 +103,8 @@ PRECISION, NDCG = ("precision", 5, 0.6 - 0.2), ("ndcg", None, 0.7 - 0.2)
     ],
     ids=str,
 )
-def test_a_measure_may_be_written_as_the_field_writes_it(measures, found):
+def test_a_measure_may_be_written_as_the_field_writes_it(measures, expected):
     rows = compare_rows(MEASURED, "old", measures=measures)
     assert [(row["measure"], row["cutoff"], round(row["difference"], 9)) for row in rows] == [
-        (name, cutoff, round(difference, 9)) for name, cutoff, difference in found
+        (name, cutoff, round(difference, 9)) for name, cutoff, difference in expected
     ]

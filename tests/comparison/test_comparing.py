@@ -52,14 +52,14 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
     kinds = {query: {"kind": str(chance.choice(["x", "y"]))} for query in queries[:50]}
     kinds |= {query: {"kind": ["x", "y"], "size": "s"} for query in queries[:12]}
     weight = pd.Series(chance.uniform(0.5, 2, 55), index=queries[:55])
-    found = compare_rows(
+    rows = compare_rows(
         pa.concat_tables(tables), "old", attributes=attributes(kinds), weights=weights(list(weight)), correction="bh"
     )
     slices = {(None, None): set(queries), ("kind", "(none)"): {*queries[50:]}, ("size", "s"): {*queries[:12]}}
     slices |= {("size", "(none)"): {*queries[12:]}}
     slices |= {("kind", value): {query for query, of in kinds.items() if value in of["kind"]} for value in "xy"}
-    assert len(found) == 3 * 2 * len(slices) * 2
-    for row in found:
+    assert len(rows) == 3 * 2 * len(slices) * 2
+    for row in rows:
         is_weighted = row["weight_effective_n"] is not None
         frame = frames[row["cutoff"]].loc[sorted(slices[row["attribute"], row["value"]], key=queries.index)]
         frame = frame.loc[frame.index.isin(weight.index)] if is_weighted else frame
@@ -86,7 +86,7 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
         if row["conclusion"] in ("better", "worse"):
             assert (row["conclusion"] == "better", row["p_decides"] < 0.05) == (row["difference"] > 0, True)
     for cutoff, is_weighted in itertools.product(frames, (False, True)):
-        kind = [row for row in found if row["cutoff"] == cutoff and row["p_value"] is not None]
+        kind = [row for row in rows if row["cutoff"] == cutoff and row["p_value"] is not None]
         kind = [row for row in kind if (row["weight_effective_n"] is not None) == is_weighted]
         larger = [max(row["p_value"], row["p_randomization"] or 0) for row in kind]
         for name, p_values in (("p_adjusted", [row["p_value"] for row in kind]), ("p_decides", larger)):
@@ -151,7 +151,7 @@ def test_random_signs_give_the_same_p_value_whatever_the_order_of_the_rows(kind,
     baseline, run = pairs_of(kind, n, 4)
     table = scores({"old": baseline, "new": run + shift})
     turned = table.take(np.random.default_rng(1).permutation(table.num_rows))
-    one, other = (compare_rows(each, "old")[0] for each in (table, turned))
+    one, other = (compare_rows(query_scores, "old")[0] for query_scores in (table, turned))
     assert one["p_randomization"] == pytest.approx(other["p_randomization"], rel=1e-9)
     assert one["p_randomization"] == pytest.approx(one["p_value"], abs=0.05)
 
@@ -165,8 +165,8 @@ def test_queries_are_named_in_the_order_of_the_comparisons_and_equal_ones_by_the
         # The order of a sum changes nothing.
         for cutoff, (one, other) in {10: (0.1 + 0.2, 0.3), None: (0.3, 0.1 + 0.2)}.items()
     ]
-    found = compared(pa.concat_tables(tables), None, "old", queries=2).queries
-    assert [(row["cutoff"], row["query_id"]) for row in found] == [
+    queries = compared(pa.concat_tables(tables), None, "old", queries=2).queries
+    assert [(row["cutoff"], row["query_id"]) for row in queries] == [
         (cutoff, query) for cutoff in (10, None) for query in ("q0", "q2", "q1")
     ]
 
@@ -203,16 +203,16 @@ def rejudged(hashes, **more):
 def test_a_comparison_of_queries_with_other_judgments_says_so_and_concludes_nothing(left_out):
     tonight = rejudged([1, 2, 3, 4], evaluated_on=NIGHT)
     before = rejudged([1, 2, 3, 5], evaluated_on=BEFORE).set_column(3, "ndcg", pa.array([0.1] * 4))
-    found = compared(tonight, before, unchanged_queries=left_out)
-    (row,) = found.rows
+    comparison = compared(tonight, before, unchanged_queries=left_out)
+    (row,) = comparison.rows
     assert (row["queries"], row["unpaired_queries"]) == (4 - left_out, 0)
     assert left_out or ("other_judgments" in row["flags"], row["conclusion"]) == (True, "cannot_tell")
     assert row["difference"] == pytest.approx(np.mean([0.5, 0.6, 0.7, 0.8][: 4 - left_out]) - 0.1)
-    (warning,) = found.warnings
+    (warning,) = comparison.warnings
     assert warning.startswith("default: 1 of 4 queries have other judgments than on 2026-11-19")
     # A query that only one night has is no reason for doubt.
-    found = compared(rejudged([1, 2, 3]), rejudged([1, 2]), unchanged_queries=left_out)
-    assert (found.warnings, [row["flags"] for row in found.rows]) == ([], [["unchanged"]])
+    comparison = compared(rejudged([1, 2, 3]), rejudged([1, 2]), unchanged_queries=left_out)
+    assert (comparison.warnings, [row["flags"] for row in comparison.rows]) == ([], [["unchanged"]])
 
 
 # Slices and weights
@@ -240,8 +240,8 @@ def test_slices_have_no_share_where_gains_and_losses_cancel_or_it_may_be_chance(
 @pytest.mark.parametrize("dataset", ["default", "other"])
 def test_attributes_of_which_no_query_has_scores_are_told(dataset):
     sliced = {"dataset": [dataset, "other"], "query_id": ["q0", "q1"], "kind": ["a", "a"]}
-    found = compared(scores({"old": [0.5], "new": [0.6]}), None, "old", attributes=pa.table(sliced))
-    assert ["none of its queries" in warning for warning in found.warnings] == [True] * (dataset == "other")
+    comparison = compared(scores({"old": [0.5], "new": [0.6]}), None, "old", attributes=pa.table(sliced))
+    assert ["none of its queries" in warning for warning in comparison.warnings] == [True] * (dataset == "other")
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e100])

@@ -38,10 +38,10 @@ def judged(hashes, **runs):
 @given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("pqrstuvw")), st.floats(0, 1) | st.none()))
 def test_every_score_has_its_place_however_the_rows_are_split(cells):
     rows = [scores({run: {query: value}}) for (run, query), value in cells.items()]
-    found = read(*rows)
-    ids = found.queries.ids.to_pylist()
+    score_matrix = read(*rows)
+    ids = score_matrix.queries.ids.to_pylist()
     expected = {(run, query): value for (run, query), value in cells.items() if value is not None}
-    values = {(run, query): found.values[r, q] for r, run in enumerate("ab") for q, query in enumerate(ids)}
+    values = {(run, query): score_matrix.values[r, q] for r, run in enumerate("ab") for q, query in enumerate(ids)}
     assert {cell: value for cell, value in values.items() if not np.isnan(value)} == expected
     assert {*ids} == {query for _, query in cells}
 
@@ -83,7 +83,7 @@ def test_a_mean_of_nights_is_over_those_whose_judgments_of_a_query_are_tonights(
         matrix({"a": [0.2, 0.4, None, 0.1]}, [1, 2, 3, 9], tonight.queries),
         matrix({"a": [0.4, 0.8, 0.6, 0.2], "b": [1.0] * 4}, [1, 7, 3, 9], tonight.queries),
     ]
-    found = mean_matrix(nights, tonight)
-    np.testing.assert_allclose(found.scores("a"), [0.3, 0.4, 0.6, np.nan])
-    np.testing.assert_allclose(found.scores("b"), [1.0, np.nan, 1.0, np.nan])
-    assert found.hashes().tolist() == [1, 2, 3, 9]
+    mean = mean_matrix(nights, tonight)
+    np.testing.assert_allclose(mean.scores("a"), [0.3, 0.4, 0.6, np.nan])
+    np.testing.assert_allclose(mean.scores("b"), [1.0, np.nan, 1.0, np.nan])
+    assert mean.hashes().tolist() == [1, 2, 3, 9]

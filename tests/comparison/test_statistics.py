@@ -90,10 +90,10 @@ def test_where_all_agree_or_the_sum_is_0_no_sign_is_drawn(apart, expected):
 def test_neither_the_order_nor_the_unit_changes_it_and_a_thousand_signs_tell_about_how_large_it_is(shift):
     chance = np.random.default_rng(4)
     apart = chance.normal(shift, 0.1, 60)
-    found = random_signs(apart)
-    assert random_signs(chance.permutation(apart)) == found
-    assert random_signs(-1e-80 * apart) == pytest.approx(found, rel=1e-9)
-    assert found == pytest.approx(random_signs(apart, precise=True), rel=0.2)
+    p_value = random_signs(apart)
+    assert random_signs(chance.permutation(apart)) == p_value
+    assert random_signs(-1e-80 * apart) == pytest.approx(p_value, rel=1e-9)
+    assert p_value == pytest.approx(random_signs(apart, precise=True), rel=0.2)
 
 
 def test_p_values_of_no_difference_are_spread_evenly():

@@ -47,9 +47,9 @@ def test_the_cutoffs_are_those_that_any_measure_needs(measures, cutoffs, needed)
     ],
 )
 def test_arguments_set_options_of_the_convention(measures, options):
-    found = parse_measures(measures, None, DEFAULT).options
-    assert found == options
-    assert Convention().replace(**found)
+    parsed_options = parse_measures(measures, None, DEFAULT).options
+    assert parsed_options == options
+    assert Convention().replace(**parsed_options)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
     ],
 )
 def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, headline):
-    found = parse_measures(measures, cutoffs, DEFAULT)
-    assert found.measure_set.headline(found.cutoffs) == headline
-    assert parse_measure_set(found.texts, written(*headline)).headline([]) == headline
+    parsed = parse_measures(measures, cutoffs, DEFAULT)
+    assert parsed.measure_set.headline(parsed.cutoffs) == headline
+    assert parse_measure_set(parsed.texts, written(*headline)).headline([]) == headline
 
 
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():

@@ -143,9 +143,9 @@ def names(mounts):
 
 
 def test_the_spark_application_runs_nightly_with_the_settings_of_spark_defaults():
-    found = loaded_yaml("scheduled-spark-application.yaml")
-    spec, template = found["spec"], found["spec"]["template"]
-    assert (found["kind"], spec["concurrencyPolicy"], spec["timeZone"]) == (
+    app = loaded_yaml("scheduled-spark-application.yaml")
+    spec, template = app["spec"], app["spec"]["template"]
+    assert (app["kind"], spec["concurrencyPolicy"], spec["timeZone"]) == (
         "ScheduledSparkApplication",
         "Forbid",
         "UTC",
@@ -155,22 +155,22 @@ def test_the_spark_application_runs_nightly_with_the_settings_of_spark_defaults(
     lines = (ROOT / "conf/spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     assert template["sparkConf"] == dict(line.split() for line in lines if line.strip() and line[0] != "#")
     assert names(template["driver"]["volumeMounts"]) == names(template["volumes"])
-    read = pytest.importorskip("kubeflow_spark_api.models").SparkV1beta2ScheduledSparkApplication.model_validate(found)
+    read = pytest.importorskip("kubeflow_spark_api.models").SparkV1beta2ScheduledSparkApplication.model_validate(app)
     # A key that the operator does not know would be lost.
-    assert read.model_dump(by_alias=True, exclude_none=True) == found
+    assert read.model_dump(by_alias=True, exclude_none=True) == app
 
 
 def test_the_cron_job_evaluates_embedded_and_retries_only_what_a_retry_can_cure():
-    found = loaded_yaml("cronjob.yaml")
-    job = found["spec"]["jobTemplate"]["spec"]
+    cron_job = loaded_yaml("cronjob.yaml")
+    job = cron_job["spec"]["jobTemplate"]["spec"]
     (container,) = job["template"]["spec"]["containers"]
-    assert (found["kind"], found["spec"]["concurrencyPolicy"]) == ("CronJob", "Forbid")
+    assert (cron_job["kind"], cron_job["spec"]["concurrencyPolicy"]) == ("CronJob", "Forbid")
     assert (ROOT / container["command"][1].removeprefix("/opt/ndcg_spark/")).is_file()
     assert container["args"][-2:] == ["--engine", "embedded"]
     rule = job["podFailurePolicy"]["rules"][0]
     assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", [1, 2, 3, 5, 6])
     assert names(container["volumeMounts"]) == names(job["template"]["spec"]["volumes"])
-    pytest.importorskip("kubernetes_validate").validate(found, "1.30", strict=True)
+    pytest.importorskip("kubernetes_validate").validate(cron_job, "1.30", strict=True)
 
 
 def nightly(*arguments):

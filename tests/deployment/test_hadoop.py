@@ -104,20 +104,20 @@ def hadoop(jars, tmp_path_factory):
         yarn = jvm.org.apache.hadoop.yarn.server.MiniYARNCluster("yarn", 2, 1, 1)
         yarn.init(jvm.org.apache.hadoop.yarn.conf.YarnConfiguration(files.getConfiguration(0)))
         yarn.start()
-        found = {name: yarn.getConfig().get(name) for name in KNOWN}
-        properties = "".join(f"<property><name>{name}</name><value>{found[name]}</value></property>" for name in KNOWN)
+        values = {name: yarn.getConfig().get(name) for name in KNOWN}
+        properties = "".join(f"<property><name>{name}</name><value>{values[name]}</value></property>" for name in KNOWN)
         for name in ("core-site.xml", "yarn-site.xml"):
             (folder / name).write_text(f"<configuration>{properties}</configuration>", encoding="utf-8")
         everybody = jvm.org.apache.hadoop.fs.permission.FsPermission("777")
         files.getFileSystem().setPermission(jvm.org.apache.hadoop.fs.Path("/"), everybody)
-        yield found["fs.defaultFS"], folder
+        yield values["fs.defaultFS"], folder
     finally:
         gateway.shutdown()
         java = psutil.Process(process.pid)
-        for each in [*java.children(recursive=True), java]:
+        for child in [*java.children(recursive=True), java]:
             # What YARN started may end meanwhile.
             with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
+                child.kill()
         process.communicate()
 
 
@@ -195,15 +195,15 @@ def test_yarn_reads_and_publishes_in_hdfs_where_executors_lack_the_project_and_o
     assert all("/environment" in mark.read_text() for mark in marks)
     system, output = storage(outputs[0], "test")
     assert {info["owner"] for info in system.handler.fs.find(output, detail=True).values()} == {"alice"}
-    found = scores(outputs[0])
-    assert len(found) == 2 * 3 * queries
+    yarn_scores = scores(outputs[0])
+    assert len(yarn_scores) == 2 * 3 * queries
     # The embedded engine, which has a client of HDFS of its own.
     alone = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded", *arguments, outputs[1]]
     done = subprocess.run(
         alone, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    pd.testing.assert_frame_equal(found, scores(outputs[1]), rtol=0, atol=1e-12)
+    pd.testing.assert_frame_equal(yarn_scores, scores(outputs[1]), rtol=0, atol=1e-12)
 
 
 def test_classic_spark_reads_and_publishes_where_its_paths_are_s3a(jars, tmp_path, monkeypatch):

@@ -28,12 +28,12 @@ def test_the_dockerfile_has_nothing_that_hadolint_finds():
 
 
 def test_the_image_is_slim_is_not_of_root_evaluates_before_it_is_done_and_has_extras_of_the_project():
-    found = steps()
-    assert re.fullmatch(r"python:3\.\d+-slim", found[0][1])
-    user = [name for name, _ in found].index("USER")
-    assert found[user][1].split(":")[0] not in ("0", "root")
-    assert (found[-3][0], "ndcg-spark evaluate" in found[-3][1]) == ("RUN", True)
-    assert found.index(found[-3]) > user
+    instructions = steps()
+    assert re.fullmatch(r"python:3\.\d+-slim", instructions[0][1])
+    user = [name for name, _ in instructions].index("USER")
+    assert instructions[user][1].split(":")[0] not in ("0", "root")
+    assert (instructions[-3][0], "ndcg-spark evaluate" in instructions[-3][1]) == ("RUN", True)
+    assert instructions.index(instructions[-3]) > user
     named = re.findall(r"EXTRAS=([a-z,]+)", DOCKERFILE.read_text(encoding="utf-8"))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert len(named) == 2

@@ -44,13 +44,13 @@ def test_a_pin_satisfies_what_the_project_asks_for(wanted):
 def installed_with(entry):
     """The names of a package and of all that it requires here, as far as these are installed."""
     wanted = Requirement(entry)
-    found = {canonicalize_name(wanted.name)}
+    names = {canonicalize_name(wanted.name)}
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         for other in importlib.metadata.requires(wanted.name) or ():
             marker = Requirement(other).marker
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)):
-                found |= installed_with(other)
-    return found
+                names |= installed_with(other)
+    return names
 
 
 @pytest.mark.parametrize("extra", ["embedded", "dev"])

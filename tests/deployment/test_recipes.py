@@ -61,10 +61,10 @@ def test_the_check_of_a_dagster_asset_is_the_verdict_and_it_retries_what_a_retry
             names["ndcg"](context)
         assert failure.value.allow_retries is expected
         return
-    found = names["ndcg"](context)
-    (check,) = found.check_results
+    result = names["ndcg"](context)
+    (check,) = result.check_results
     assert (check.passed, check.severity) == expected
-    assert found.metadata == {"web bm25 ndcg@all": 0.5}
+    assert result.metadata == {"web bm25 ndcg@all": 0.5}
 
 
 def test_a_pull_request_gets_the_scores_and_the_verdict_as_its_comment(tmp_path):

@@ -4,7 +4,7 @@ import math
 from statistics import fmean as mean
 
 import pytest
-from explained_cases import CONVENTIONS, CUTOFFS, found
+from explained_cases import CONVENTIONS, CUTOFFS, facts_of
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.explanation.explain import Facts, ReturnedDocument, changed_documents, contributions, explain
@@ -20,7 +20,7 @@ def sums(values):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sums(name):
-    facts_at = found(name)
+    facts_at = facts_of(name)
     for (query, cutoff), facts in facts_at.items():
         explanation, score = explain(facts), facts.score
         assert score.dcg == sums(line["contribution"] or 0.0 for line in explanation.lines)

@@ -20,7 +20,7 @@ def case(p=0.001, drop=0.05, *, run="hybrid", check=0, config=GATE, baseline="go
 
 
 def decided(*cases, config=GATE):
-    return [(each.result, each.reason) for each in decide_cases(config, cases)]
+    return [(decision.result, decision.reason) for decision in decide_cases(config, cases)]
 
 
 FAIL, CHANCE, PASS = ("fail", "dropped"), ("undecided", "may_be_chance"), ("pass", None)
@@ -51,8 +51,8 @@ def test_rule(case, expected):
 
 def test_holm_over_all_rows_of_a_family():
     others = [case(p=0.9, drop=0.001, run=f"r{n}") for n in range(9)]
-    found = decide_cases(GATE, [case(p=0.01), *others])
-    assert (found[0].result, found[0].p) == ("undecided", pytest.approx(0.1))
+    decisions = decide_cases(GATE, [case(p=0.01), *others])
+    assert (decisions[0].result, decisions[0].p) == ("undecided", pytest.approx(0.1))
     # A row that did not change, or that was not measured, is in no family.
     unchanged = [case(p=1.0, drop=0.0, run=f"r{n}", flags=["unchanged"]) for n in range(9)]
     refused = [case(run=f"s{n}")._replace(refused=("few_queries", "few")) for n in range(9)]
@@ -61,13 +61,13 @@ def test_holm_over_all_rows_of_a_family():
     both = gate({}, {"max_drop": 0.02}, {"severity": "warn"})
     warned = [case(p=0.9, drop=0.001, run=f"r{n}", check=2, config=both) for n in range(9)]
     shared = case(p=0.01, config=both)
-    found = decide_cases(both, [shared, shared._replace(check=both.check[1]), *warned])
-    assert [each.p for each in found[:3]] == [pytest.approx(0.01), pytest.approx(0.01), pytest.approx(1.0)]
+    decisions = decide_cases(both, [shared, shared._replace(check=both.check[1]), *warned])
+    assert [decision.p for decision in decisions[:3]] == [pytest.approx(0.01), pytest.approx(0.01), pytest.approx(1.0)]
     # As is one of two baselines that stand for the same nights, but not of a run of this night.
-    found = decide_cases(
+    decisions = decide_cases(
         GATE, [shared, shared._replace(baseline=Baseline("2026-11-01")), case(p=0.01, baseline="run a")]
     )
-    assert [each.p for each in found] == [pytest.approx(0.02)] * 3
+    assert [decision.p for decision in decisions] == [pytest.approx(0.02)] * 3
 
 
 def test_what_is_identical_did_not_rise():
@@ -76,7 +76,7 @@ def test_what_is_identical_did_not_rise():
 
 
 def test_exit_codes():
-    passed, failed, none = (verdict(result(*each)) for each in (PASS, FAIL, CHANCE))
+    passed, failed, none = (verdict(result(*pair)) for pair in (PASS, FAIL, CHANCE))
     assert worst_exit_code([passed, none, failed]) == 5
     assert worst_exit_code([none, passed]) == 6
     assert worst_exit_code([passed]) == worst_exit_code([]) == 0

@@ -19,9 +19,9 @@ def gate(**given):
 
 
 def test_the_example():
-    found = load(CONF / "gate.toml", {}).gate
-    assert (found.baseline, found.nights) == (("good", "2026-11-20"), 7)
-    assert [(check.cutoff, check.severity, check.runs, check.slice) for check in found.check] == [
+    config = load(CONF / "gate.toml", {}).gate
+    assert (config.baseline, config.nights) == (("good", "2026-11-20"), 7)
+    assert [(check.cutoff, check.severity, check.runs, check.slice) for check in config.check] == [
         (10, "fail", ["hybrid"], None),
         (3, "warn", None, None),
         (10, "fail", ["hybrid"], "language=de"),

@@ -207,12 +207,12 @@ KEY = ("dataset", "evaluation_id", "baseline", "baseline_night", "baseline_night
 @pytest.mark.parametrize("name", WEEKS)
 def test_week(tmp_path, name):
     held, *week = WEEKS[name]
-    found = [
+    verdicts = [
         evaluate(tmp_path, held, f"2026-11-{date or number:02}", scores, **more)["web"]
         for number, (_, date, scores, more) in enumerate(week, 1)
     ]
-    assert [(verdict.verdict, verdict.reason) for verdict in found] == [expected for expected, *_ in week]
-    for verdict in found:
+    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [expected for expected, *_ in week]
+    for verdict in verdicts:
         codes = {"pass": 0, "fail": 5, "none": 0 if verdict.accepted else 6}
         assert verdict.exit_code == codes[verdict.verdict]
         json.dumps(verdict.as_json(), allow_nan=False)
@@ -220,7 +220,7 @@ def test_week(tmp_path, name):
     keys = [tuple(row[name] for name in KEY) + row_key(row) for row in read_rows(nights, "comparisons").to_pylist()]
     assert len(set(keys)) == len(keys)
     if not any("weights" in more for *_, more in week):
-        last = {verdict.evaluated_on: said(verdict) for verdict in found}
+        last = {verdict.evaluated_on: said(verdict) for verdict in verdicts}
         options = ComparisonOptions(only_losses=True)
         assert [said(verdict) for verdict in rehearse(held, nights, options, "web")] == [*last.values()]
         own, scores = [night for night in nights if night.dataset == "web"], ScoreCache()
@@ -235,15 +235,15 @@ def said(verdict):
 def test_the_slice_that_has_most_of_a_loss(tmp_path):
     held, both = gate(), {**LANGUAGE, "device": ["phone", "desktop"] * 30, "market": ["eu"] * N}
     evaluate(tmp_path, held, "2026-11-01", {"hybrid": BASE}, attributes=both, accepted="first")
-    (found,) = evaluate(tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both).values()
-    german, *others = found.causes
+    (verdict,) = evaluate(tmp_path, held, "2026-11-02", {"hybrid": BROKEN}, attributes=both).values()
+    german, *others = verdict.causes
     assert (german["attribute"], german["value"], german["queries"], german["of_queries"]) == ("language", "de", 20, N)
     assert german["share"] == pytest.approx(1.0)
     # All queries are of one market, which says nothing; the English ones lost nothing.
     phones, desktops, english = others
     assert {phones["value"], desktops["value"], english["value"]} == {"phone", "desktop", "en"}
     assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
-    assert found.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
+    assert verdict.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
     # What most queries have explains nothing.
     assert not explains({"share": 0.62, "queries": 115, "of_queries": 200})
     (unsure,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": UNSURE}, attributes=both).values()
@@ -253,23 +253,23 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
 def test_what_is_said_beside_the_verdict(tmp_path):
     held = gate({}, {"severity": "warn", "slice": "language=fr"}, unchanged_queries=True)
     evaluate(tmp_path, held, "2026-11-01", RUNS_OF_ONE, attributes=LANGUAGE, accepted="first")
-    (found,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
-    slice_warning, same, judgments = found.warnings
+    (verdict,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
+    slice_warning, same, judgments = verdict.warnings
     assert "language=fr" in slice_warning
     assert "2026-11-01" in same
     assert judgments.startswith(f"6 of {N} queries have other judgments")
-    (against,) = found.baselines
+    (against,) = verdict.baselines
     assert (against["name"], against["nights"]) == ("good", ["2026-11-01"])
     # What is wrong with a baseline is about no run.
-    (found,) = evaluate(tmp_path / "new", held, "2026-11-02", RUNS, attributes=LANGUAGE).values()
-    assert (found.reason, found.run) == ("no_baseline", None)
+    (verdict,) = evaluate(tmp_path / "new", held, "2026-11-02", RUNS, attributes=LANGUAGE).values()
+    assert (verdict.reason, verdict.run) == ("no_baseline", None)
     # What is missing is said first, by name, though another run fails.
     runs = {"hybrid": BASE * 0}
     evaluate(tmp_path, None, "2026-11-03", {"hybrid": BASE, "bm25": BASE})
     evaluate(tmp_path, held, "2026-11-03", {"hybrid": BASE, "bm25": BASE}, attributes=LANGUAGE, accepted="bm25 is new")
-    (found,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
-    assert (found.verdict, found.run) == ("fail", "hybrid")
-    assert found.sentence.startswith(
+    (verdict,) = evaluate(tmp_path, held, "2026-11-04", runs, attributes=LANGUAGE).values()
+    assert (verdict.verdict, verdict.run) == ("fail", "hybrid")
+    assert verdict.sentence.startswith(
         "bm25 has no results in this night, and had some on 2026-11-03; ndcg@10 of hybrid fell"
     )
 
@@ -280,5 +280,5 @@ def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):
         evaluate(tmp_path, None, f"2026-11-0{day}", {"hybrid": scores})
     evaluate(tmp_path, None, "2026-11-04", {"hybrid": BASE}, hashes=REGRADED)
     evaluate(tmp_path, None, "2026-11-05", {"hybrid": LITTLE}, hashes=REGRADED)
-    found = [(each.verdict, each.reason) for each in rehearse(held, committed(str(tmp_path)), ComparisonOptions())]
-    assert found == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]
+    verdicts = [(v.verdict, v.reason) for v in rehearse(held, committed(str(tmp_path)), ComparisonOptions())]
+    assert verdicts == [NO_BASELINE, PASS, DROPPED, OTHER_JUDGMENTS, PASS]

@@ -26,8 +26,8 @@ def test_the_tiny_case_scores_as_each_tool_printed_it(session, preset):
     judged = [judgment(doc, grade, query) for query, doc, grade in JUDGED]
     returned = [result(doc, score, query, rank=rank) for query, doc, score, rank in RETURNED]
     (expected,) = [scores for presets, scores in PRINTED.items() if preset in presets]
-    found = scored(session, judged, returned, [1, 3, None], preset).ndcg(3)
-    assert found == {
+    ndcg = scored(session, judged, returned, [1, 3, None], preset).ndcg(3)
+    assert ndcg == {
         query: None if score is None else pytest.approx(score, abs=5e-11)
         for query, score in zip(("101", "102", "103"), expected, strict=True)
     }

@@ -19,8 +19,8 @@ def two_good_nights(tmp_path_factory):
     """An output with two good nights, the first of which was accepted."""
     folder = tmp_path_factory.mktemp("good")
     first = {**settings(folder, "2026-11-01"), "accepted": "the first night"}
-    found = short(evaluated(folder, first, settings(folder, "2026-11-02")))
-    assert found == [("none", "no_baseline", 0, []), ("pass", None, 0, ["2026-11-01"])]
+    summary = short(evaluated(folder, first, settings(folder, "2026-11-02")))
+    assert summary == [("none", "no_baseline", 0, []), ("pass", None, 0, ["2026-11-01"])]
     return folder
 
 
@@ -40,28 +40,28 @@ def rows(folder, table, date):
     return read_rows(nights, table).to_pylist()
 
 
-def short(found):
-    return [(night["verdict"], night["reason"], night["exit_code"], night["nights"]) for night in found]
+def short(evaluated_nights):
+    return [(night["verdict"], night["reason"], night["exit_code"], night["nights"]) for night in evaluated_nights]
 
 
 def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_two):
     lines = "".join(f"q{n},language,{'de' if n < 30 else 'fr'}\n" for n in range(QUERIES))
     (after_two / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")
     cut = {"query_attributes": {"path": str(after_two / "attributes.csv")}}
-    (found,) = evaluated(after_two, settings(after_two, "2026-11-03", worse=30, documents=5, **cut))
+    (night,) = evaluated(after_two, settings(after_two, "2026-11-03", worse=30, documents=5, **cut))
     both = ["2026-11-01", "2026-11-02"]
-    assert short([found]) == [("fail", "dropped", 5, both)]
-    assert found["sentence"].endswith("language=de: 30 of 60 queries, 100 % of the loss")
+    assert short([night]) == [("fail", "dropped", 5, both)]
+    assert night["sentence"].endswith("language=de: 30 of 60 queries, 100 % of the loss")
     row, *of_slices = rows(after_two, "comparisons", "2026-11-03")
     named = ("run", "baseline", "baseline_night", "baseline_nights")
     assert [str(row[name]) for name in named] == ["hybrid", "hybrid", "2026-11-02", "2"]
-    assert [(each["attribute"], each["value"]) for each in of_slices] == [("language", "de"), ("language", "fr")]
+    assert [(part["attribute"], part["value"]) for part in of_slices] == [("language", "de"), ("language", "fr")]
     record = records(after_two)["2026-11-03"]
     assert row["evaluation_id"] == record["evaluation_id"]
     assert row["difference"] == record["verdict"]["results"][0]["difference"]
     assert (record["run"], record["is_baseline"]) == ("hybrid", False)
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
-    documents = {each["query_id"] for each in rows(after_two, "ranked_documents", "2026-11-03") if each["run"]}
+    documents = {doc["query_id"] for doc in rows(after_two, "ranked_documents", "2026-11-03") if doc["run"]}
     assert len(documents) == 5
 
 
@@ -72,17 +72,17 @@ def test_a_night_is_published_whatever_files_are_damaged(after_two, table):
     file, *_ = (after_two / "out" / table).glob("evaluated_on=2026-11-02/*/*.parquet")
     for damaged in (lambda: file.write_bytes(bytes(file.stat().st_size)), lambda: file.write_bytes(b"P"), file.unlink):
         damaged()
-        (found,) = evaluated(after_two, settings(after_two, "2026-11-03", one))
-        assert short([found]) == [("none", "no_baseline", 6, ["2026-11-02"])]
-        assert table in found["sentence"]
+        (night,) = evaluated(after_two, settings(after_two, "2026-11-03", one))
+        assert short([night]) == [("none", "no_baseline", 6, ["2026-11-02"])]
+        assert table in night["sentence"]
     assert len(rows(after_two, "query_scores", "2026-11-03")) == 2 * QUERIES
 
 
 @pytest.mark.parametrize(("date", "reason"), [("2026-11-01", None), ("2026-11-02", "no_baseline")])
 def test_a_damaged_log_matters_where_it_is_not_older_than_the_last_good_night(after_two, date, reason):
     damage(after_two / "out", date)
-    (found,) = evaluated(after_two, settings(after_two, "2026-11-03"))
-    assert found["reason"] == reason
+    (night,) = evaluated(after_two, settings(after_two, "2026-11-03"))
+    assert night["reason"] == reason
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +155,8 @@ def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(
     # A revision of the same evaluation, and nothing else.
     changes = {name for name in after if after[name] != before.get(name)}
     assert changes == {"revision", "revised_at", "is_baseline", "file", "written"}
-    (found,) = evaluated(nights, settings(nights, "2026-11-03", {"nights": 1}, worse=30))
-    assert short([found]) == [("pass", None, 0, ["2026-11-02"])]
+    (night,) = evaluated(nights, settings(nights, "2026-11-03", {"nights": 1}, worse=30))
+    assert short([night]) == [("pass", None, 0, ["2026-11-02"])]
 
 
 def test_each_dataset_of_an_evaluation_has_a_verdict(tmp_path):
@@ -170,6 +170,6 @@ def test_each_dataset_of_an_evaluation_has_a_verdict(tmp_path):
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
         night = ("--config", "gate.toml", "--output", "out", "--date", f"2026-11-0{day}", *more)
-        found = verdicts(tmp_path, "evaluate", "j.csv", "r.csv", *night)
+        evaluation = verdicts(tmp_path, "evaluate", "j.csv", "r.csv", *night)
     expected = (5, [("pass", None), ("fail", "dropped")])
-    assert found == verdicts(tmp_path, "gate", "out", "--config", "gate.toml") == expected
+    assert evaluation == verdicts(tmp_path, "gate", "out", "--config", "gate.toml") == expected

@@ -112,8 +112,8 @@ def test_a_dataset_that_is_judged_but_has_no_results(configured):
     outcome, told = evaluated(settings)
     # Where the gate finds it.
     assert only_night("out").record["datasets_without_results"] == ["e"]
-    found, told_by_check = checked(settings)
-    assert outcome.datasets_without_results == found["datasets_without_results"] == ["e"]
+    check_outcome, told_by_check = checked(settings)
+    assert outcome.datasets_without_results == check_outcome["datasets_without_results"] == ["e"]
     for steps in (told, told_by_check):
         (warning,) = (words for step, words in steps if step == "warning")
         assert warning.startswith("1 dataset(s) judged but without results, e.g. e with 2 queries")
@@ -158,18 +158,18 @@ def test_the_record(configured, tmp_path):
         "on_end": "true s3://KEY:SECRET@b/x",
     }
     outcome, told = evaluated(configured(files, **settings))
-    found = only_night(tmp_path / "out").record
-    assert (found["evaluation_id"], found["number"], found["revision"]) == (outcome.evaluation_id, 1, 0)
-    assert (found["options"]["gain"], found["configuration"]["cutoffs"]) == ("linear", [1, 3])
-    assert found["configuration"]["on_end"] == "true s3://***@b/x"
+    record = only_night(tmp_path / "out").record
+    assert (record["evaluation_id"], record["number"], record["revision"]) == (outcome.evaluation_id, 1, 0)
+    assert (record["options"]["gain"], record["configuration"]["cutoffs"]) == ("linear", [1, 3])
+    assert record["configuration"]["on_end"] == "true s3://***@b/x"
     files = [{"path": str(tmp_path / "run.txt"), "size": len(RUN)}]
-    results = found["inputs"]["results"]
+    results = record["inputs"]["results"]
     fingerprint, by_dataset = (results.pop(name) for name in ("fingerprint", "fingerprints"))
     assert results == {"format": "trec", "rows": 3, "files": files, "recognised": []}
     assert int(fingerprint, 16) > 0
-    assert (by_dataset, found["rejected"]) == ({"default": fingerprint}, [])
+    assert (by_dataset, record["rejected"]) == ({"default": fingerprint}, [])
     assert (outcome.counts["excluded_results"], dict(told)["excluded"]) == (1, f"1 results, by {tmp_path}/train.csv")
-    assert [file["path"] for file in found["inputs"]["exclude"]["files"]] == [str(tmp_path / "train.csv")]
+    assert [file["path"] for file in record["inputs"]["exclude"]["files"]] == [str(tmp_path / "train.csv")]
 
 
 def published(table):
@@ -210,10 +210,10 @@ def test_a_rejected_row_of_another_dataset_replaces_none_of_its_nights(configure
 
 def test_a_check_counts_the_rejected_the_excluded_and_the_judged_rate(configured):
     files = {"run.txt": RUN + "q1 Q0 z\nq1 Q0 x 3 1 bm25\n", "train.csv": "query_id,doc_id\nq1,b\n"}
-    found, _ = checked(configured(files, max_rejected_fraction=0.2, exclude="train.csv"))
-    assert [(row["reason"], row["rows"]) for row in found["rejected"]] == [("broken_line", 1)]
-    assert found["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 1 / 2}]
-    assert found["counts"]["excluded_results"] == 1
+    check_outcome, _ = checked(configured(files, max_rejected_fraction=0.2, exclude="train.csv"))
+    assert [(row["reason"], row["rows"]) for row in check_outcome["rejected"]] == [("broken_line", 1)]
+    assert check_outcome["judged_rate"] == [{"dataset": "default", "run": "bm25", "cutoff": 3, "judged_rate": 1 / 2}]
+    assert check_outcome["counts"]["excluded_results"] == 1
 
 
 def test_a_pipe_is_read_once_and_evaluated(configured, tmp_path):

@@ -60,19 +60,19 @@ def test_the_table_has_the_measures_in_their_order_and_the_best_by_the_first_on_
 
 def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_kept(folder):
     asked = ["--measures", "P@2 RBP(p=0.5)@2", "--date", "2026-11-20", "--output", "out"]
-    found = json.loads(evaluate(folder, *asked, "--format", "json").stdout)
-    assert found["measures"] == ["precision@2", "rbp(p=0.5)@2"]
-    assert found["convention"] == "standard rbp_persistence=0.5 max_grade=2"
-    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in found["formula"]
-    assert {"counts", "rejected", "output", "seconds", "evaluation_id"} <= found.keys()
-    first, second = found["dataset_scores"]
+    outcome = json.loads(evaluate(folder, *asked, "--format", "json").stdout)
+    assert outcome["measures"] == ["precision@2", "rbp(p=0.5)@2"]
+    assert outcome["convention"] == "standard rbp_persistence=0.5 max_grade=2"
+    assert "persistence 0.5 in RBP; the highest grade that RBP and ERR use is 2" in outcome["formula"]
+    assert {"counts", "rejected", "output", "seconds", "evaluation_id"} <= outcome.keys()
+    first, second = outcome["dataset_scores"]
     assert list(first)[6:10] == ["ndcg", "precision", "rbp", "rbp_residual"]
     values = (1 / 2 + 1 / 2) / 2, (0.5 * 2 / 2 + 0.25 * 1 / 2) / 2, (0.25 + 0.5) / 2
     assert (first["precision"], first["rbp"], first["rbp_residual"]) == values
     assert (second["precision"], second["rbp"], second["relevant_queries"]) == (0.0, 0.0, 2)
     assert "recall" not in first
     kept = only_night(folder / "out").record
-    assert kept["configuration"]["measures"] == found["measures"]
+    assert kept["configuration"]["measures"] == outcome["measures"]
     assert (kept["options"]["max_grade"], kept["options"]["rbp_persistence"]) == (2, 0.5)
     for name in ("query_scores", "dataset_scores"):
         file, *others = folder.glob(f"out/{name}/**/*.parquet")
@@ -88,8 +88,8 @@ def test_rows_of_queries_have_the_measures_after_ndcg_and_can_be_sorted_by_them(
     at_all = [row for row in rows if row[3] == "all"]
     assert [row[6] for row in at_all] == ["0.0000", "0.3333", "0.5000", "1.0000", "-", "-"]
     rows = csv.DictReader(io.StringIO(evaluate(folder, *asked, "--format", "csv").stdout))
-    found = {(row["run"], row["cutoff"]): row["precision"] for row in rows if row["query_id"] == "q1"}
-    assert found == {("first", "2"): "0.5", ("first", "all"): "", ("second", "2"): "0.0", ("second", "all"): ""}
+    precision = {(row["run"], row["cutoff"]): row["precision"] for row in rows if row["query_id"] == "q1"}
+    assert precision == {("first", "2"): "0.5", ("first", "all"): "", ("second", "2"): "0.0", ("second", "all"): ""}
 
 
 def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
@@ -97,5 +97,5 @@ def test_a_configuration_names_measures_and_a_check_does_without_them(folder):
     assert heading[:6] == ["run", "ndcg@3", "std", "error", "judged@2", "ap@all"]
     heading, *_ = table(run(folder, "evaluate", "--config", "night.toml", "--measures", "success").stdout)
     assert heading[:3] == ["run", "success@3", "queries"]
-    found = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)
-    assert [row["cutoff"] for row in found["judged_rate"]] == [None, None]
+    check_outcome = json.loads(run(folder, "check", "--config", "night.toml", "--format", "json").stdout)
+    assert [row["cutoff"] for row in check_outcome["judged_rate"]] == [None, None]

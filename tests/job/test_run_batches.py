@@ -38,9 +38,9 @@ def test_every_row_is_in_one_batch_also_one_without_a_run(session):
     names, bounds = (*RUNS, "\U0001f600"), (Batch("", "a.b"), Batch("a.b", "é"), Batch("é", None))
     table = results(session, [result(run=name) for name in (None, *names)])
     selected = [batch.select(table).orderBy(F.col("run").asc_nulls_first()).collect() for batch in bounds]
-    found = [[row["run"] for row in rows] for rows in selected]
-    assert found == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
-    assert [[run for run in names if batch.has(run)] for batch in bounds] == [["B"], *found[1:]]
+    runs = [[row["run"] for row in rows] for rows in selected]
+    assert runs == [[None, "B"], ["a.b"], ["é", "\U0001f600"]]
+    assert [[run for run in names if batch.has(run)] for batch in bounds] == [["B"], *runs[1:]]
 
 
 def lists(run, chance, ranks):
@@ -108,8 +108,8 @@ def night(wanted):
         rows = dataset.dataset(f"output/{name}", partitioning="hive").to_table().to_pylist()
         tables[name] = sorted(map(rounded, rows))
     shutil.rmtree("output")
-    found = {name: (of["rows"], of["fingerprint"]) for name, of in record["inputs"].items() if "rows" in of}
-    return counts, found, record["rejected"], tables
+    inputs = {name: (of["rows"], of["fingerprint"]) for name, of in record["inputs"].items() if "rows" in of}
+    return counts, inputs, record["rejected"], tables
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def per_query(wanted):
 
 
 def checked(wanted):
-    found = check.check_inputs(wanted)
-    return {**found, "judged_rate": list(map(rounded, found["judged_rate"]))}
+    check_outcome = check.check_inputs(wanted)
+    return {**check_outcome, "judged_rate": list(map(rounded, check_outcome["judged_rate"]))}
 
 
 @pytest.mark.parametrize("function", [scored, per_query, checked])

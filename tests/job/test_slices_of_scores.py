@@ -81,12 +81,12 @@ def test_each_slice_has_a_row_of_every_run_beside_those_of_all_queries(kept):
     outcome, out = kept
     whole, sliced = at_2(outcome["dataset_scores"]), at_2(outcome["slice_scores"])
     assert set(whole) == {(run, None, None) for run in RANKS}
-    assert set(sliced) == {(run, *each) for run in RANKS for each in QUERIES}
-    for (run, *each), row in (whole | sliced).items():
-        queries = QUERIES[tuple(each)] if each[0] else list(RANKS[run])
-        assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (*expected(run, queries), len(queries)), each
+    assert set(sliced) == {(run, *key) for run in RANKS for key in QUERIES}
+    for (run, *key), row in (whole | sliced).items():
+        queries = QUERIES[tuple(key)] if key[0] else list(RANKS[run])
+        assert (row["ndcg"], row["ndcg_stderr"], row["queries"]) == (*expected(run, queries), len(queries)), key
         assert row["missing_queries"] == sum(RANKS[run][query] is None for query in queries)
-        assert row["unjudged_queries"] == (None if each[0] else 0)
+        assert row["unjudged_queries"] == (None if key[0] else 0)
     nights = committed(str(out))
     assert read_rows(nights, "dataset_scores").num_rows == 2 * 2 * (1 + len(QUERIES))
     # Who reads the scores of nights reads those of all queries.
@@ -103,7 +103,7 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
     heading = ["ndcg@1", "ndcg@2", "std", "error", "queries"]
     assert lines[0][:6] == ["run", *heading]
     second = expected("second", RANKS["second"])
-    assert lines[1][:5] == ["second", f"{1 / 3:.4f}", *(f"{each.expected:.4f}" for each in second), "3"]
+    assert lines[1][:5] == ["second", f"{1 / 3:.4f}", *(f"{value.expected:.4f}" for value in second), "3"]
     sliced = next(at for at, line in enumerate(lines) if line[:2] == ["slice", "run"])
     assert lines[sliced][2:7] == heading
     assert "unjudged" not in lines[sliced]
@@ -115,11 +115,11 @@ def test_the_table_shows_the_standard_error_and_the_slices_by_their_values(folde
 
 def test_a_baseline_is_compared_in_the_slices_too(folder):
     rows = csv.DictReader(io.StringIO(evaluate(folder, "--baseline", "first", "--format", "csv").stdout))
-    found = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}
+    printed = {(row["run"], row["value"]): row["difference"] for row in rows if row["cutoff"] == "2"}
     lost = DISCOUNTED - 1
     differences = {"": (lost + 1) / 3, "de": lost / 2, "en": (lost + 1) / 2, "(none)": 1 / 2, "big": lost}
-    assert {run for run, _ in found} == {"second"}
-    assert {value: float(found["second", value]) for value in differences} == pytest.approx(differences)
+    assert {run for run, _ in printed} == {"second"}
+    assert {value: float(printed["second", value]) for value in differences} == pytest.approx(differences)
 
 
 def test_an_option_replaces_the_file_of_the_configuration(folder):

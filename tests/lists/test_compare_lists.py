@@ -16,32 +16,32 @@ def folder(tmp_path):
     return tmp_path
 
 
-def found(folder, *arguments):
+def compare_lists(folder, *arguments):
     done = command_line("compare-lists", *arguments, "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_results_are_compared_for_all_queries_without_judgments(folder):
-    compared = found(folder, "old.run", "new.run", "--cutoffs", "2")
+    compared = compare_lists(folder, "old.run", "new.run", "--cutoffs", "2")
     (row,) = compared["rows"]
     expected = {"queries": 3, "changed_share": 1, "lost_all_share": 1 / 3, "gained_all_share": 1 / 3}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     # q1 is swapped, and as many documents are in it as before.
-    assert [(each["query_id"], each["common"]) for each in compared["queries"]] == [("q2", 0), ("q3", 0), ("q1", 2)]
+    assert [(query["query_id"], query["common"]) for query in compared["queries"]] == [("q2", 0), ("q3", 0), ("q1", 2)]
 
 
 def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted(folder):
     lines = "".join(f"q Q0 d{place} {10 - place} {place}.5 r\n" for place in range(1, 9))
     (folder / "reversed.run").write_text(lines, encoding="utf-8")
     (folder / "right.run").write_text("q Q0 d8 1 2 r\nq Q0 d7 2 1 r\n", encoding="utf-8")
-    (row,) = found(folder, "reversed.run", "right.run", "--cutoffs", "2")["rows"]
+    (row,) = compare_lists(folder, "reversed.run", "right.run", "--cutoffs", "2")["rows"]
     assert row["changed_share"] == 0
 
 
 def test_the_runs_of_one_input_are_compared_with_one_of_them(folder):
     (folder / "both.run").write_text(OLD + NEW.replace(" r\n", " s\n"), encoding="utf-8")
-    _, row = found(folder, "both.run", "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
+    _, row = compare_lists(folder, "both.run", "both.run", "--baseline", "r", "--cutoffs", "1")["rows"]
     assert (row["run"], row["baseline"], row["queries"]) == ("s", "r", 3)
 
 

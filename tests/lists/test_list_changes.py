@@ -45,9 +45,9 @@ def test_the_measures_are_those_that_are_published(p):
     cases = {f"q{n}": case for n, case in enumerate(PUBLISHED) if case[2] == p}
     # An empty list is of a query that only one side has.
     old, new = ({q: [*case[side]] for q, case in cases.items() if case[side]} for side in (0, 1))
-    found = changes(new, old, sorted({case[3] for case in cases.values()}), persistence=p)
+    rows = changes(new, old, sorted({case[3] for case in cases.values()}), persistence=p)
     for query, case in cases.items():
-        row = found[query, case[3]]
+        row = rows[query, case[3]]
         for name, value in zip(MEASURES, PUBLISHED[case], strict=True):
             assert value is None or row[name] == pytest.approx(value, abs=6e-7), (case, name)
     assert list(row) == LIST_CHANGES.names
@@ -77,9 +77,9 @@ def test_random_lists_of_unequal_length_are_as_in_plain_python_and_under_all_jud
     chance, k = random.Random(29), 5  # noqa: S311  # it makes test data
     sides = [{f"q{n}": chance.sample("abcdefgh", chance.randint(0, 7)) for n in range(150)} for _ in range(2)]
     new, old = ({query: listed for query, listed in side.items() if listed} for side in sides)
-    found = changes(new, old, [1, 3, k, 9], persistence=0.8)
-    assert {query for query, _ in found} == {*new, *old}
-    for (query, cutoff), row in found.items():
+    rows = changes(new, old, [1, 3, k, 9], persistence=0.8)
+    assert {query for query, _ in rows} == {*new, *old}
+    for (query, cutoff), row in rows.items():
         ours, theirs = (side.get(query, [])[:cutoff] for side in (new, old))
         common = {*ours} & {*theirs}
         expected = {
@@ -110,15 +110,15 @@ def test_lists_are_ordered_by_the_convention_and_its_discount_weighs_what_moved(
 
 def test_every_run_is_compared_with_one_of_them_or_with_the_run_of_its_name():
     runs = {"one": {"q": ["a", "b"]}, "two": {"q": ["b", "a"]}, "three": {"q": ["a"], "u": ["z"]}}
-    found = compare_lists(runs, runs, 2, baseline="one").to_dict("records")
-    assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in found} == {
+    rows = compare_lists(runs, runs, 2, baseline="one").to_dict("records")
+    assert {(row["run"], row["baseline"], row["query_id"], row["common"]) for row in rows} == {
         ("one", "one", "q", 2),
         ("two", "one", "q", 2),
         ("three", "one", "q", 1),
         ("three", "one", "u", 0),
     }
-    found = compare_lists({"two": {"q": ["b", "c"]}}, runs, 2).to_dict("records")
-    assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in found] == [("two", "two", 1, 1)]
+    rows = compare_lists({"two": {"q": ["b", "c"]}}, runs, 2).to_dict("records")
+    assert [(row["run"], row["baseline"], row["entered"], row["left"]) for row in rows] == [("two", "two", 1, 1)]
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ def ir_measures(case: Case) -> Measured:
     qrels, run = case.qrels_and_run()
     columns = {"P": "precision", "R": "recall", "AP": "ap", "Success": "success", "RR": "rr", "Bpref": "bpref"}
     asked = [measure @ k for measure in (tool.P, tool.R, tool.AP, tool.Success) for k in CUTOFFS]
-    found: Measured = {}
+    measured: Measured = {}
     for metric in tool.iter_calc([*asked, tool.AP, tool.RR, tool.Bpref], qrels, run):
         at = str(metric.measure.params.get("cutoff", "all"))
-        found.setdefault(metric.query_id, {})[columns[metric.measure.NAME], at] = metric.value
-    return found
+        measured.setdefault(metric.query_id, {})[columns[metric.measure.NAME], at] = metric.value
+    return measured
 
 
 def ranx(case: Case) -> Measured:

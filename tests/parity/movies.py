@@ -55,8 +55,8 @@ def replay() -> dict[str, float]:
     columns = {"query_column": "user", "item_column": "item", "rating_column": "score"}
     truth = pd.DataFrame(ratings(), columns=["user", "item", "score"])
     returned = pd.DataFrame(predictions(), columns=["user", "item", "score"])
-    found = NDCG(CUTOFFS, **columns)(returned, truth)
-    return {str(k): float(found[f"NDCG@{k}"]) for k in CUTOFFS}
+    means = NDCG(CUTOFFS, **columns)(returned, truth)
+    return {str(k): float(means[f"NDCG@{k}"]) for k in CUTOFFS}
 
 
 def recommenders() -> dict[str, float]:
@@ -83,8 +83,8 @@ def replay_measures() -> Measures:
     truth = pd.DataFrame(ratings(), columns=["user", "item", "score"])
     returned = pd.DataFrame(predictions(), columns=["user", "item", "score"])
     asked = {"precision": Precision, "recall": Recall, "rr": MRR, "success": HitRate}
-    found = {name: metric(CUTOFFS, **columns)(returned, truth).values() for name, metric in asked.items()}
-    return {name: {str(k): float(v) for k, v in zip(CUTOFFS, values, strict=True)} for name, values in found.items()}
+    means = {name: metric(CUTOFFS, **columns)(returned, truth).values() for name, metric in asked.items()}
+    return {name: {str(k): float(v) for k, v in zip(CUTOFFS, values, strict=True)} for name, values in means.items()}
 
 
 def recommenders_measures() -> Measures:

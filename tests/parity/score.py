@@ -35,7 +35,7 @@ def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool)
     case = case_for(preset, seeds)
     judgments = [(q, d, float(g)) for q, grades in case.judged.items() for d, g in grades.items()]
     results = [("r", q, d, s, rank) for q, rows in case.returned.items() for d, s, rank in rows]
-    found = evaluate(
+    evaluation = evaluate(
         session.createDataFrame(judgments, "query_id string, doc_id string, relevance double"),
         session.createDataFrame(results, "run string, query_id string, doc_id string, score double, rank int"),
         [*CUTOFFS, None] if measured else CUTOFFS,
@@ -44,10 +44,10 @@ def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool)
     )
     queries: dict[str, dict[str, object]] = {}
     measures: dict[str, dict[str, object]] = {}
-    for row in found.query_scores.where("ndcg is not null").collect():
+    for row in evaluation.query_scores.where("ndcg is not null").collect():
         queries.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = row["ndcg"]
         measures.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = _measures(row)
-    means = {row["cutoff"] or "all": row for row in found.dataset_scores.collect()}
+    means = {row["cutoff"] or "all": row for row in evaluation.dataset_scores.collect()}
     scored = {"queries": queries, "mean": {at: row["ndcg"] for at, row in means.items()}}
     of_measures = {"measures": measures, "means": {at: _measures(row) for at, row in means.items()}}
     return {**scored, **of_measures} if measured else scored

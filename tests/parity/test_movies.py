@@ -28,8 +28,8 @@ def tables():
 
 
 def means(session, convention):
-    found = scored(session, *tables(), movies.CUTOFFS, convention)
-    return {str(k): pytest.approx(found.mean(k)["ndcg"], abs=1e-12) for k in movies.CUTOFFS}
+    scores = scored(session, *tables(), movies.CUTOFFS, convention)
+    return {str(k): pytest.approx(scores.mean(k)["ndcg"], abs=1e-12) for k in movies.CUTOFFS}
 
 
 def said(preset):
@@ -46,9 +46,9 @@ def test_a_preset_has_the_measures_that_its_tool_printed(session, preset):
     # Of recommenders, only NDCG counts the users without predictions.
     convention = Convention.preset(preset).replace(**({"missing_query": "skip"} if preset == "recommenders" else {}))
     said = SAID[preset]["measures"]
-    found = scored(session, *tables(), movies.CUTOFFS, convention, measures=[*said])
+    scores = scored(session, *tables(), movies.CUTOFFS, convention, measures=[*said])
     for name, values in said.items():
-        assert {str(k): found.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
+        assert {str(k): scores.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,17 @@ def pytrec_eval(case: Case) -> Scores:
     tool = pytest.importorskip("pytrec_eval")
     qrels, run = case.qrels_and_run()
     cuts = ",".join(map(str, CUTOFFS))
-    found = tool.RelevanceEvaluator(qrels, {f"ndcg_cut.{cuts}"}).evaluate(run)
-    return {query: {k: values[f"ndcg_cut_{k}"] for k in CUTOFFS} for query, values in found.items()}
+    ndcg_by_query = tool.RelevanceEvaluator(qrels, {f"ndcg_cut.{cuts}"}).evaluate(run)
+    return {query: {k: values[f"ndcg_cut_{k}"] for k in CUTOFFS} for query, values in ndcg_by_query.items()}
 
 
 def ir_measures(case: Case) -> Scores:
     tool = pytest.importorskip("ir_measures")
     qrels, run = case.qrels_and_run()
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for metric in tool.iter_calc([tool.nDCG @ k for k in CUTOFFS], qrels, run):
-        found.setdefault(metric.query_id, {})[metric.measure.params["cutoff"]] = metric.value
-    return found
+        ndcg_by_query.setdefault(metric.query_id, {})[metric.measure.params["cutoff"]] = metric.value
+    return ndcg_by_query
 
 
 def ranx(case: Case, metric: str = "ndcg") -> Scores:
@@ -51,12 +51,12 @@ def ranx(case: Case, metric: str = "ndcg") -> Scores:
 def beir(case: Case) -> Scores:
     tool = pytest.importorskip("beir.retrieval.evaluation").EvaluateRetrieval
     qrels, run = case.qrels_and_run()
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     # One query at a time: it prints means only, rounded to 5 decimals.
     for query in sorted(qrels.keys() & run.keys()):
         ndcg, *_ = tool.evaluate({query: qrels[query]}, {query: dict(run[query])}, CUTOFFS, ignore_identical_ids=True)
-        found[query] = {k: ndcg[f"NDCG@{k}"] for k in CUTOFFS}
-    return found
+        ndcg_by_query[query] = {k: ndcg[f"NDCG@{k}"] for k in CUTOFFS}
+    return ndcg_by_query
 
 
 def sklearn(case: Case) -> Scores:
@@ -86,7 +86,7 @@ def torchmetrics(case: Case) -> Scores:
 
 def xgboost(case: Case) -> Scores:
     tool = pytest.importorskip("xgboost")
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, (labels, scores) in case.graded_lists().items():
         data = tool.DMatrix(np.zeros((len(labels), 1)), label=labels)
         data.set_group([len(labels)])
@@ -94,8 +94,8 @@ def xgboost(case: Case) -> Scores:
         metrics = [f"ndcg@{k}" for k in CUTOFFS]
         booster = tool.train({"objective": "rank:ndcg", "eval_metric": metrics, "verbosity": 0}, data, 0)
         printed = dict(part.rsplit(":", 1) for part in booster.eval(data).split("\t")[1:])
-        found[query] = {k: float(printed[f"eval-ndcg@{k}"]) for k in CUTOFFS}
-    return found
+        ndcg_by_query[query] = {k: float(printed[f"eval-ndcg@{k}"]) for k in CUTOFFS}
+    return ndcg_by_query
 
 
 def lightgbm(case: Case) -> Scores:
@@ -150,7 +150,7 @@ def recommenders(case: Case) -> Scores:
     # It gives means only. With a second query of a known score they tell what the first scored, or that it is left out.
     cutoffs = [k for k in CUTOFFS if k > 1]
     known = {k: mean(known_true, known_pred, k) for k in cutoffs}
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
         true = [*((query, doc, grade) for doc, grade in grades.items()), *known_true]
         # In the order of the ids: numbers by their value, then the others by their text.
@@ -159,8 +159,8 @@ def recommenders(case: Case) -> Scores:
         means = {k: mean(true, pred, k) for k in cutoffs}
         values = {k: 2 * means[k] - known[k] for k in cutoffs if abs(means[k] - known[k]) > 1e-12}
         if values:
-            found[query] = values
-    return found
+            ndcg_by_query[query] = values
+    return ndcg_by_query
 
 
 def replay(case: Case) -> Scores:
@@ -169,15 +169,15 @@ def replay(case: Case) -> Scores:
         query: [doc for doc, _, _ in sorted(rows, key=lambda row: -row[1])] for query, rows in case.returned.items()
     }
     truth = {query: list(grades) for query, grades in case.judged.items()}
-    found: Scores = {query: {} for query in truth}
+    ndcg_by_query: Scores = {query: {} for query in truth}
     scored = {query: [(doc, -float(place)) for place, doc in enumerate(docs)] for query, docs in ordered.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = tool.NDCG(CUTOFFS, mode=tool.PerUser())(scored, truth)
     for k in CUTOFFS:
         for query, value in result[f"NDCG-PerUser@{k}"].items():
-            found[query][k] = value
-    return found
+            ndcg_by_query[query][k] = value
+    return ndcg_by_query
 
 
 def rectools(case: Case, *, achievable: bool) -> Scores:
@@ -186,40 +186,40 @@ def rectools(case: Case, *, achievable: bool) -> Scores:
     rows = [(query, doc, rank) for query, listed in case.returned.items() for doc, _, rank in listed]
     truth = pd.DataFrame(pairs, columns=["user_id", "item_id"])
     returned = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
-    found: Scores = {query: {} for query in case.judged}
+    ndcg_by_query: Scores = {query: {} for query in case.judged}
     for k in CUTOFFS:
         metric = tool.NDCG(k, divide_by_achievable=achievable)
         for query, value in metric.calc_per_user(returned, truth).items():
-            found[query][k] = float(value)
-    return found
+            ndcg_by_query[query][k] = float(value)
+    return ndcg_by_query
 
 
 def elasticsearch(case: Case) -> Scores:
     """By its formula (RankEvalRequest, DiscountedCumulativeGain): no server can be had here."""
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
         rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
-        found[query] = {}
+        ndcg_by_query[query] = {}
         for k in CUTOFFS:
             gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc, _, _ in rows[:k]]
             ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[: len(gains)]
             dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
-            found[query][k] = dcg / best if best else 0.0
-    return found
+            ndcg_by_query[query][k] = dcg / best if best else 0.0
+    return ndcg_by_query
 
 
 def search_relevance(case: Case) -> Scores:
     """By its formula (Evaluation.calculateNDCGAtK): no server can be had here."""
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
         listed = _by_score(case, query)
-        found[query] = {}
+        ndcg_by_query[query] = {}
         for k in CUTOFFS:
             gains = [2 ** grades[doc] - 1 if doc in grades else 0 for doc in listed[:k]]
             ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:k]
             dcg, best = (sum(g / math.log2(r + 1) for r, g in enumerate(of, 1)) for of in (gains, ideal))
-            found[query][k] = dcg / best if best > 0 else 0.0
-    return found
+            ndcg_by_query[query][k] = dcg / best if best > 0 else 0.0
+    return ndcg_by_query
 
 
 def mlflow(case: Case) -> Scores:
@@ -234,7 +234,7 @@ def tfma(case: Case) -> Scores:
     tool = pytest.importorskip("tensorflow_model_analysis").metrics
     (computation,) = tool.NDCG("gain", top_k_list=CUTOFFS).computations(query_key="query", sub_keys=[])
     combiner = computation.combiner
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, (labels, scores) in case.graded_lists().items():
         inputs = tool.StandardMetricInputs(
             labels=np.array(labels, float),
@@ -246,8 +246,8 @@ def tfma(case: Case) -> Scores:
         values = {key.sub_key.top_k: float(value) for key, value in output.items()}
         # Queries without a positive gain have no weight.
         if not math.isnan(values[CUTOFFS[0]]):
-            found[query] = values
-    return found
+            ndcg_by_query[query] = values
+    return ndcg_by_query
 
 
 def _by_score(case: Case, query: str) -> list[str]:
@@ -273,7 +273,7 @@ def mllib(spark: SparkSession, case: Case, *, graded: bool) -> Scores:
     """Scala's RankingMetrics through classic Spark's JVM: from Python, relevances never reach it."""
     jvm = spark._jvm
     context = jvm.org.apache.spark.api.java.JavaSparkContext(spark._jsc.sc())
-    found: Scores = {}
+    ndcg_by_query: Scores = {}
     for query, grades in case.judged.items():
         rows = sorted(case.returned.get(query, []), key=lambda row: (row[1], row[0].encode()), reverse=True)
         # With relevances, every label is judged and sorted by relevance; without, a label is a relevant document.
@@ -287,8 +287,8 @@ def mllib(spark: SparkSession, case: Case, *, graded: bool) -> Scores:
         metrics = jvm.org.apache.spark.mllib.evaluation.RankingMetrics.of(
             context.parallelize(_java_list(jvm, [pair]), 1)
         )
-        found[query] = {k: metrics.ndcgAt(k) for k in (1, 2, 3, 5, 10, 40)}
-    return found
+        ndcg_by_query[query] = {k: metrics.ndcgAt(k) for k in (1, 2, 3, 5, 10, 40)}
+    return ndcg_by_query
 
 
 def _by_number(doc: str) -> tuple[bool, int, str]:

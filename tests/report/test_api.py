@@ -21,8 +21,8 @@ def output(tmp_path_factory):
     """Two nights with their documents: one that was accepted, and one that is worse."""
     folder = tmp_path_factory.mktemp("nights")
     first = {**settings(folder, "2026-11-01", documents="all"), "accepted": "the first night"}
-    found = evaluated(folder, first, settings(folder, "2026-11-02", worse=30, documents="all"))
-    assert [night["verdict"] for night in found] == ["none", "fail"]
+    nights = evaluated(folder, first, settings(folder, "2026-11-02", worse=30, documents="all"))
+    assert [night["verdict"] for night in nights] == ["none", "fail"]
     return folder / "out"
 
 

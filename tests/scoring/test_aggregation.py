@@ -63,5 +63,5 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_dataset_score(session, case):
     rows, expected = CASES[case]
-    found = means(session.createDataFrame(rows, QUERY_SCORES))
-    assert_rows(found.select(*expected), tuple(expected.values()))
+    dataset_scores = means(session.createDataFrame(rows, QUERY_SCORES))
+    assert_rows(dataset_scores.select(*expected), tuple(expected.values()))

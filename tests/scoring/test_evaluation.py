@@ -52,10 +52,10 @@ def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     lists = {f"{grades}": (grades, score) for grades, of, score in WORKED if of == gain}
     rows = [graded_list(grades, query) for query, (grades, _) in lists.items()]
     judged, returned = (list(chain(*side)) for side in zip(*rows, strict=True))
-    found = scored(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
+    scores = scored(session, judged, returned, [4, 5], Convention(gain=gain, ideal="retrieved"))
     for query, (grades, expected) in lists.items():
         digits = 5e-5 if expected < 1 and len(str(expected)) < 8 else 1e-12
-        assert found.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
+        assert scores.of(query, len(grades))["ndcg"] == pytest.approx(expected, abs=digits)
 
 
 def test_scores_have_their_schemas_and_a_row_for_every_run_judged_query_and_cutoff(tiny):

@@ -72,28 +72,28 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name):
     options, of = UNDER[name]
     judged, returned = cases(len(name))
     convention = Convention(**options).replace(no_relevant="zero")
-    found = scored(session, judged, returned, CUTOFFS, convention, measures=ALL)
+    scores = scored(session, judged, returned, CUTOFFS, convention, measures=ALL)
     highest = options.get("max_grade", 1.0 if name == "binary" else 4.0)
     given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
-    assert len(found.query_scores) == len(judged) * len(CUTOFFS)
-    for row in found.query_scores:
+    assert len(scores.query_scores) == len(judged) * len(CUTOFFS)
+    for row in scores.query_scores:
         query = row["query_id"]
         counting, listed = of(judged[query], sorted_runs(returned[query]))
         same(row, measures(counting, listed, row["cutoff"], highest=highest, **given))
         assert (row["bpref"] is None) == (row["cutoff"] is not None)
     for cutoff in CUTOFFS:
-        rows = [row for row in found.query_scores if row["cutoff"] == cutoff]
+        rows = [row for row in scores.query_scores if row["cutoff"] == cutoff]
         columns = list(measures({}, [], cutoff, highest=1.0))
-        same(found.mean(cutoff), {name: sum(row[name] for row in rows) / len(rows) for name in columns})
-        assert found.mean(cutoff)["relevant_queries"] == len(rows)
+        same(scores.mean(cutoff), {name: sum(row[name] for row in rows) / len(rows) for name in columns})
+        assert scores.mean(cutoff)["relevant_queries"] == len(rows)
 
 
 def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
-    found = scored(session, judged, returned, [4, None], convention, measures=["rbp", "err"])
+    scores = scored(session, judged, returned, [4, None], convention, measures=["rbp", "err"])
     assert len({max(grades.values()) for grades in judged.values()}) > 2
-    for row in found.query_scores:
+    for row in scores.query_scores:
         counting = known(judged[row["query_id"]])
         highest = max([*counting.values(), 0.0])
         expected = measures(counting, sorted_runs(returned[row["query_id"]]), row["cutoff"], highest=highest or 1.0)
@@ -106,15 +106,15 @@ def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff):
     judged = {f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0} for n in range(8)}
     returned = {q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged}
     names = [name for name in ALL if MEASURES[name].averages]
-    found = scored(session, judged, returned, cutoff, Convention(ties="average"), measures=names)
+    averaged = scored(session, judged, returned, cutoff, Convention(ties="average"), measures=names)
     columns = ["precision", "recall", "rbp", "judged_share"]
     for query, scores in returned.items():
         orders = [
             order for order in itertools.permutations(scores) if sorted(order, key=lambda d: -scores[d]) == [*order]
         ]
-        each = [measures(judged[query], order, cutoff, highest=3.0) for order in orders]
-        expected = {column: sum(of[column] for of in each) / len(each) for column in columns}
-        same(found.of(query, cutoff), expected)
+        by_order = [measures(judged[query], order, cutoff, highest=3.0) for order in orders]
+        expected = {column: sum(of[column] for of in by_order) / len(by_order) for column in columns}
+        same(averaged.of(query, cutoff), expected)
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not MEASURES[name].averages])
@@ -134,12 +134,12 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
     session, missing_query, no_relevant
 ):
     convention = Convention(missing_query=missing_query, no_relevant=no_relevant)
-    found = scored(session, JUDGED, RETURNED, [2, None], convention, measures=ALL)
+    scores = scored(session, JUDGED, RETURNED, [2, None], convention, measures=ALL)
     #: What the ratios are where there is nothing to divide by, and whether the other measures count there.
     ratio = {"skip": None, "zero": 0.0, "one": 1.0}[no_relevant]
     for cutoff in (2, None):
         expected = measures({"a": 1.0, "b": 0.0}, ["b", "a"], cutoff, highest=1.0)
-        same(found.of("answered", cutoff), expected)
+        same(scores.of("answered", cutoff), expected)
         counted = {}
         for name in expected:
             of_formula = None if ratio is None else measures({"a": 0.0}, ["a"], cutoff, highest=1.0)[name]
@@ -147,10 +147,10 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
             empty = ratio if name in RATIOS else of_formula
             unanswered = ratio if name in RATIOS else of_none
             values = [expected[name], empty, *([0.0, unanswered] if missing_query == "zero" else [None, None])]
-            rows = [found.of(query, cutoff)[name] for query in JUDGED]
+            rows = [scores.of(query, cutoff)[name] for query in JUDGED]
             assert rows == pytest.approx(values), name
             counted[name] = [value for value in values if value is not None]
-        mean = found.mean(cutoff)
+        mean = scores.mean(cutoff)
         same(mean, {name: sum(values) / len(values) for name, values in counted.items()})
         assert {mean["relevant_queries"]} == {len(values) for values in counted.values()}
 
@@ -175,9 +175,9 @@ def valued(rows):
 
 def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session):
     tables = {"q": {"a": 1.0}}, {"q": {"a": 1.0}}
-    found = scored(session, *tables, measures="P@5 RBP@3 nDCG@3 Bpref")
+    scores = scored(session, *tables, measures="P@5 RBP@3 nDCG@3 Bpref")
     expected = {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
-    assert valued(found.query_scores) == valued(found.dataset_scores) == expected
+    assert valued(scores.query_scores) == valued(scores.dataset_scores) == expected
     mixed = scored(session, *tables, measures="P@5 nDCG@3")
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
@@ -192,5 +192,5 @@ def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_loo
 def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session):
     twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
     convention = Convention(judgment_duplicates="min")
-    found = scored(session, twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
-    same(found.of("q", 2), measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0), ["rbp", "err"])
+    scores = scored(session, twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
+    same(scores.of("q", 2), measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0), ["rbp", "err"])

@@ -94,9 +94,9 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
             given[row["query_id"]].append(row)
         for row in returned:
             listed[row["run"], row["query_id"]].append(row)
-        found = evaluate(*dealt(session, judged, returned), cutoffs, convention).query_scores.collect()
-        assert len(found) == 2 * len(given) * len(cutoffs)
-        for row in found:
+        rows = evaluate(*dealt(session, judged, returned), cutoffs, convention).query_scores.collect()
+        assert len(rows) == 2 * len(given) * len(cutoffs)
+        for row in rows:
             lists = given[row["query_id"]], listed[row["run"], row["query_id"]]
             expected = scores(*lists, row["cutoff"], convention)
             if 0 < abs(expected["ideal_dcg"]) < 1e-9 or 0 < abs(row["ideal_dcg"]) < 1e-9:
@@ -126,11 +126,11 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
     chance.shuffle(judged)
     chance.shuffle(returned)
     rows = evaluate(*dealt(session, judged, returned), CUTOFFS, Convention(gain=gain)).query_scores.collect()
-    found = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
-    assert len(found) == 3 * len(lists) * len(CUTOFFS)
+    score_at = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
+    assert len(score_at) == 3 * len(lists) * len(CUTOFFS)
     for number, query in enumerate(lists):
         for cutoff in CUTOFFS:
-            score, of_moved, of_ideal = (found[run, f"q{number}", cutoff] for run in ("r", "moved", "ideal"))
+            score, of_moved, of_ideal = (score_at[run, f"q{number}", cutoff] for run in ("r", "moved", "ideal"))
             expected = ndcg(*query, cutoff, Convention(gain=gain))
             assert score == of_moved == (expected if expected is None else pytest.approx(expected, abs=1e-12))
             assert score is None or 0 <= score <= 1 + 1e-12

@@ -52,8 +52,8 @@ def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
     given = ("--convention", "trec_eval_9", "--set", "order=score")
     rows = scores_of(folder / "qrels.txt", folder / "runs", *given, *measures)
     assert {row["convention"] for row in rows} == {"trec_eval_9 rbp_persistence=0.5 max_grade=2"}
-    found = {(row["run"], row["cutoff"]): row for row in rows}
-    ours = {(run, name): found[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}
+    row_at = {(row["run"], row["cutoff"]): row for row in rows}
+    ours = {(run, name): row_at[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}
     assert len(ours) == 715
     # Four decimals, and the sum of 30 numbers may be rounded either way.
     assert ours == pytest.approx(published, rel=0, abs=5.0001e-5)
@@ -79,22 +79,22 @@ def scores_like(engine, folder, output, deepest):
         measure, query, value = line.split()
         if measure.startswith("ndcg_cut_") and int(measure.removeprefix("ndcg_cut_")) <= deepest:
             printed[query][int(measure.removeprefix("ndcg_cut_"))] = value
-    found = defaultdict(dict)
+    ours = defaultdict(dict)
     judgments, results, convention = inputs_of(engine, folder, output)
     scores = evaluate(judgments, results, sorted(printed["all"]), convention)
     for row in scores.query_scores.where("ndcg is not null").collect():
-        found[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
-    found["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
-    return printed, found
+        ours[row["query_id"]][row["cutoff"]] = f"{row['ndcg']:.4f}"
+    ours["all"] = {row["cutoff"]: f"{row['ndcg']:.4f}" for row in scores.dataset_scores.collect()}
+    return printed, ours
 
 
 @pytest.mark.parametrize("output", TREC_EVAL_TESTS)
 def test_trec_eval_prints_the_same_for_its_own_tests(engine, shared_data, output):
     # A plan of a thousand cutoffs takes classic Spark minutes.
     deepest = 1000 if engine.kind == "embedded" else 10
-    printed, found = scores_like(engine, shared_data / "trec-eval-tests", output, deepest)
-    assert found == {query: values for query, values in printed.items() if query == "all" or query in found}
-    assert len(printed) == len(found)
+    printed, ours = scores_like(engine, shared_data / "trec-eval-tests", output, deepest)
+    assert ours == {query: values for query, values in printed.items() if query == "all" or query in ours}
+    assert len(printed) == len(ours)
 
 
 def column_of(line):
@@ -118,14 +118,14 @@ def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_dat
     asked = [f"{name}@{k}" for name in names for k in sorted({k for _, column, k in printed if column == name and k})]
     measures = [*asked, "AP", "RR", "bpref", "RBP(p=0.9)", "Judged@5 Judged@10 Judged@20"]
     convention = convention.replace(**options)
-    found = scored(engine.session, judgments, results, convention=convention, measures=measures)
+    scores = scored(engine.session, judgments, results, convention=convention, measures=measures)
     ours = {
-        (query, column, k): (found.mean(k) if query == "all" else found.of(query, k))[column]
+        (query, column, k): (scores.mean(k) if query == "all" else scores.of(query, k))[column]
         for query, column, k in printed
     }
     assert {key: f"{value:.4f}" for key, value in ours.items()} == printed
     unjudged = {(query, int(name.removeprefix("unj_"))): v for name, query, v in lines if name.startswith("unj_")}
     # Of a missing query, which the second output has, trec_eval says that nothing is unjudged.
-    answered = {(query, k): found.mean(k) if query == "all" else found.of(query, k) for query, k in unjudged}
+    answered = {(query, k): scores.mean(k) if query == "all" else scores.of(query, k) for query, k in unjudged}
     if convention.missing_query == "skip":
         assert {key: f"{1 - row['judged_share']:.4f}" for key, row in answered.items()} == unjudged

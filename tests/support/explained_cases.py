@@ -33,7 +33,7 @@ CONVENTIONS = {name: Convention.preset(name) for name in ("standard", "mllib", "
 CONVENTIONS |= {name: Convention(**options) for name, options in OTHERS.items()}
 
 
-def found(name: str) -> dict[Any, Facts]:
+def facts_of(name: str) -> dict[Any, Facts]:
     """The facts of a convention, by query and cutoff."""
     session, convention = sessions.engine().session, CONVENTIONS[name]
     case = make([1], negative=convention.negative != "error")

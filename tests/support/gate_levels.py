@@ -35,8 +35,8 @@ def fails(apart: np.ndarray) -> bool:
     ours = matrix({"r": 0.5 + apart})
     sides = Sides(ours, matrix({"r": np.full(len(apart), 0.5)}, queries=ours.queries), ("ndcg", 10), key, [("r", "r")])
     (row,) = comparison_rows(sides, ComparisonOptions(alpha=GATE.alpha, only_losses=True))
-    (found,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline("good"), row)])
-    return found.result == "fail"
+    (decision,) = decide_cases(GATE, [Case("gate.check.0", GATE.check[0], "r", Baseline("good"), row)])
+    return decision.result == "fail"
 
 
 def shares(shape: str, n: int, of: int, nights: int, seed: int = 0, is_chain: bool = False) -> tuple[float, float]:

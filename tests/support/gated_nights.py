@@ -48,12 +48,12 @@ def evaluated(_: Path, *nights: dict[str, Any]) -> list[dict[str, Any]]:
     A night with the key `accepted` is accepted for that reason.
     """
     sessions.engine()
-    found = []
+    outcomes = []
     for night in nights:
         settings = {name: value for name, value in night.items() if name != "accepted"}
         outcome = evaluate(validate(settings, "test"), night.get("accepted"))
         (verdict,) = outcome.verdicts
         values = verdict.as_json()
         baselines = [date for baseline in values["baselines"] for date in baseline["nights"]]
-        found.append({**values, "nights": baselines, "evaluation_id": outcome.evaluation_id})
-    return json.loads(json.dumps(found, default=str))
+        outcomes.append({**values, "nights": baselines, "evaluation_id": outcome.evaluation_id})
+    return json.loads(json.dumps(outcomes, default=str))

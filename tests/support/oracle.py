@@ -11,9 +11,9 @@ from ndcg_spark import Convention, reference
 def ndcg(
     judged: Mapping[str, float], returned: Mapping[str, float], cutoff: int | None, convention: Convention
 ) -> float | None:
-    rows = [judgment(*each) for each in judged.items()], [result(*each) for each in returned.items()]
-    found: float | None = scores(*rows, cutoff, convention)["ndcg"]
-    return found
+    rows = [judgment(*pair) for pair in judged.items()], [result(*pair) for pair in returned.items()]
+    value: float | None = scores(*rows, cutoff, convention)["ndcg"]
+    return value
 
 
 def scores(judged: Iterable[Row], returned: Iterable[Row], cutoff: int | None, convention: Convention) -> Row:

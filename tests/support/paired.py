@@ -59,8 +59,8 @@ def pairs_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def compare_rows(table: Any, baseline: Any, **options: Any) -> list[dict[str, Any]]:
     """The rows of `compare`."""
-    found = compare(table, baseline, full=True, **options)
-    plain = found.astype(object).where(found.notna(), None).to_dict("records")
+    comparisons = compare(table, baseline, full=True, **options)
+    plain = comparisons.astype(object).where(comparisons.notna(), None).to_dict("records")
     nights = ("evaluated_on", "baseline_night")
     return [{name: v.date() if name in nights and v else v for name, v in row.items()} for row in plain]
 

@@ -27,7 +27,7 @@ def measures(
     unknown = sum(weight for doc, weight in weights.items() if doc not in judged)
     # As trec_eval has it: of the whole ranking also what is beyond its end, if anything in it is unjudged.
     beyond = persistence ** len(listed) if cutoff is None and unknown else 0.0
-    found = {
+    values = {
         "precision": len(hits) / depth,
         "recall": len(hits) / len(relevant) if relevant else 0.0,
         "ap": sum(place / rank for place, rank in enumerate(hits, start=1)) / len(relevant) if relevant else 0.0,
@@ -38,7 +38,7 @@ def measures(
         "err": _err([max(judged.get(doc, 0.0), 0.0) for doc in top], highest),
         "judged_share": sum(doc in judged for doc in top) / depth,
     }
-    return found if cutoff else {**found, "bpref": _bpref(listed, relevant, others)}
+    return values if cutoff else {**values, "bpref": _bpref(listed, relevant, others)}
 
 
 def _err(grades: Sequence[float], highest: float) -> float:

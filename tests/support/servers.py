@@ -100,17 +100,17 @@ def wait_until(condition: Callable[[], object], what: str, log: Path, seconds: f
 
 
 def score_tables(output: Path) -> dict[str, pd.DataFrame]:
-    found = {}
+    tables = {}
     for name in ("query_scores", "dataset_scores"):
         table = pq.read_table(output / name).to_pandas().drop(columns="evaluation_id", errors="ignore")
         keys = ["run", *(["query_id"] if name == "query_scores" else []), "cutoff"]
-        found[name] = table.sort_values(keys, ignore_index=True)
-    return found
+        tables[name] = table.sort_values(keys, ignore_index=True)
+    return tables
 
 
-def assert_same_scores(found: dict[str, pd.DataFrame], expected: dict[str, pd.DataFrame]) -> None:
+def assert_same_scores(scores: dict[str, pd.DataFrame], expected: dict[str, pd.DataFrame]) -> None:
     for name, table in expected.items():
         assert len(table) > 0
         pd.testing.assert_frame_equal(
-            found[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
+            scores[name][table.columns], table, check_exact=False, rtol=0, atol=1e-12, check_categorical=False
         )

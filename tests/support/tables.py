@@ -44,12 +44,12 @@ def table(session: SparkSession, rows: Iterable[Row], columns: str) -> DataFrame
     return session.createDataFrame(arrow(listed, columns)) if listed else session.createDataFrame([], columns)
 
 
-def assert_rows(found: DataFrame, *rows: tuple[Any, ...]) -> None:
+def assert_rows(frame: DataFrame, *rows: tuple[Any, ...]) -> None:
     """The table has these rows, in the order of its columns, in any order, and with doubles to 1e-12."""
-    table = found.toArrow()
+    table = frame.toArrow()
     values = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(table.schema)]
     # The embedded engine does not sort exploded rows by what comes after the key that they were grouped by.
-    tables = map(found.sparkSession.createDataFrame, (table, pa.table(values, table.schema.names)))
+    tables = map(frame.sparkSession.createDataFrame, (table, pa.table(values, table.schema.names)))
     assert_approx_df_equality(*tables, 1e-12, ignore_nullable=True, ignore_row_order=True)
 
 
