@@ -73,7 +73,7 @@ FAILURES = [
     ("ndcg-spark evaluate --judgments /tmp/none --results conf/example/runs", 3, "/none"),
     ("ndcg-spark evaluate --judgments /tmp/bad.qrels --results conf/example/runs", 3, "bad.qrels"),
     ("ndcg-spark compare /tmp/empty --baseline bm25", 2, "empty"),
-    ("ndcg-spark evaluate --config conf/example.toml --engine spark", 4, "pip install 'ndcg-spark[spark]'"),
+    ("ndcg-spark evaluate --config conf/example.toml --engine spark", 2, "pip install 'ndcg-spark[spark]'"),
     ("ndcg-spark evaluate --config conf/example.toml --remote sc://127.0.0.1:9", 4, "no Spark Connect server answers"),
     ("ndcg-spark evaluate --config conf/example.toml --output /proc/scores", 4, "/proc/scores"),
     (f"{GATED} --date 2026-11-20", 6, ""),
