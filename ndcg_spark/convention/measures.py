@@ -114,13 +114,13 @@ MEASURES: dict[str, Measure] = {
     ),
     "rr": _relevance_measure(
         "reciprocal rank of the first relevant document within k, else 0",
-        ("RR", "MRR", "mrr"),
+        ("RR", "MRR", "mrr", "recip_rank"),
         {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
         lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
     ),
     "success": _relevance_measure(
         "1 if a relevant document is within k, else 0",
-        ("Success",),
+        ("Success", "hit_rate", "HR"),
         {"success": "if({relevant} > 0, 1D, 0D)"},
         sums=_RELEVANT,
     ),

@@ -109,19 +109,22 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
-    return [_word(word, names, choices) for word in words]
+    matches = [match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names]
+    if unknown := [word for word in words if word not in {match[0] for match in matches}]:
+        refused = " or ".join(map(repr, unknown))
+        examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
+        raise ConfigurationError(f"measures: none is called {refused}; choose from {choices}, or write {examples}")
+    return [_word(match, names) for match in matches]
 
 
-def _word(word: str, names: dict[str, str], choices: str) -> _Word:
-    match = _MEASURE.fullmatch(word)
-    written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
-    if match is None or written not in names:
-        tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", written)
-        example = f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else f"P@{cutoff or 5}"
-        example = f"Success@{cutoff or 10}" if written.lower() in ("hr", "hit_rate") else example
-        raise ConfigurationError(
-            f"measures: {word!r} is not a measure; choose from {choices}, or write for example {example}"
-        )
+def _example(word: str, names: Mapping[str, str]) -> str:
+    """How to write what trec_eval calls P_5 or ndcg_cut_10; of another name, any measure."""
+    tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", word)
+    return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
+
+
+def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
+    word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
     measure = MEASURES.get(name)
     if cutoff not in (None, "all") and (not _CUTOFF.fullmatch(cutoff) or (measure and measure.whole)):
