@@ -8,4 +8,8 @@ import urllib.request
 ended = json.load(sys.stdin)  # `if ended["exit_code"]:` would leave out the nights that pass
 body = json.dumps({"text": ended["text"]}).encode()
 header = {"Content-Type": "application/json"}
-urllib.request.urlopen(urllib.request.Request(os.environ["NDCG_SPARK_WEBHOOK"], body, header), timeout=30)  # noqa: S310
+try:
+    webhook = urllib.request.Request(os.environ.get("NDCG_SPARK_WEBHOOK", ""), body, header)  # noqa: S310  # ours
+    urllib.request.urlopen(webhook, timeout=30)  # noqa: S310  # ours
+except (OSError, ValueError) as error:
+    sys.exit(f"chat-hook: {error}; check NDCG_SPARK_WEBHOOK")

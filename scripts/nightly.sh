@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One night's evaluation, for cron; running it again for the same night replaces that night:
 #
-#     scripts/nightly.sh [YYYY-MM-DD] [CONFIG] [arguments of ndcg-spark evaluate]
+#     scripts/nightly.sh [YYYY-MM-DD] [CONFIG.toml] [options of ndcg-spark evaluate]
 #     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
@@ -39,8 +39,12 @@ if [[ ${1:-} = *.toml ]]; then
     config=$1
     shift
 fi
+if [[ ${1:--} != -* ]]; then
+    tell "unexpected argument '$1'; give [YYYY-MM-DD] [CONFIG.toml], then options"
+    exit 2
+fi
 if [ ! -r "$config" ]; then
-    tell "$config: cannot be read; give [YYYY-MM-DD] [CONFIG]"
+    tell "$config: cannot be read; give [YYYY-MM-DD] [CONFIG.toml]"
     exit 2
 fi
 
@@ -48,7 +52,7 @@ fi
 # The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
 exec 9<"$config"
 if ! flock --nonblock 9; then
-    tell "$config: an evaluation of it is running, nothing was done; wait for its end, see: fuser -v $config"
+    tell "$config: already being evaluated, so nothing was done; wait for it to finish (fuser -v $config shows the process)"
     exit 75
 fi
 
@@ -82,7 +86,7 @@ if { [ "$code" -gt 128 ] && [ "$code" -ne 141 ]; } || { [ -n "${NDCG_SPARK_EXPOR
         [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
         ndcg-spark evaluate "${arguments[@]}" --after "$code"
-    ) || tell "$night $config: the exit code stays $code, but what was to follow failed"
+    ) || tell "$night $config: the exit code stays $code, but what was to follow failed; NDCG_SPARK_EXTRAS installs what is missing"
 fi
 case $code in
     5) meaning=", published, the gate failed" ;;

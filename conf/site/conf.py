@@ -51,6 +51,8 @@ highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
+# In seconds for a cell: one of them trains a model, on a machine that may be busy.
+nb_execution_timeout = 300
 
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"

@@ -118,7 +118,7 @@ def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75
         fcntl.flock(held, fcntl.LOCK_EX)
         done = script("nightly.sh", "2020-01-02", night / "night.toml")
     assert (done.returncode, done.stdout) == (75, "")
-    assert "an evaluation of it is running, nothing was done" in done.stderr
+    assert "already being evaluated" in done.stderr
     assert not (night / "out").exists()
 
 
@@ -128,9 +128,10 @@ def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
     assert (done.returncode, '"reason": "ended by signal 9"' in done.stderr) == (137, True)
 
 
-def test_a_configuration_that_is_not_there_is_told_with_exit_code_2(tmp_path):
-    done = script("nightly.sh", "2020-01-02", tmp_path / "no.toml")
-    assert (done.returncode, "cannot be read" in done.stderr) == (2, True)
+@pytest.mark.parametrize("arguments", [("2020-01-02", "no.toml"), ("2020-1-2", "night.toml"), ("yesterday",)])
+def test_a_date_or_a_configuration_that_is_none_is_told_with_exit_code_2(night, arguments):
+    done = script("nightly.sh", *arguments, cwd=night)
+    assert (done.returncode, "give [YYYY-MM-DD] [CONFIG.toml]" in done.stderr) == (2, True)
 
 
 def loaded_yaml(name):
