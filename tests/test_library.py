@@ -249,12 +249,15 @@ def test_a_table_has_a_row_per_run_and_a_column_per_measure():
         scores.per_query("AP")
 
 
-def test_measures_that_were_not_asked_for_are_no_columns():
-    scores = evaluate(JUDGED, RUNS, measures="AP P@2")
-    assert list(scores.table()) == ["AP", "P@2"]
-    assert compare(scores, "a")["measure"].tolist() == ["ap", "precision"]
+def test_columns_are_the_measures_as_they_were_asked_for():
+    scores = evaluate(JUDGED, RUNS, measures="RBP(p=0.5) P@2")
+    assert list(scores.table()) == ["RBP(p=0.5)", "P@2"]
+    assert compare(scores, "a")["measure"].tolist() == ["rbp", "precision"]
+    assert compare(scores, "a", measures="RBP(p=0.5)")["mean"][0] == scores.per_query("RBP(p=0.5)")["b"].mean()
+    with pytest.raises(ConfigurationError, match="has arguments"):
+        scores.per_query("RBP(p=0.4)")
     for frame in (scores.dataset_scores, scores.query_scores):
-        assert {"ap", "precision"} < {*frame}
+        assert {"rbp", "precision"} < {*frame}
         assert not {"recall", "err"} & {*frame}
         assert str(frame["cutoff"].dtype) == "Int64"
 

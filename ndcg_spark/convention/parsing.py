@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite, format_cutoff
+from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
@@ -45,17 +45,6 @@ class _Word(NamedTuple):
 class ParsedMeasures(NamedTuple):
     measure_set: MeasureSet
     cutoffs: Sequence[Cutoff]
-    options: Mapping[str, Any]
-
-    @property
-    def texts(self) -> list[str]:
-        """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        texts = []
-        for name, cutoff in self.measure_set.pairs:
-            given = {short: self.options.get(option) for short, option in MEASURES[name].arguments.items()}
-            values = ", ".join(f"{short}={value}" for short, value in given.items() if value)
-            texts.append(f"{name}{f'({values})' if values else ''}@{format_cutoff(cutoff)}")
-        return texts
 
 
 def parse_measures(
@@ -74,25 +63,26 @@ def parse_measures(
     pairs = dict.fromkeys((word.name, k) for word, depths in zip(words, own, strict=True) for k in depths)
     headline = words[0].name, deepest_finite(own[0])
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
-    return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
+    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words)), needed)
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
     """The measures of texts with cutoffs, such as precision@5, and the headline, by default the first of them."""
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
-    return MeasureSet(parsed.pairs, parse_measures(headline, None, ()).measure_set.first) if headline else parsed
+    first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
+    return MeasureSet(parsed.pairs, first, parsed.options)
 
 
-def parse_columns(text: str, also: Collection[str]) -> list[tuple[str, str]]:
+def parse_columns(text: str, also: Collection[str], options: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.
+    `also` are columns that are not measures: `dcg@10`. Arguments other than those that set `options` are refused.
     """
     words = _words(text, also)
-    if wrong := [word.text for word in words if word.options]:
+    if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
         raise ConfigurationError(
-            f"measures: {wrong[0]} has arguments, but the published scores cannot be changed; remove them"
+            f"measures: {wrong[0]} has arguments, but the scores are already computed; leave them out or evaluate again"
         )
     columns = {name: measure.column for name, measure in MEASURES.items()}
     return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
