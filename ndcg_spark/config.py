@@ -190,10 +190,10 @@ class EvaluationConfig(Strict):
         if not self.measures:
             return self
         cutoffs = self.cutoffs if "cutoffs" in self.model_fields_set else None
-        parsed = parse_measures(self.measures, cutoffs, DEFAULT_CUTOFFS)
-        convention = self.convention.replace(**parsed.options) if parsed.options else self.convention
-        config = self.model_copy(update={"measures": parsed.texts, "cutoffs": parsed.cutoffs, "convention": convention})
-        config._measure_set = parsed.measure_set
+        measures, needed = parse_measures(self.measures, cutoffs, DEFAULT_CUTOFFS)
+        convention = self.convention.replace(**measures.options) if measures.options else self.convention
+        config = self.model_copy(update={"measures": measures.texts, "cutoffs": needed, "convention": convention})
+        config._measure_set = measures
         return config
 
     def dated(self, path: str) -> str:

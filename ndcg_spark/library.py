@@ -33,6 +33,8 @@ _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": E
 _IN_PYTHON = {
     rf"[^\s(]*{PREFIX}\S*/\w+\.parquet": "the table",
     r', or in the configuration columns\.\w+ = "NAME"|, or allow[\w ]+, --max-rejected-fraction': "",
+    r"map them with --column (\w+)=NAME": r"rename its columns to \1",
+    r"(?<=_id) --column (\w+)=NAME": r" and \1",
     r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
     r"--set (\w+=\w+)": r"\1 in convention",
     "--relevance 1": "relevance=1",
@@ -57,11 +59,11 @@ def evaluate(
 ) -> Any:
     """NDCG and any other requested measures at every cutoff, for every run, per query and per dataset.
 
-    A table is a path or several (files, folders and globs in every format that the command reads), a pandas or Polars
-    DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of ir_measures'
-    own, or a dictionary: {query: {document: grade or score}}, {query: [document, ...]}, these by run, or {run: table}.
-    It may have a row per query with a list of documents, and lists of their scores or grades or one list of both, as
-    `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
+    A table is a path or a list of paths (files, folders and globs in every format that the command reads), a pandas or
+    Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of
+    ir_measures' own, or a dictionary: {query: {document: grade or score}}, {query: [document, ...]}, or {run: table},
+    but not {run: path}. It may have a row per query with a list of documents, and lists of their scores or grades or
+    one list of both, as `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
 
     All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
     DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.

@@ -114,7 +114,8 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
 
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
-    advice = f'map names, --column {missing[0]}=NAME, or in the configuration columns.{missing[0]} = "NAME"'
+    options = " ".join(f"--column {name}=NAME" for name in missing)
+    advice = f'map them with {options}, or in the configuration columns.{missing[0]} = "NAME"'
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
         if OF_RESULTS & {name.lower() for name in known}:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, format_cutoff, published
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, published, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 _PARTS = ("dcg", "ideal_dcg", "cg")
 #: How a table is shown.
 _STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": ""}
-
-
-def heading(column: str, cutoff: Cutoff) -> str:
-    """A measure at a cutoff as the heading of a column: ndcg@10, P@5, AP."""
-    if column in MEASURES and column != "ndcg":
-        return published(column, cutoff)
-    return f"{column}@{format_cutoff(cutoff)}"
 
 
 class Scores:
@@ -94,7 +87,7 @@ class Scores:
         known = list(self._columns.values())
         column, cutoff = known[0]
         if measure is not None:
-            (column, text), *more = parse_columns(str(measure), _PARTS)
+            (column, text), *more = parse_columns(str(measure), _PARTS, self.measures.options)
             cutoffs = [cutoff for name, cutoff in known if column in (name, *_PARTS)]
             cutoffs = cutoffs[:1] if text == ALL_CUTOFFS else [at for at in cutoffs if at == parse_cutoff(text)]
             if more or not cutoffs:
@@ -111,8 +104,12 @@ class Scores:
         """The measures that are shown, by heading, each with its column and cutoff, that of the headline first."""
         cutoffs = {None if pd.isna(cutoff) else int(cutoff) for cutoff in self.dataset_scores["cutoff"]}
         pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
-        columns = [(MEASURES[name].column, cutoff) for name, cutoff in (self.measures.headline(cutoffs), *pairs)]
-        return {heading(*pair): pair for pair in columns}
+        columns = {}
+        for name, cutoff in (self.measures.headline(cutoffs), *pairs):
+            is_ndcg = name == "ndcg"
+            heading = written(name, cutoff) if is_ndcg else published(name, cutoff, self.measures.options)
+            columns[heading] = MEASURES[name].column, cutoff
+        return columns
 
     def _convention(self) -> str:
         return "".join(f"{row.convention}: {row.formula}" for row in self.dataset_scores[:1].itertuples())
@@ -147,9 +144,7 @@ class SparkScores:
         scores = Scores(self.dataset_scores.toArrow(), self.query_scores.toArrow, self.measures)
         # Whatever the convention makes of missing queries, without documents there is no rate.
         if scores.dataset_scores["judged_rate"].isna().all() and len(scores.dataset_scores):
-            warnings.warn(
-                "results: no run has results for a judged query; check that both write ids alike", stacklevel=3
-            )
+            warnings.warn("results: no run has results for a judged query; write ids alike in both", stacklevel=3)
         return scores
 
     def __repr__(self) -> str:

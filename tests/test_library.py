@@ -126,6 +126,9 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
         assert evaluate("qrels", results, 10, "trec_eval").table().loc["bm25", "ndcg@10"] == pytest.approx(EXPECTED)
     with pytest.raises(MissingInputError, match=r"^judgments: .*qrel$|^judgments: no files at qrel;"):
         evaluate("qrel", "bm25.run")
+    (tmp_path / "odd.csv").write_text("q,it\n")
+    with pytest.raises(InputError, match="it has q, it; rename its columns to query_id and doc_id"):
+        evaluate("odd.csv", "bm25.run")
     assert compare_lists("bm25.run", tmp_path / "bm25.run")["rbo"].tolist() == [1]
     assert compare_judgments("qrels", JUDGED, "bm25.run")["kappa"].tolist() == [1]
     # A path beside a table of this process.
@@ -145,9 +148,8 @@ NO_TABLES = {
     "text that is no number": ({"q": {"d": "high"}}, "relevance=high"),
     "three levels": ({"r": {"q": {"d": 1}}}, "has dict, not"),
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
-    "none of the columns": (pd.DataFrame({"x": ["a"]}), "none of dataset, query_id, doc_id, relevance is a column"),
+    "none of the columns": (pd.DataFrame({"x": ["a"]}), "it has x; rename its columns to query_id and doc_id"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
-    "no documents": (pd.DataFrame({"qid": ["a"], "doc": ["b"], "label": [1]}), "doc_id"),
     "two queries": (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename"),
     "no rows": (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty"),
     "an empty dictionary": ({}, "the table is empty"),
@@ -247,12 +249,15 @@ def test_a_table_has_a_row_per_run_and_a_column_per_measure():
         scores.per_query("AP")
 
 
-def test_measures_that_were_not_asked_for_are_no_columns():
-    scores = evaluate(JUDGED, RUNS, measures="AP P@2")
-    assert list(scores.table()) == ["AP", "P@2"]
-    assert compare(scores, "a")["measure"].tolist() == ["ap", "precision"]
+def test_columns_are_the_measures_as_they_were_asked_for():
+    scores = evaluate(JUDGED, RUNS, measures="RBP(p=0.5) P@2")
+    assert list(scores.table()) == ["RBP(p=0.5)", "P@2"]
+    assert compare(scores, "a")["measure"].tolist() == ["rbp", "precision"]
+    assert compare(scores, "a", measures="RBP(p=0.5)")["mean"][0] == scores.per_query("RBP(p=0.5)")["b"].mean()
+    with pytest.raises(ConfigurationError, match="has arguments"):
+        scores.per_query("RBP(p=0.4)")
     for frame in (scores.dataset_scores, scores.query_scores):
-        assert {"ap", "precision"} < {*frame}
+        assert {"rbp", "precision"} < {*frame}
         assert not {"recall", "err"} & {*frame}
         assert str(frame["cutoff"].dtype) == "Int64"
 

@@ -11,6 +11,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
+from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 from ndcg_spark.text import expanded, unknown_name
@@ -64,6 +65,8 @@ def evaluate(
             raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
         if sort and not per_query:
             raise ConfigurationError("arguments: --sort orders the rows of --per-query; give both")
+        papers = {name: measure.column for measure in MEASURES.values() for name in measure.written}
+        sort = sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
         if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:
             raise unknown_name("sort", "column", column, QUERY_SCORES.names)
         if junit and config.gate is None:

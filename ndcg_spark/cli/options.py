@@ -9,7 +9,7 @@ import click
 
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.text import expanded
+from ndcg_spark.text import did_you_mean, expanded
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -73,7 +73,7 @@ messages = [
 #: and the configuration file or its default decides.
 _EVALUATION = [
     argument("paths", "Judgments, then all results.", nargs=-1, metavar="[JUDGMENTS RESULTS...]"),
-    many("--judgments", "PATH", "Judgments (qrels): a file, folder, glob or table:catalog.db.name. May be repeated."),
+    many("--judgments --qrels", "PATH", "Judgments: a file, folder, glob or table:catalog.db.name. May be repeated."),
     many("--results", "PATH", "Results (runs), in the same way. TREC files contain the names of their runs."),
     many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
     option("--output", "FOLDER", "Folder to publish the scores in."),
@@ -145,7 +145,8 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
         table, _, name = ours.rpartition(".")
         owners = [table] if table in names else [owner for owner in names if not table and name in names[owner]]
         if not owners or not yours:
-            raise ConfigurationError(f"arguments: --column {text}: write it as in results.doc_id=docno")
+            near = did_you_mean(table, names)
+            raise ConfigurationError(f"arguments: --column {text}{near}: write it as in results.doc_id=docno")
         for owner in owners:
             asked[owner].setdefault("columns", {})[name] = yours
     return load(file, {**given, **asked}, EvaluationConfig if needs_inputs else NightConfig)

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.convention.measures import MEASURES, SCORES
+from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
-from ndcg_spark.scores import Scores, SparkScores, heading
+from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ _KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id",
 #: What is shown; some columns only where they tell rows apart.
 _SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
-    *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "weight_effective_n"),
+    *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
+    "weight_effective_n",
 )
 
 
@@ -97,15 +98,15 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
+    asked = query_scores.measures if isinstance(query_scores, Scores | SparkScores) else NDCG_ONLY
     if measures is None:
-        pairs = query_scores.measures.pairs if isinstance(query_scores, Scores | SparkScores) else ()
-        measures = [heading(MEASURES[name].column, cutoff) for name, cutoff in pairs] or "ndcg"
+        measures = asked.texts or "ndcg"
     text = " ".join(map(str, listed(measures)))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
-    metrics = {text: None} if text in scores.column_names else parse_metrics(text)
+    metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
     others: dict[str, ScoreSource] | None = None
     if not names:
         nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
@@ -134,6 +135,7 @@ def compare(
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
+    hidden += [] if table["flags"].str.len().any() else ["flags"]
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
     ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["difference"])
     order = ["group", "attribute", "value", "weighted", "best"]

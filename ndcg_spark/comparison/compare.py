@@ -118,7 +118,7 @@ def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], o
         absent = [f"{measure}@{format_cutoff(cutoff)}" for cutoff in cutoffs or () if cutoff not in there]
         if absent or not there:
             has = ", ".join(f"{name}@{format_cutoff(cutoff)}" for name, cutoff in metrics if name in SCORES)
-            raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; there is {has}")
+            raise ConfigurationError(f"measures: {(absent or [measure])[0]} was not evaluated; available: {has}")
 
 
 def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) -> Iterator[Sides]:
@@ -154,10 +154,10 @@ def _other_judgments(sides: Sides) -> Iterator[str]:
         yield f"{queries} than on {sides.key['baseline_night']}, {what}"
 
 
-def parse_metrics(text: str) -> dict[str, list[Cutoff] | None]:
+def parse_metrics(text: str, options: Mapping[str, str] | None = None) -> dict[str, list[Cutoff] | None]:
     """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff."""
     cutoffs: dict[str, list[str]] = {}
-    for column, cutoff in parse_columns(text, SCORES):
+    for column, cutoff in parse_columns(text, SCORES, options):
         cutoffs.setdefault(column, []).append(cutoff)
     return {name: None if ALL_CUTOFFS in texts else parse_cutoffs(texts) for name, texts in cutoffs.items()}
 

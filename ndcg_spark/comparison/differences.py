@@ -108,10 +108,11 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
                 row["p_randomization"] = statistics.random_signs(units, precise=precise)
         for is_weighted in (False, True):
             _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options.correction)
-    for row, _ in tested:
-        if (row["p_value"] < options.alpha) != (row["p_randomization"] < options.alpha):
-            row["flags"].append("doubt")
     for row in rows:
+        # Both as they are, and both adjusted, where other rows can make the difference.
+        pairs = ((row[one], row[other]) for one, other in (("p_value", "p_randomization"), ("p_adjusted", "p_decides")))
+        if any(None not in pair and len({p < options.alpha for p in pair}) > 1 for pair in pairs):
+            row["flags"].append("doubt")
         row["conclusion"] = _conclusion(row, options)
     return [{name: row[name] for name in (*COMPARISONS.names, "cancels")} for row in rows]
 

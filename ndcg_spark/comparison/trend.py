@@ -198,9 +198,7 @@ def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
         at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
-            known = ", ".join(map(format_cutoff, sorted(cutoffs, key=by_depth))) or "none"
-            raise ConfigurationError(
-                f"nights: {measure}@{format_cutoff(at)} was not evaluated in these nights; evaluated cutoffs: {known}"
-            )
+            known = ", ".join(f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)) or "none"
+            raise ConfigurationError(f"nights: {measure}@{format_cutoff(at)} was not evaluated; available: {known}")
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))

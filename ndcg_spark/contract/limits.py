@@ -63,10 +63,9 @@ def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
-    raise InputError(
-        f"results: none of {queries} queries of {len(counts.runs)} run(s), e.g. of run={counts.runs[0].run}, is "
-        f"judged; {_check_ids('query ids (and datasets)', counts.excluded)}, in {results.origin}"
-    )
+    what = f"answered {queries:,} unjudged queries and no judged one, e.g. run={counts.runs[0].run}"
+    to_do = _check_ids("query ids (and datasets)", counts.excluded)
+    raise InputError(f"results: {len(counts.runs)} run(s) in {results.origin} {what}; {to_do}")
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
@@ -161,7 +160,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
 
 
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
-    """The best and the worst score of rank 1 in a merged list, and the files that have them, if there are several."""
+    """The best and the worst score of rank 1 in a merged list, and the files that have them."""
     kinds = dict(results.table.dtypes)
     score, is_first = typed("score", kinds), typed("rank", kinds) == 1
     key = {"dataset": run.dataset, "run": None if config.results.run else run.run, "query_id": run.merged_query}
@@ -169,16 +168,16 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
         if value is not None:
             is_first &= F.col(name).cast("string") == value
     ((highest, lowest),) = results.table.where(is_first).agg(F.max(score), F.min(score)).collect()
-    if results.part is None or len(results.files) < 2:
-        return f"scores {highest!r} and {lowest!r} in {results.origin}"
     paths = []
     for value in (highest, lowest):
         files = results.files
-        while len(files) > 1:
+        while results.part and len(files) > 1:
             half = files[: len(files) // 2]
             has = results.part(half).where(is_first & (score == value)).limit(1).count()
             files = half if has else files[len(half) :]
-        paths.append(files[0].path)
+        paths.append(files[0].path if results.part else results.origin)
+    if paths[0] == paths[1]:
+        return f"scores {highest!r} and {lowest!r} in {paths[0]}"
     return f"score {highest!r} in {paths[0]} and {lowest!r} in {paths[1]}"
 
 
@@ -208,21 +207,16 @@ def about_input(
             "queries; find out why the results are missing, or remove the judgments"
         )
     runs = _sorted(returned.runs)
-    yield from _about(
-        [run for run in runs if run.unjudged_queries and not run.judged_queries],
-        "answered no judged query",
-        "check that both tables write query ids (and datasets) alike",
-    )
+    strangers = [run for run in runs if run.unjudged_queries and not run.judged_queries]
+    yield from _about(strangers, "answered no judged query", _check_ids("query ids (and datasets)"))
     yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
     if convention.needs_score:
-        yield from _about(
-            [run for run in runs if run.lists and run.tied_lists == run.lists],
-            "give all results of a query the same score",
-            f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank",
-        )
+        tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
+        advice = f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank"
+        yield from _about(tied, "give all results of a query the same score", advice)
     if convention.order == "score":
-        what = "contradict their ranks in every list, as the first rank has the lowest score"
-        yield from _about(_opposite(returned), what, "scores decide the order, ranks with --set order=rank")
+        what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
+        yield from _about(_opposite(returned), what, "the scores decide; if the ranks should, --set order=rank")
 
 
 def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, excluded: int) -> Iterator[str]:
@@ -234,9 +228,9 @@ def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, exclud
         )
 
 
-def _check_ids(ids: str, excluded: int) -> str:
-    removed = f"exclude removed {excluded:,} results, perhaps all that are judged: check it, and " if excluded else ""
-    return f"{removed or 'check '}that both tables write {ids} alike"
+def _check_ids(ids: str, excluded: int = 0) -> str:
+    removed = f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and " if excluded else ""
+    return f"{removed}check that judgments and results write {ids} in the same way"
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

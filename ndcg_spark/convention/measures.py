@@ -114,13 +114,13 @@ MEASURES: dict[str, Measure] = {
     ),
     "rr": _relevance_measure(
         "reciprocal rank of the first relevant document within k, else 0",
-        ("RR", "MRR", "mrr"),
+        ("RR", "MRR", "mrr", "recip_rank"),
         {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
         lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
     ),
     "success": _relevance_measure(
         "1 if a relevant document is within k, else 0",
-        ("Success",),
+        ("Success", "hit_rate", "HR"),
         {"success": "if({relevant} > 0, 1D, 0D)"},
         sums=_RELEVANT,
     ),
@@ -175,6 +175,8 @@ class MeasureSet:
     pairs: tuple[tuple[str, Cutoff], ...] = ()
     #: The first measure in the list; without a cutoff of its own, at the deepest finite one.
     first: tuple[str, Cutoff] | None = None
+    #: The options of the convention that arguments of the measures set.
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
         return self.first or ("ndcg", deepest_finite(cutoffs))
@@ -202,6 +204,11 @@ class MeasureSet:
         return any({"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values())
 
     @property
+    def texts(self) -> list[str]:
+        """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
+        return [f"{name}{arguments(name, self.options)}@{format_cutoff(cutoff)}" for name, cutoff in self.pairs]
+
+    @property
     def columns(self) -> list[str]:
         return [column for measure in self.beside_ndcg.values() for column in measure.values]
 
@@ -209,9 +216,16 @@ class MeasureSet:
 NDCG_ONLY = MeasureSet()
 
 
-def published(measure: str, cutoff: Cutoff) -> str:
-    """A measure and its cutoff as papers and ir_measures write them: nDCG@10, P@20, and AP for the whole ranking."""
-    name = MEASURES[measure].written[0]
+def arguments(measure: str, options: Mapping[str, str]) -> str:
+    """The arguments of a measure that set these options, in parentheses: `(rel=2)`; empty if there are none."""
+    takes = MEASURES[measure].arguments.items()
+    given = ", ".join(f"{short}={options[option]}" for short, option in takes if option in options)
+    return f"({given})" if given else ""
+
+
+def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
+    """A measure as papers and ir_measures write it: nDCG@10, P(rel=2)@20, and AP for the whole ranking."""
+    name = MEASURES[measure].written[0] + arguments(measure, options)
     return name if cutoff is None else f"{name}@{cutoff}"
 
 

@@ -80,12 +80,13 @@ TIES: dict[str, TieRule] = {
 OPTIONS: dict[str, Option] = {
     "gain": Option(
         {name: entry.words for name, entry in GAINS.items()},
-        f"a table {{grade: gain}} of up to {MAX_GRADES} grades, python:package.module.function",
+        f"a table {{grade: gain}} of up to {MAX_GRADES} grades (in TOML {{0 = 0, 1 = 1}}), "
+        "a function by its name python:package.module.function",
         "gain {}",
     ),
     "discount": Option(
         {name: entry.words for name, entry in DISCOUNTS.items()},
-        "a list [w1, w2, ...] that does not increase, python:package.module.function",
+        "a list [w1, w2, ...] that does not increase, a function by its name python:package.module.function",
         "discount {}",
     ),
     "ties": Option({name: entry.words for name, entry in TIES.items()}),

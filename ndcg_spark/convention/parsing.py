@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite, format_cutoff
+from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
@@ -45,17 +45,6 @@ class _Word(NamedTuple):
 class ParsedMeasures(NamedTuple):
     measure_set: MeasureSet
     cutoffs: Sequence[Cutoff]
-    options: Mapping[str, Any]
-
-    @property
-    def texts(self) -> list[str]:
-        """The same measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        texts = []
-        for name, cutoff in self.measure_set.pairs:
-            given = {short: self.options.get(option) for short, option in MEASURES[name].arguments.items()}
-            values = ", ".join(f"{short}={value}" for short, value in given.items() if value)
-            texts.append(f"{name}{f'({values})' if values else ''}@{format_cutoff(cutoff)}")
-        return texts
 
 
 def parse_measures(
@@ -74,25 +63,26 @@ def parse_measures(
     pairs = dict.fromkeys((word.name, k) for word, depths in zip(words, own, strict=True) for k in depths)
     headline = words[0].name, deepest_finite(own[0])
     needed = parse_cutoffs([*configured, *(cutoff for _, cutoff in pairs)])
-    return ParsedMeasures(MeasureSet(tuple(pairs), first=headline), needed, _options(words))
+    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words)), needed)
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
     """The measures of texts with cutoffs, such as precision@5, and the headline, by default the first of them."""
     listed = list(texts)
     parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
-    return MeasureSet(parsed.pairs, parse_measures(headline, None, ()).measure_set.first) if headline else parsed
+    first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
+    return MeasureSet(parsed.pairs, first, parsed.options)
 
 
-def parse_columns(text: str, also: Collection[str]) -> list[tuple[str, str]]:
+def parse_columns(text: str, also: Collection[str], options: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or ALL_CUTOFFS if it has none.
 
-    `also` are columns that are not measures: `dcg@10`. Arguments are refused, because the scores are already computed.
+    `also` are columns that are not measures: `dcg@10`. Arguments other than those that set `options` are refused.
     """
     words = _words(text, also)
-    if wrong := [word.text for word in words if word.options]:
+    if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
         raise ConfigurationError(
-            f"measures: {wrong[0]} has arguments, but the published scores cannot be changed; remove them"
+            f"measures: {wrong[0]} has arguments, but the scores are already computed; leave them out or evaluate again"
         )
     columns = {name: measure.column for name, measure in MEASURES.items()}
     return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
@@ -109,19 +99,22 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
     choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
     if not words:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
-    return [_word(word, names, choices) for word in words]
+    matches = [match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names]
+    if unknown := [word for word in words if word not in {match[0] for match in matches}]:
+        refused = " or ".join(map(repr, unknown))
+        examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
+        raise ConfigurationError(f"measures: none is called {refused}; choose from {choices}, or write {examples}")
+    return [_word(match, names) for match in matches]
 
 
-def _word(word: str, names: dict[str, str], choices: str) -> _Word:
-    match = _MEASURE.fullmatch(word)
-    written, cutoff = (match["name"], match["cutoff"]) if match else (word, None)
-    if match is None or written not in names:
-        tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", written)
-        example = f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else f"P@{cutoff or 5}"
-        example = f"Success@{cutoff or 10}" if written.lower() in ("hr", "hit_rate") else example
-        raise ConfigurationError(
-            f"measures: {word!r} is not a measure; choose from {choices}, or write for example {example}"
-        )
+def _example(word: str, names: Mapping[str, str]) -> str:
+    """How to write what trec_eval calls P_5 or ndcg_cut_10; of another name, any measure."""
+    tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", word)
+    return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
+
+
+def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
+    word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
     measure = MEASURES.get(name)
     if cutoff not in (None, "all") and (not _CUTOFF.fullmatch(cutoff) or (measure and measure.whole)):

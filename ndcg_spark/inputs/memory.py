@@ -71,7 +71,7 @@ def to_arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
         rows = _run_tables(table, names, where) if is_by_run else _columns(_arrow(table, names, where), names, where)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{where}: it cannot be read as a table, {first_line(error)}; give each column one type"
+            f"{where}: it cannot be read as a table, {first_line(error)}; give each column one type; paths go in a list"
         ) from error
     if not rows.num_rows:
         raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
@@ -115,14 +115,17 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
     wanted_or_key = wanted or ("dataset", "query_id")
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
+    lost = [name for name in ("query_id", "doc_id") if name in wanted and name not in ours.values()]
+    if lost and not any(holds_structs(column.type) for column in table.columns):
+        raise InputError(
+            f"{where}: {len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; "
+            f"rename its columns to {' and '.join(lost)}"
+        )
     columns = [
         (ours.get(name, name), _plain_column(column))
         for name, column in zip(table.column_names, table.columns, strict=True)
         if not wanted or name in ours or holds_structs(column.type) or name.lower() in OF_RESULTS
     ]
-    if not columns:
-        known = ", ".join(table.column_names)
-        raise InputError(f"{where}: none of {', '.join(wanted)} is a column; it has {known}; rename them")
     return pa.table([column for _, column in columns], [name for name, _ in columns])
 
 

@@ -139,7 +139,9 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
         names[2] = "rank"
     shape, column, is_mapped, problem = table.numbered(kind, names), f"--column {table.name}.", table.config.columns, ""
-    if is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
+    if lines and lines[0].startswith("\x1f\ufffd"):
+        problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+    elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
         problem = (
             f"one of which may be a rank or a score; write {column}rank={max(3, fields - 1)} or {column}score={fields}"
             "; if these are judgments, give them first, then the results"

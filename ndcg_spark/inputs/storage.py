@@ -65,9 +65,9 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
 
 
 def missing(path: str, where: str) -> MissingInputError:
-    return MissingInputError(
-        f"{where}: no files at {masked(path)}; check the path, its date if it has one, and the job that writes it"
-    )
+    to_do = "check the path, its date if it has one, and the job that writes it"
+    to_do = "write /dev/stdin for standard input" if path == "-" else to_do
+    return MissingInputError(f"{where}: no files at {masked(path)}; {to_do}")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,6 @@ from ndcg_spark.contract.check import check_judgments, check_lists
 from ndcg_spark.contract.limits import refuse_in_lists
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY
-from ndcg_spark.convention.parsing import parse_measures
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
@@ -64,11 +63,9 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
             means = agreement.mean_scores(*scores).toArrow().to_pandas()
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
-    by_dataset = dict(iter(means.groupby("dataset")))
-    rows = (
-        {"dataset": name, **agreement.agreement(own, by_dataset.get(name))} for name, own in pairs.groupby("dataset")
-    )
-    return pa.Table.from_pylist(list(rows), AGREEMENTS)
+    judged, scored = pairs.groupby("dataset"), dict(iter(means.groupby("dataset")))
+    rows = [{"dataset": name, **agreement.agreement(own, scored.get(name))} for name, own in judged]
+    return pa.Table.from_pylist(rows, AGREEMENTS)
 
 
 def compare_lists(
@@ -123,11 +120,10 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
     preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
     """
-    options = parse_measures(config.measures, None, ()).options if config.measures else {}
     compared = []
     with engine_for(config) as engine:
         for name in PRESETS:
-            compared.append(_scored(engine, config, Convention.preset(name).replace(**options)))
+            compared.append(_scored(engine, config, Convention.preset(name).replace(**config.measure_set.options)))
             report_step("scored", name)
     if all(entry.refused for entry in compared):
         raise InputError(str(compared[0].refused))

@@ -125,20 +125,19 @@ def read_facts(
         return {}
     based_on = night.record["convention"].partition(" ")[0]
     convention = Convention(**night.record["options"], based_on=based_on)
-    keeps_all = night.record["configuration"].get("documents") == "all"
+    keeps_all, is_kept = night.record["configuration"].get("documents") == "all", convention.negative == "keep"
     documents: dict[str, list[Row]] = {query: [] for query in queries}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         documents[row["query_id"]].append(row)
     facts = {}
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
-        kept = documents[query]
+        own, ideal = ([row for row in documents[query] if row["run"] == name] for name in (run, None))
         # A list without documents is kept if the ideal ranking of its query is.
-        if keeps_all or any(row["run"] == run or score["returned"] == 0 for row in kept):
-            is_own = convention.ideal == "retrieved"
-            judged = [row for row in kept if (row["relevance"] is not None if is_own else row["run"] is None)]
-            listed = _listed((row for row in kept if row["run"] == run), convention)
-            facts[run, query] = query_facts(score, listed, judged, convention, whole=False)
+        if keeps_all or own or (score["returned"] == 0 and documents[query]):
+            # An ideal is kept without a run. Of equal gains, it begins with those of the run that is explained.
+            judged = [row for row in own if row["relevance"] is not None and (is_kept or row["relevance"] >= 0)]
+            facts[run, query] = query_facts(score, _listed(own, convention), [*judged, *ideal], convention, whole=False)
     return facts
 
 

@@ -140,9 +140,7 @@ def explain(
     if is_night:
         return explanation_view(explain_night(str(source), _text(date), request))
     if isinstance(source, SparkScores) or (results is None and not is_scored):
-        raise ConfigurationError(
-            "explain: no documents are known; give the folder of a night, or judgments and results"
-        )
+        raise ConfigurationError("explain: no documents are known; give a night's folder, or judgments and results")
     settings, scratch = {"convention": convention or "standard"}, Scratch()
     given = {"judgments": source, "results": results}
     config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)
@@ -232,8 +230,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
     if baseline is not None:
-        measures = list(map(str, scores.table().columns))
-        compared = _rows(compare(scores, baseline, measures=measures, full=True))
+        compared = _rows(compare(scores, baseline, full=True))
         notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
     return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
@@ -244,7 +241,7 @@ def _text(date: _Date) -> str | None:
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:
     if not isinstance(scores, Scores | SparkScores):
-        raise ConfigurationError(f"scores: {type(scores).__name__} has none to show; give what evaluate returned")
+        raise ConfigurationError(f"scores: give the Scores that evaluate() returned, not a {type(scores).__name__}")
     return scores.to_pandas()
 
 

@@ -24,6 +24,9 @@ Rows = Sequence[Row]
 _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 #: The conclusions in words, in the order in which they are counted.
 CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not tested")
+#: What decides, besides the p that is named before it: for stars, and for conclusions.
+_STARRED = "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees, ? if it does not"
+_CONCLUDED = "; conclusions also need the randomization test to agree"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 FLAGS = {
     "run_missing": "the run has no scores here",
@@ -33,10 +36,10 @@ FLAGS = {
     "too_few": "one query or none, so nothing can be tested",
     "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
     "few_changed": "fewer than 10 queries have changed",
-    "doubt": "t and the randomization test disagree about whether this is significant, so nothing is concluded",
+    "doubt": "the t test and the randomization test disagree, before or after adjustment, so nothing is concluded",
     "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
 }
-_MOVED = "moved: the share of the discount that moved, the largest change of DCG that judgments could cause"
+_MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 
 
@@ -103,6 +106,7 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
+    flags = ", ".join(flag for flag in row["flags"] if flag != "unchanged")
     return {
         mean: row["mean"],
         "baseline": row["baseline_mean"],
@@ -110,7 +114,7 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
         "p (adjusted)": row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
-        "conclusion": in_words(row),
+        "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
     }
 
 
@@ -120,11 +124,14 @@ def _measure(row: Row) -> str:
 
 
 def counts(rows: Rows) -> str:
-    """How many comparisons like the first one, on all queries if there are any, have which conclusion."""
-    kind = ("measure", "cutoff", "attribute", "weight_effective_n")
-    own = Counter(in_words(row) for row in rows if all(row[name] == rows[0][name] for name in kind))
-    listed = ", ".join(f"{own[word]:,} {word}" for word in CONCLUSIONS if word in own)
-    return f"{_measure(rows[0])}: {listed}" if rows else ""
+    """By measure, how many comparisons like the first one, on all queries if there are any, have which conclusion."""
+    like = [row for row in rows if all(row[name] == rows[0][name] for name in ("attribute", "weight_effective_n"))]
+    own = Counter((_measure(row), in_words(row)) for row in like)
+
+    def listed(measure: str) -> str:
+        return ", ".join(f"{own[measure, word]:,} {word}" for word in CONCLUSIONS if (measure, word) in own)
+
+    return "; ".join(f"{measure}: {listed(measure)}" for measure in dict.fromkeys(map(_measure, like)))
 
 
 def in_words(row: Row) -> str:
@@ -132,10 +139,10 @@ def in_words(row: Row) -> str:
 
 
 def stars(row: Row) -> str:
-    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; none where nothing is concluded."""
+    """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; `?` where the tests disagree."""
     p = row["p_decides"]
     if p is None or {"doubt", "other_judgments"}.intersection(row["flags"]):
-        return ""
+        return "?" if "doubt" in row["flags"] else ""
     return next((sign for limit, sign in _MARKS if p < limit), "")
 
 
@@ -148,18 +155,17 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 
 
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
-    notes = notes_on_tests(rows, correction, starred=False)
+    notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
         covered = f"{100 * (1 - alpha):g} % of the mean difference over the queries that both have"
         notes.append(f"interval: {covered}, each by itself")
     return notes + [f"{flag}: {FLAGS[flag]}" for flag in dict.fromkeys(flag for row in rows for flag in row["flags"])]
 
 
-def notes_on_tests(rows: Rows, correction: str, *, starred: bool = True) -> list[str]:
+def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list[str]:
     sizes, adjusted = sorted({row["family_size"] for row in rows if row["family_size"] is not None}), ""
     if correction in _CORRECTIONS and max(sizes, default=0) > 1:
         adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
-    meaning = "; * below 0.05, ** below 0.01, *** below 0.001" if starred and any(map(stars, rows)) else ""
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
     dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}
     notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]

@@ -214,7 +214,9 @@ class NightData:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
                 row["p_decides"] = row["p_decides"] if result["p"] is None else result["p"]
-                row["conclusion"] = "worse" if result["result"] == "fail" else row["conclusion"]
+                if result["result"] == "fail":
+                    # The gate adjusts p for its own checks, which may be fewer.
+                    row["conclusion"], row["flags"] = "worse", [flag for flag in row["flags"] if flag != "doubt"]
         return rows
 
     def _queries(self) -> list[QueryScore]:

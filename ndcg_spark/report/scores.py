@@ -79,7 +79,8 @@ def paper_table(
 ) -> Table:
     """One row per dataset and run. The best score of each column and dataset is marked, and all that look the same."""
     lines: list[dict[str, Any]] = []
-    pairs = [(MEASURES[name].column, cutoff, published(name, cutoff)) for name, cutoff in _pairs(rows, measure_set)]
+    asked, options = _pairs(rows, measure_set), measure_set.options
+    pairs = [(MEASURES[name].column, cutoff, published(name, cutoff, options)) for name, cutoff in asked]
     for run in sorted_runs(rows, measure_set):
         line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
         for column, cutoff, heading in pairs:

@@ -170,6 +170,8 @@ def _markdown(text: str) -> str:
 
 def _latex_cell(heading: str, value: Any) -> str:
     text = _latex(cell(heading, value))
+    if value is not None and (heading == "interval" or not isinstance(value, str)):
+        text = text.replace("-", "$-$")
     if not isinstance(value, Marked):
         return text
     bold = rf"\textbf{{{text}}}" if value.is_best else text

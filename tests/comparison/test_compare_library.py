@@ -75,7 +75,7 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
     # What tells rows apart is shown too, and all queries come before the slices.
     kinds = {"query_id": [f"q{at}" for at in range(20)], "kind": ["a"] * 20}
     more = compare(scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]})
-    assert {*more} - {*shown} == {"baseline", "attribute", "value", "weight_effective_n"}
+    assert {*more} - {*shown} == {"baseline", "attribute", "value", "flags", "weight_effective_n"}
     assert more["attribute"].isna().tolist() == [True] * 4 + [False] * 4
     assert list(compare(scores, "old", full=True)) == COMPARISONS.names
     assert compare(scores, "old", runs=["low"])["run"].tolist() == ["low"]

@@ -81,7 +81,8 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
         elif not is_small:
             checked_with_scipy(row, run, old)
             assert row["p_randomization"] == pytest.approx(row["p_value"], abs=0.1)
-            is_doubted = (row["p_value"] < 0.05) != (row["p_randomization"] < 0.05)
+            pairs = (("p_value", "p_randomization"), ("p_adjusted", "p_decides"))
+            is_doubted = any((row[one] < 0.05) != (row[other] < 0.05) for one, other in pairs)
             assert ("doubt" in row["flags"]) == is_doubted
         if row["conclusion"] in ("better", "worse"):
             assert (row["conclusion"] == "better", row["p_decides"] < 0.05) == (row["difference"] > 0, True)
@@ -132,6 +133,14 @@ def test_what_is_unusual_is_a_flag(apart, expected):
     baseline = np.full(len(apart), -1e308 if apart[0] > 1 else 0.5)
     (row,) = compare_rows(scores({"old": baseline, "new": baseline + apart if apart[0] < 1 else apart}), "old")
     assert row | expected == row
+
+
+def test_tests_that_disagree_once_they_are_adjusted_conclude_nothing():
+    # Of the 64 ways to give six gains a sign, 2 have a sum as far from 0.
+    runs = {"new": [0.6, 0.61, 0.62] * 2, "old": [0.5] * 6}
+    (alone,), (_, row) = (compare_rows(scores(more | runs), "old") for more in ({}, {"flat": [0.6, 0.4] * 3}))
+    assert (alone["p_decides"], alone["flags"], alone["conclusion"]) == (2 / 64, ["few_changed"], "better")
+    assert (row["p_decides"], row["flags"], row["conclusion"]) == (4 / 64, ["few_changed", "doubt"], "cannot_tell")
 
 
 def test_runs_that_certainly_differ_by_less_than_the_margin_are_the_same():

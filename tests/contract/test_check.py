@@ -131,7 +131,7 @@ def test_excluded_results_are_counted(session):
     assert runs_of(checked) == {(None, "r"): (1, 1, 0, 0)}
     assert (checked.result_counts.excluded, checked.result_counts.rows, checked.result_counts.rejected) == (2, 4, 1)
     assert_rows(checked.results.select("query_id", "doc_id"), ("q1", "d2"))
-    with pytest.raises(InputError, match=r"^results: none of 0 queries .*; exclude removed 3 results"):
+    with pytest.raises(InputError, match=r"^results: 1 run.* 0 unjudged .*; exclude removed 3 results"):
         excluding(("q1", "d1"), ("q1", "d2"), ("q2", "d1"))
     with pytest.raises(InputError, match=r"^exclude: 1 row"):
         excluding(("q1", ""))
@@ -251,7 +251,7 @@ def about(options=None, **counts):
         ({"lists": 2, "tied_lists": 1}, None),
         ({"lists": 2, "tied_lists": 2}, "1 run(s) give all results of a query the same score"),
         ({"lists": 2, "tied_lists": 2, "options": {"order": "rank"}}, None),
-        ({"ranked_lists": 2, "reversed_lists": 2}, "1 run(s) contradict their ranks"),
+        ({"ranked_lists": 2, "reversed_lists": 2}, "1 run(s) have ranks that contradict"),
         ({"ranked_lists": 2, "reversed_lists": 1}, None),
     ],
 )

@@ -62,7 +62,8 @@ MAPPED = {"columns": {"relevance": "label"}}
 CASE = "differ only in case"
 REFUSED = [
     (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, "missing, relevance; it has query_id"),
-    (judged, "a.csv", "a,b\n", {}, "query_id, doc_id; it has a, b"),
+    (judged, "a.csv", "a,b\n", {}, "it has a, b; map them with --column query_id=NAME --column doc_id=NAME,"),
+    (returned, "a.txt", "\x1f\ufffd\b", {}, r"gzip; .*\.gz"),
     (judged, "a.csv", "query_id,doc_id,doc_id\n", {}, "occur twice"),
     (judged, "a.jsonl", ROW + '\n{"DOC_ID": 3}', {}, CASE),
     (judged, "a.jsonl", ROW[:-1] + ', "Relevance": 3}', {}, CASE),

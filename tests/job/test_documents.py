@@ -1,6 +1,5 @@
 """The documents that a night keeps: what its scores are made of, and explained without the inputs."""
 
-import dataclasses
 import math
 from collections import defaultdict
 
@@ -9,7 +8,6 @@ import pytest
 from cases import make
 from evaluations import configuration, evaluated
 
-from ndcg_spark.config import validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job import evaluate as job
@@ -93,16 +91,21 @@ def test_a_night_is_explained_with_the_losses_that_its_scores_have(nights, name)
     assert known == 2 * 12 or (name == "xgboost" and known > 0) or (name == "sklearn" and known == 0)
 
 
-def test_what_a_night_explains_is_what_its_inputs_explain(nights):
-    query = sorted({row["query_id"] for row in rows(nights / "standard", "query_scores")})[5]
-    request, paths = ExplainRequest(query, "one", cutoff="4"), {"judgments": "qrels.txt", "results": "run.txt"}
-    config = validate({table: str(nights / file) for table, file in paths.items()}, "test")
-    with engine_for(config) as engine:
-        explained = explain_night(str(nights / "standard"), None, request), explain_on(engine, config, request)
+@pytest.mark.parametrize(("query", "ideal"), [("q1", ["b", "d", "e"]), ("q2", ["a", None])])
+def test_what_a_night_explains_is_what_its_inputs_explain(configured, query, ideal):
+    # More documents have the best grade than count, and a negative grade has no place in an ideal.
+    judged = "".join(f"q1 0 {doc} 2\n" for doc in "abcde") + "q2 0 a 1\nq2 0 y -1\n"
+    lists = [f"{q} Q0 {doc} 0 {-at} r\n" for q, docs in (("q1", "bxd"), ("q2", "ya")) for at, doc in enumerate(docs)]
+    settings = configured({"qrels.txt": judged, "run.txt": "".join(lists)}, cutoffs=3, output="out", documents="all")
+    evaluated(settings)
+    with engine_for(settings) as engine:
+        request = ExplainRequest(query)
+        explained = explain_night("out", None, request), explain_on(engine, settings, request)
     stored, scored = (one.explanations[0] for one in explained)
-    unjudged = [[(row.doc_id, row.rank) for row in one.unjudged] for one in (stored, scored)]
-    assert unjudged[0] == unjudged[1]
-    assert dataclasses.astuple(stored.facts.score) == pytest.approx(dataclasses.astuple(scored.facts.score))
+    assert (stored.lines, stored.facts.score) == (scored.lines, scored.facts.score)
+    losses = [{(row["doc_id"], row["ideal_rank"], row["loss"]) for row in one.losses} for one in (stored, scored)]
+    assert losses[0] == losses[1]
+    assert [line["ideal_doc_id"] for line in stored.lines] == ideal
 
 
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(configured):

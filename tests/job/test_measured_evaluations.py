@@ -83,7 +83,7 @@ def test_csv_and_json_have_the_columns_that_are_asked_for_and_the_same_table_is_
 
 def test_rows_of_queries_have_the_measures_after_ndcg_and_can_be_sorted_by_them(folder):
     asked = ["--measures", "P@2 RR", "--per-query"]
-    heading, *rows = table(evaluate(folder, *asked, "--sort", "rr:asc").stdout)
+    heading, *rows = table(evaluate(folder, *asked, "--sort", "RR:asc").stdout)
     assert heading[3:7] == ["cutoff", "ndcg", "precision", "rr"]
     at_all = [row for row in rows if row[3] == "all"]
     assert [row[6] for row in at_all] == ["0.0000", "0.3333", "0.5000", "1.0000", "-", "-"]

@@ -24,7 +24,7 @@ def scores():
 
 
 def test_what_is_no_scores_is_refused_in_a_sentence(scores):
-    with pytest.raises(ConfigurationError, match="give what evaluate returned"):
+    with pytest.raises(ConfigurationError, match="not a DataFrame"):
         latex(compare(scores, "old"))
 
 
