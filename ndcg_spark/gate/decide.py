@@ -244,7 +244,8 @@ def _sentence(
     said[-1] += f" (and {more} more)" if more else ""
     for cause in filter(explains, losses[:1]):
         where = f"{cause['attribute']}={cause['value']}: {cause['queries']:,} of {cause['of_queries']:,} queries"
-        said.append(f"{where}, {100 * cause['share']:.0f} % of the loss")
+        part = f"{100 * cause['share']:.0f} %" if cause["share"] < 1.005 else "all"
+        said.append(f"{where}, {part} of the loss")
     return "; ".join(said)
 
 

@@ -1,6 +1,7 @@
 """The numbers of a page about one night of a dataset, and the one baseline that all are compared with."""
 
 import dataclasses
+import functools
 import zlib
 from collections.abc import Mapping, Sequence
 from math import fsum
@@ -73,7 +74,7 @@ class PageBaseline:
 
 
 def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
-    """What was asked for, else what the gate compared with, the newest comparable night, or the best of the `runs`."""
+    """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
         if named.record["options"] != night.record["options"]:
@@ -94,11 +95,11 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
         if kept and len(kept) == len(entry["nights"]):
             # One that was evaluated again has other numbers than those that the gate saw.
             return PageBaseline(None, kept, name if kept[-1].evaluation_id == entry["evaluation_id"] else None)
-    earlier = [other for other in known if other.evaluated_on < night.evaluated_on]
     judgments = night.row["judgments_fingerprint"]
-    if same := [other for other in earlier if other.row["judgments_fingerprint"] == judgments]:
+    earlier = [other for other in nights if other.dataset == night.dataset and other.evaluated_on < night.evaluated_on]
+    if same := [other for other in earlier if other in known and other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0] if len(runs) > 1 else None)
+    return PageBaseline(runs[0] if len(runs) > 1 and not earlier else None)
 
 
 class QueryScore(NamedTuple):
@@ -176,9 +177,9 @@ class NightData:
         self.never_returned = self._never_returned()
         self.warnings: list[str] = list(self.verdict.get("warnings", ()))
         if self._sides and self._sides.rejudged.any():
-            what = "are left out" if self._sides.only is not None else "change scores, too"
-            judged = f"{self._sides.rejudged.sum():,} queries have other judgments than in {self.baseline.label}"
-            self.warnings.insert(0, f"{judged}, which {what}.")
+            what = "they are left out" if self._sides.only is not None else "that alone changes scores"
+            judged = f"The judgments of {self._sides.rejudged.sum():,} queries changed since {self.baseline.label}"
+            self.warnings.insert(0, f"{judged}; {what}")
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -230,6 +231,14 @@ class NightData:
         at = np.flatnonzero(~np.isnan(own - theirs))
         ids, values = self._sides.own.queries.ids.take(at).to_pylist(), (own[at], theirs[at], (own - theirs)[at])
         return list(map(QueryScore, ids, *(column.tolist() for column in values)))
+
+    @functools.cached_property
+    def unanswered(self) -> tuple[int, int] | None:
+        """How many queries the run left without results, and how many at most in the baseline; None if not more."""
+        rows = (row for rows in read_dataset_scores(self.baseline.nights) for row in rows)
+        key, now = (self.baseline.run or self.run, self.metric[1]), self.mean["missing_queries"] or 0
+        before = [row["missing_queries"] or 0 for row in rows if (row["run"], row["cutoff"]) == key]
+        return (now, max(before)) if before and now > max(before) else None
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None

@@ -29,8 +29,8 @@ WHAT = {
 }
 #: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
-    **dict.fromkeys(("better", "worse"), "it is not chance"),
-    "same": "the difference is certainly too small to matter",
+    **dict.fromkeys(("better", "worse"), "it is unlikely to be chance"),
+    "same": "any difference is too small to matter",
     "doubt": "the two tests disagree about whether it is chance",
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
@@ -92,7 +92,8 @@ def score(value: float | None) -> str:
 
 
 def change(value: float | None) -> str:
-    return "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
+    shown = "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
+    return "0.000" if shown == "+0.000" else shown
 
 
 def command(words: Iterable[str]) -> Markup:
@@ -128,6 +129,8 @@ def _headline(data: "NightData") -> Markup:
     row, run, baseline = data.row, name(data.run), data.baseline
     if row is None or row["difference"] is None:
         missing = "it cannot be compared" if baseline.label else "there is no earlier night to compare it with yet"
+        if not baseline.label and (breaks := data.trend.points[-1].breaks):
+            missing = f"the {' and the '.join(breaks)} changed, so it cannot be compared with earlier nights"
         return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
@@ -136,8 +139,9 @@ def _headline(data: "NightData") -> Markup:
     if baseline.run:
         what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
     first = since(data)
-    begun = f", since {'tonight' if first == data.night.evaluated_on else day(first)}" if first else ""
-    numbers = (score(row["mean"]), down, score(abs(row["difference"])), score(row["baseline_mean"]))
+    begun = f"; {'new tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
+    size = score(abs(row["difference"])).replace("0.000", "less than 0.001")
+    numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
     return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, begun)
 
 
@@ -180,13 +184,19 @@ def _evidence(data: "NightData") -> list[Markup]:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
     said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
+    said[:0] = [unanswered(data)] if data.unanswered else []
     return [*said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
 
 
 def cause(share: Row, row: Row) -> Markup:
     numbers = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
     what = "loss" if row["difference"] < 0 else "gain"
-    return Markup("{} = {}: {:,} of {:,} queries, {:.0f} % of the {}.").format(*numbers, 100 * share["share"], what)
+    part = f"{100 * share['share']:.0f} %" if share["share"] < 1.005 else "all"
+    return Markup("{} = {}: {:,} of {:,} queries, {} of the {}.").format(*numbers, part, what)
+
+
+def unanswered(data: "NightData") -> Markup:
+    return Markup("{} returned nothing for {:,} queries, up from {:,}.").format(name(data.run), *data.unanswered or ())
 
 
 def _others(data: "NightData") -> list[Markup]:
@@ -203,7 +213,9 @@ def _others(data: "NightData") -> list[Markup]:
 
 
 def is_lost(data: "NightData") -> bool:
-    return data.row is not None and (data.row["difference"] or 0.0) < 0 and "unchanged" not in data.row["flags"]
+    """Whether there is a loss to look into: not on a first night, where a gate only compares runs."""
+    row, is_first = data.row, bool(data.verdict) and not data.baseline.nights
+    return row is not None and (row["difference"] or 0.0) < 0 and row["conclusion"] != "same" and not is_first
 
 
 def forest(data: "NightData") -> dict[str, Any]:

@@ -52,6 +52,7 @@ def night(
     accepted: str | None = None,
     judgments: str = "j1",
     unjudged: int = 2,
+    missing: int = 0,
     configuration: Mapping[str, Any] | None = None,
     evaluation_id: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -80,7 +81,7 @@ def night(
     rows = [{**row, "ndcg": row["dcg"] / ideal} for row in rows]
     queries = sorted({row["query_id"] for row in rows})
     lists_kept = [row for run in lists for query, listed in lists[run].items() for row in kept(run, query, listed)]
-    none = dict.fromkeys(("missing_queries", "no_relevant_queries", "unjudged_queries"), 0)
+    none = {"missing_queries": missing, "no_relevant_queries": 0, "unjudged_queries": 0}
     means = []
     for run in lists:
         own = [row for row in rows if row["run"] == run]
