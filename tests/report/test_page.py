@@ -364,7 +364,7 @@ def test_the_first_screen_answers(browser, page):
     height = browser.execute_script("return innerHeight")
     headings = browser.find_elements("css selector", ".headline, .card :is(h2, h3)")
     shown = [element.text for element in headings if element.rect["y"] + element.rect["height"] < height]
-    assert shown[0].startswith("hybrid is worse: 0.441, down 0.113 from 0.554, since tonight")
+    assert shown[0].startswith("hybrid is worse: 0.441, down 0.113 from 0.554; new tonight")
     assert shown[1:] == [
         "Every run against the mean of 7 good nights, 3 to 9 January",
         *("hybrid, the last 10 nights", "Which queries", "Why hybrid lost", "What to do"),
