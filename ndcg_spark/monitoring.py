@@ -152,7 +152,7 @@ def metrics(outcome: EvaluationOutcome, before: str = "") -> str:
         add("evaluated_on_timestamp_seconds", begin, dataset=dataset)
         add("duration_seconds", outcome.seconds["total"], dataset=dataset)
     for verdict in outcome.verdicts:
-        add("verdict", _VERDICTS[verdict.verdict], dataset=verdict.dataset)
+        add("verdict", _VERDICTS[verdict.verdict] if verdict.exit_code else 0, dataset=verdict.dataset)
     for row in outcome.dataset_scores:
         labels = {"dataset": row["dataset"], "run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
         for name in ("queries", "judged_rate"):

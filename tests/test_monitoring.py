@@ -4,6 +4,7 @@ import datetime
 import json
 import re
 import sys
+from dataclasses import replace
 
 import gates
 import pytest
@@ -20,6 +21,7 @@ DATE = datetime.date(2026, 11, 20)
 #: A sample in Prometheus' text format: the name, the labels and the value.
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
 FAILED = [gates.verdict(gates.result("fail", "dropped"))]
+ACCEPTED = replace(FAILED[0], dataset="shop", verdict="none", accepted="why", exit_code=0)
 
 
 def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
@@ -42,7 +44,7 @@ def samples(text):
 def test_metrics(monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1000.5)
     rows = [scores(precision=0.4), scores("dense", None, 0.25), scores("empty", ndcg=None, judged_rate=None, queries=0)]
-    values = samples(metrics(outcome(*rows, measures=["precision@10"], verdicts=FAILED)))
+    values = samples(metrics(outcome(*rows, measures=["precision@10"], verdicts=[*FAILED, ACCEPTED])))
     assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
     assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
     assert values["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
@@ -50,7 +52,7 @@ def test_metrics(monkeypatch):
     assert values["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
     assert values["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
     assert values["duration_seconds", 'dataset="web"'] == 2.5
-    assert values["verdict", 'dataset="web"'] == 1
+    assert [values["verdict", f'dataset="{dataset}"'] for dataset in ("web", "shop")] == [1, 0]
     assert [name for name, labels in values if "empty" in labels] == ["queries"]
 
 

@@ -106,6 +106,8 @@ def start_embedded() -> Engine:
         "SAIL_EXECUTION__DEFAULT_PARALLELISM": str(max(MIN_PARTITIONS, 4 * usable_cores())),
         # gRPC uses no_proxy only where this is not set; a proxy for web pages cannot reach the engine.
         "no_grpc_proxy": f"127.0.0.1,{os.environ.get('no_proxy', '')}",
+        # So that AWS_ENDPOINT_URL may be a server without TLS, as it may for pyarrow.
+        "AWS_ALLOW_HTTP": "true",
     }.items():
         os.environ.setdefault(name, value)
     with engine_imports():

@@ -18,7 +18,6 @@ def bucket(tmp_path_factory):
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
         "AWS_EC2_METADATA_DISABLED": "true",
     }
     with (
