@@ -28,8 +28,9 @@ def main(output: str) -> None:
     with open_engine("embedded") as engine, tempfile.TemporaryDirectory() as folder:
         for number in range(NIGHTS):
             _evaluate(engine, Path(folder), output, number)
-            sys.stderr.write(f"\rnight    {number + 1} of {NIGHTS}")
-    sys.stderr.write(f"\nwrote    {output}\n")
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\rnight    {number + 1} of {NIGHTS}" + "\n" * (number + 1 == NIGHTS))
+    sys.stderr.write(f"wrote    {output}\n")
     for command in (
         f"ndcg-spark compare {output} --baseline bm25",
         f"ndcg-spark trend {output}",

@@ -148,7 +148,7 @@ def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) 
 def _other_judgments(sides: Sides) -> Iterator[str]:
     """A sentence that says how many queries are judged differently than in the baseline's night."""
     changed, total = int(sides.rejudged.sum()), int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
-    what = "which changes scores, too; unchanged_queries leaves them out" if sides.only is None else "and were left out"
+    what = "which changes scores; --unchanged-queries leaves them out" if sides.only is None else "and were left out"
     if changed:
         queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
         yield f"{queries} than on {sides.key['baseline_night']}, {what}"

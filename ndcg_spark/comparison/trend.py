@@ -198,7 +198,8 @@ def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str
         valued = [row["cutoff"] for row in newest if row[measure] is not None]
         at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
-            known = ", ".join(f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)) or "none"
+            others = [f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)]
+            known = ", ".join(others or [name for name in MEASURES if any(row[name] is not None for row in newest)])
             raise ConfigurationError(f"nights: {measure}@{format_cutoff(at)} was not evaluated; available: {known}")
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))

@@ -33,7 +33,7 @@ _HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 #: A field, and by separator S the lines in which every quote that begins a field also ends.
 _FIELD = r'(?:"(?:[^"]|"")*+"[^S]*+|(?!")[^S]*+)'
-_CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separator)) for separator in ",\t"}
+_CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separator)) for separator in ",;\t"}
 
 
 class Part(NamedTuple):
@@ -133,6 +133,11 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
             rest += part[end:]
         if rest:
             yield rest
+
+
+def separator_of(kind: str, header: str) -> str:
+    """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as CSV."""
+    return "\t" if kind == "tsv" else next((sign for sign in ",;\t" if sign in header), ",")
 
 
 def filled_lines(block: bytes) -> Iterator[str]:

@@ -3,6 +3,7 @@
 Hidden names (`_SUCCESS`, `.part.crc`) are left out, as Spark does, and a hidden folder with everything in it.
 """
 
+import codecs
 import contextlib
 import dataclasses
 import fnmatch
@@ -113,6 +114,8 @@ class File:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
                 read += stream.read(_LONGEST_HEAD)
+        if read.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(f"{where}: {self.path} is in UTF-16; save it as UTF-8")
         # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")

@@ -12,6 +12,7 @@ from pyarrow import dataset as ds
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.delimited import separator_of
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
@@ -46,15 +47,17 @@ def _read(file: File, kind: str, where: str) -> pa.Table:
     else:
         with file.open(where) as stream:
             text = pa.BufferReader(stream.read())
-        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, "," if kind == "csv" else "\t")
+        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, kind)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _delimited(text: pa.BufferReader, delimiter: str) -> pa.Table:
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+def _delimited(text: pa.BufferReader, kind: str) -> pa.Table:
+    header = text.read(1 << 16).partition(b"\n")[0].decode("utf-8", "replace")
+    parse = csv.ParseOptions(delimiter=separator_of(kind, header), newlines_in_values=True)
+    text.seek(0)
     kinds = dict.fromkeys(csv.open_csv(text, parse_options=parse).schema.names, pa.string())
     convert = csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
     text.seek(0)

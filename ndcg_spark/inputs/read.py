@@ -173,8 +173,9 @@ def without_broken(source: Source) -> DataFrame:
         counted = table.where(F.col(LINE).isNotNull())
         broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
         if broken is not None and broken["lines"]:
+            advice = "save the file as UTF-8" if "\ufffd" in broken["example"] else "correct them"
             raise InputError(
                 f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, or have a "
-                f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; correct them"
+                f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; {advice}"
             )
     return table.select(*(name for name in table.columns if name not in INTERNAL))

@@ -15,7 +15,7 @@ import pandas as pd
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.inputs.delimited import Delimited
+from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
 from ndcg_spark.rules import refuse_alike
@@ -44,7 +44,8 @@ class Shape:
     has: frozenset[str] = frozenset()
     #: The names of the fields in the files themselves, in their order; where they have none, ours, or their numbers.
     fields: tuple[str, ...] = ()
-    has_header: bool = False
+    #: What is between the names of the header; empty if there is none.
+    header_separator: str = ""
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
     #: Of `columns`, those that folders give and the files in them have; a file with another value is refused.
@@ -67,7 +68,8 @@ class Shape:
         if self.kind == "jsonl":
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             return JsonLines(present, absent, self.has_lists)
-        return Delimited(self.fields, present, _SEPARATORS.get(self.kind, ""), self.has_header)
+        separator = self.header_separator or _SEPARATORS.get(self.kind, "")
+        return Delimited(self.fields, present, separator, bool(self.header_separator))
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,10 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
                 f"{table.name}: files with different headers, {first.path} has {header!r}, {file.path} has {other!r}; "
                 "write them alike"
             )
-    names = next(csv.reader([header], delimiter=_SEPARATORS[kind]), [])
+    separator = separator_of(kind, header)
+    names = next(csv.reader([header], delimiter=separator), [])
     refuse_alike(names, table.origin)
-    return replace(table.shape(kind, names), has_header=True)
+    return replace(table.shape(kind, names), header_separator=separator)
 
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:

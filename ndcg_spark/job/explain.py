@@ -19,12 +19,15 @@ from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import Where, night_rows, read_again, read_dataset_scores, read_rows, select_nights
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
-from ndcg_spark.text import unknown_name
+from ndcg_spark.text import did_you_mean, unknown_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ndcg_spark.engine import Engine
+
+#: So many queries are compared with an unknown one, which takes a second.
+_COMPARED = 20_000
 
 
 def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
@@ -60,7 +63,8 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         documents = judged_documents(judgments, key, convention)
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
         if not judged:
-            raise _not_judged(request.query, sum(queries.values()))
+            names = keep_dataset(checked.judgments).select("query_id").distinct().limit(_COMPARED).collect()
+            raise _not_judged(request.query, sum(queries.values()), (row["query_id"] for row in names))
         table = keep_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
@@ -68,8 +72,9 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     return explain_runs(facts, runs, request)
 
 
-def _not_judged(query: str, queries: int) -> ConfigurationError:
-    return ConfigurationError(f"query: {query!r} is not one of the {queries:,} judged queries")
+def _not_judged(query: str, queries: int, names: Iterable[str]) -> ConfigurationError:
+    meant = did_you_mean(query, [*names][:_COMPARED])
+    return ConfigurationError(f"query: {query!r} is not one of the {queries:,} judged queries{meant}")
 
 
 @read_again
@@ -81,7 +86,8 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     night = next(night for night in nights if night.dataset == dataset)
     scores = night_rows(night, "query_scores", query_id=[query])
     if not scores:
-        raise _not_judged(query, len({row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}))
+        queries = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
+        raise _not_judged(query, len(queries), queries)
     known_cutoffs = list(dict.fromkeys(row["cutoff"] for row in scores))
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = [rank for rank in known_cutoffs if rank is not None] or known_cutoffs

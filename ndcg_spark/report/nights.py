@@ -83,12 +83,14 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
 
 
 def _row(line: TrendLine) -> dict[str, Any]:
-    values = [point.value for point in last_stretch(line.points) if point.value is not None]
+    points = [point for point in last_stretch(line.points) if point.value is not None]
+    values = [point.value for point in points if point.value is not None]
     return {
         "dataset": line.dataset,
         "measure": _measure(line),
         "run": line.run,
         "nights": len(line.points),
+        "since": points[0].date if points else None,
         "first": values[0] if values else None,
         "last": values[-1] if values else None,
         "change": values[-1] - values[0] if values else None,

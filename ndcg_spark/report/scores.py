@@ -187,7 +187,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     parts = [
-        ("Losses by document", explanation.losses, _LOSSES, [words]),
+        ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
         ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, []),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
@@ -197,7 +197,9 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         documents = changed_documents(facts, [baseline])
         moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
         parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))
-    ranked = make_table(ranks, title=title, sentences=said)
+    # Nothing was returned: what is lost is the ideal ranking itself.
+    names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
+    ranked = make_table(ranks, names, title=title, sentences=said)
     return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
 
 

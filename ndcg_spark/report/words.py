@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
-from ndcg_spark.errors import ConfigurationError, first_line
+from ndcg_spark.config import AttributesConfig
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import message, printable
@@ -69,15 +71,10 @@ class Labels:
 
 def read_labels(file: Path) -> Labels:
     """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(file.expanduser(), dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"labels: {file} cannot be read, {first_line(error)}") from error
-    if "text" not in frame or not {"query_id", "doc_id"} & {*frame}:
+    table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
+    if "text" not in table.column_names or not {"query_id", "doc_id"} & {*table.column_names}:
         raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
-    rows = frame.to_dict("records")
+    rows = table.to_pylist()
     queries = {row["query_id"]: row["text"] for row in rows if row.get("query_id") and row["text"]}
     return Labels(queries, {row["doc_id"]: (row["text"], row.get("link")) for row in rows if row.get("doc_id")})
 

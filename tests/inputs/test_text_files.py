@@ -8,6 +8,7 @@ from input_files import documents, file, judged, returned, rows, written
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import delimited
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.read import without_broken
 from ndcg_spark.schemas import FAULT, LINE
 
 pytestmark = pytest.mark.embedded
@@ -25,6 +26,7 @@ RUN = ["q1 Q0 d1 1 7.5 a", "q2 Q0 d2 2 1 a"]
         ("a.qrels", "\ufeffq1 0 d1 2\n"),
         ("a.qrels", "\n\nq1 0 d1 2"),
         ("a.csv", "\ufeffquery_id,doc_id,relevance\r\nq1,d1,2\r\n"),
+        ("a.csv", "query_id;doc_id;relevance\n\nq1;d1;2"),
         ("a.json.gz", '\n{"q0": {}, "q1": {"d1": 2}}'),
     ],
 )
@@ -66,6 +68,13 @@ def test_a_row_with_a_number_that_is_none_keeps_its_line(engine, tmp_path, name,
     source = judged(engine, written(tmp_path / name, lines))
     whole = [row for row in rows(source, "doc_id", "relevance", LINE) if row[0]]
     assert whole == [("a", 1.0, None), ("b", None, bad or lines.splitlines()[-1])]
+
+
+@pytest.mark.parametrize(("encoding", "error"), [("utf-16", "in UTF-16; save"), ("cp1252", "as UTF-8")])
+def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, encoding, error):
+    (tmp_path / "a.csv").write_bytes("query_id,doc_id,relevance\nq,d,1\nf\xfcr,d,1".encode(encoding))
+    with pytest.raises(InputError, match=error):
+        without_broken(judged(engine, tmp_path / "a.csv"))
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])
