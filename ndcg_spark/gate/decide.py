@@ -84,8 +84,9 @@ def judge(
     is_empty = all(result.result == NOT_COMPARABLE for result in results)
     unknown = [result for result in results if is_empty or (result.severity == FAIL and result.result != PASS)]
     word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
-    # What is missing comes first, then the largest drop.
-    first = min(deciding, key=lambda result: (result not in arrival, result.difference or 0.0), default=None)
+    # What is missing comes first, then what every night will repeat until somebody acts, then the largest drop.
+    deciding.sort(key=lambda result: (result not in arrival, result.result == UNDECIDED, result.difference or 0.0))
+    first = next(iter(deciding), None)
     # What is wrong with a baseline is about no run.
     runs = {result.run for result in deciding if first and result.sentence == first.sentence}
     losses = _causes(next((case for case, result in zip(cases, decided, strict=True) if result is first), None))

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
@@ -132,7 +131,7 @@ def evaluate(
             if write_queries:
                 write_queries(read())
             if baseline is not None:
-                comparison = _compared(read(), tables[0], baseline, config.measure_set)
+                comparison = _compared(read(), tables, baseline, config.measure_set)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
             config.convention.label,
@@ -194,7 +193,7 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
     return (row.asDict() for row in scores.orderBy(*keys).toLocalIterator())
 
 
-def _compared(scores: DataFrame, attributes: pa.Table | None, baseline: str, measure_set: MeasureSet) -> "Comparison":
+def _compared(scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
     from ndcg_spark.comparison.api import sources
     from ndcg_spark.comparison.compare import compare_sources
@@ -206,5 +205,5 @@ def _compared(scores: DataFrame, attributes: pa.Table | None, baseline: str, mea
         MEASURES[name].column: measure_set.cutoffs_for(name) for name in names
     } or {"ndcg": None}
     rows = scores.select(*_COMPARED, *measures).toArrow()
-    options = ComparisonOptions(measures, [baseline], attributes=attributes)
+    options = ComparisonOptions(measures, [baseline], attributes=tables[0], weights=tables[1])
     return compare_sources(sources(rows, list(measures), "query_scores"), None, options)

@@ -109,7 +109,7 @@ def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     if isinstance(counts, ResultCounts):
-        number, one, several = len(counts.runs), "run", "runs"
+        number, one, several = len({run.run for run in counts.runs}), "run", "runs"
     else:
         number, one, several = sum(counts.queries.values()), "query", "queries"
     what = f"{number:,} {one if number == 1 else several}"

@@ -157,6 +157,11 @@ WEEKS = {
         night(("none", "few_queries"), LITTLE, weights=[1e6, *WEIGHTS[1:]]),
         night(NOT_MEASURED, LITTLE),
     ),
+    "a check that can never be measured is named before chance": (
+        gate({}, {"weighted": True}),
+        FIRST,
+        night(NOT_MEASURED, UNSURE),
+    ),
     "a slice": (
         gate({"max_drop": 0.5}, {**GERMAN, "min_queries": 20}),
         night(NO_BASELINE, attributes=LANGUAGE, accepted="first"),

@@ -6,10 +6,13 @@ import shutil
 from xml.etree import ElementTree as ET
 
 import pytest
+import sessions
 from commands import command_line
 from gated_nights import QUERIES, evaluated, settings, write_night
 from kept_nights import damage
 
+from ndcg_spark.config import validate
+from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -83,6 +86,14 @@ def test_a_damaged_log_matters_where_it_is_not_older_than_the_last_good_night(af
     damage(after_two / "out", date)
     (night,) = evaluated(after_two, settings(after_two, "2026-11-03"))
     assert night["reason"] == reason
+
+
+def test_weights_count_in_a_comparison_with_a_run_too(tmp_path):
+    sessions.engine()
+    (tmp_path / "weights.csv").write_text("query_id,weight\n" + "".join(f"q{n},{n + 1}\n" for n in range(QUERIES)))
+    weighted = settings(tmp_path, "2026-11-01", query_weights=str(tmp_path / "weights.csv"))
+    rows = evaluate(validate(weighted, "test"), baseline="bm25").comparison.rows
+    assert [row["weight_effective_n"] is None for row in rows] == [True, False]
 
 
 @pytest.fixture(scope="module")
