@@ -93,7 +93,8 @@ def judge(
     warnings = [result.sentence for result in results if result.severity != FAIL and result.result != PASS]
     said = {result.sentence for result in deciding}
     warnings = [sentence for sentence in dict.fromkeys(warnings) if sentence not in said]
-    warnings += [f"the results are identical to those of {same}"] if same and gate.same_results == "warn" else []
+    if same and gate.same_results == "warn":
+        warnings.append(f"the results are identical to those of {same}; check that the export is new")
     warnings += [baseline.note for baseline in against if baseline.note]
     verdict = Verdict(
         dataset=tonight.dataset,

@@ -27,6 +27,8 @@ CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not teste
 #: What decides, besides the p that is named before it: for stars, and for conclusions.
 _STARRED = "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees, ? if it does not"
 _CONCLUDED = "; conclusions also need the randomization test to agree"
+#: The headings of p values: adjusted, that of the t test or the larger one of both tests.
+_P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 FLAGS = {
     "run_missing": "the run has no scores here",
@@ -112,7 +114,7 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "baseline": row["baseline_mean"],
         "difference": row["difference"],
         "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
-        "p (adjusted)": row[p] if is_tested else None,
+        _P[p]: row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
     }

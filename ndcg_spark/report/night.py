@@ -60,6 +60,8 @@ class PageBaseline:
     nights: Sequence[Night] = ()
     #: The gate's name of it; None if the gate did not compare with it.
     name: str | None = None
+    #: Whether there is no earlier night, so that runs are compared with the best one, if at all.
+    is_first: bool = False
 
     @property
     def label(self) -> str:
@@ -99,7 +101,7 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
     earlier = [other for other in nights if other.dataset == night.dataset and other.evaluated_on < night.evaluated_on]
     if same := [other for other in earlier if other in known and other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0] if len(runs) > 1 and not earlier else None)
+    return PageBaseline(runs[0] if len(runs) > 1 and not earlier else None, is_first=not earlier)
 
 
 class QueryScore(NamedTuple):
@@ -233,12 +235,18 @@ class NightData:
         return list(map(QueryScore, ids, *(column.tolist() for column in values)))
 
     @functools.cached_property
-    def unanswered(self) -> tuple[int, int] | None:
-        """How many queries the run left without results, and how many at most in the baseline; None if not more."""
+    def unanswered(self) -> tuple[int, int, float] | None:
+        """How many queries have no results, how many at most in the baseline, and their share; None if not more."""
         rows = (row for rows in read_dataset_scores(self.baseline.nights) for row in rows)
         key, now = (self.baseline.run or self.run, self.metric[1]), self.mean["missing_queries"] or 0
         before = [row["missing_queries"] or 0 for row in rows if (row["run"], row["cutoff"]) == key]
-        return (now, max(before)) if before and now > max(before) else None
+        if not before or now <= max(before):
+            return None
+        at: dict[str, Sequence[Any]] = {"cutoff": [self.metric[1]], "run": [self.run], "status": ["missing"]}
+        gone = {row["query_id"] for row in read_rows([self.night], "query_scores", ["query_id"], at).to_pylist()}
+        total = fsum(query.change for query in self.queries)
+        lost = fsum(query.change for query in self.queries if query.query_id in gone)
+        return now, max(before), lost / total if total < 0 else 0.0
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None

@@ -113,7 +113,11 @@ class Banner(NamedTuple):
 def banner(data: "NightData") -> Banner:
     row, verdict, headline, said = data.row, data.verdict, _headline(data), _evidence(data)
     word, tone = verdict_label(data.night.row)
-    if not verdict:
+    if data.baseline.is_first and verdict.get("reason") in (None, "no_baseline"):
+        best, said = data.runs[0], [headline, *said] if row else []
+        value = score(data.scores[best, data.metric[1]].get(data.metric[0]))
+        headline = Markup("{} scores {}; there is no earlier night to compare it with yet.").format(name(best), value)
+    elif not verdict:
         tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
@@ -125,21 +129,23 @@ def banner(data: "NightData") -> Banner:
 def _headline(data: "NightData") -> Markup:
     row, run, baseline = data.row, name(data.run), data.baseline
     if row is None or row["difference"] is None:
-        missing = "it cannot be compared" if baseline.label else "there is no earlier night to compare it with yet"
+        missing = "it cannot be compared"
         if not baseline.label and (breaks := data.trend.points[-1].breaks):
             missing = f"the {' and the '.join(breaks)} changed, so it cannot be compared with earlier nights"
         return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
     if "unchanged" in row["flags"]:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
     word, (down, side) = row["conclusion"], ("down", "worse") if row["difference"] < 0 else ("up", "better")
-    what = "the same" if word == "same" else side if word in TONES else f"not shown to be {side}"
-    if baseline.run:
-        what = Markup("{} {} {}").format(what, "as" if word == "same" else "than", name(baseline.label))
+    than = Markup(" {} {}").format("as" if word == "same" else "than", name(baseline.label)) if baseline.run else ""
+    what = Markup("{} is {}{}").format(run, "the same" if word == "same" else side, than)
+    if word != "same" and word not in TONES:
+        differs = Markup("differs from {}").format(name(baseline.label)) if baseline.run else "changed"
+        what = Markup("We cannot tell whether {} {}").format(run, differs)
     first = since(data)
     begun = f"; {'new tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
     size = score(abs(row["difference"])).replace("0.000", "less than 0.001")
     numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
-    return Markup("{} is {}: {}, {} {} from {}{}.").format(run, what, *numbers, begun)
+    return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, begun)
 
 
 def since(data: "NightData") -> str | None:
@@ -188,12 +194,19 @@ def _evidence(data: "NightData") -> list[Markup]:
 def cause(share: Row, row: Row) -> Markup:
     numbers = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
     what = "loss" if row["difference"] < 0 else "gain"
-    part = f"{100 * share['share']:.0f} %" if share["share"] < 1.005 else "all"
-    return Markup("{} = {}: {:,} of {:,} queries, {} of the {}.").format(*numbers, part, what)
+    return Markup("{} = {}: {:,} of {:,} queries, {} of the {}.").format(*numbers, _part(share["share"]), what)
+
+
+def _part(share: float) -> str:
+    return f"{100 * share:.0f} %" if share < 1.005 else "all"
 
 
 def unanswered(data: "NightData") -> Markup:
-    return Markup("{} returned nothing for {:,} queries, up from {:,}.").format(name(data.run), *data.unanswered or ())
+    now, before, share = data.unanswered or (0, 0, 0.0)
+    of = (data.row or data.mean)["queries"]
+    loss = f", {_part(share)} of the loss" if share >= 0.005 else ""
+    said = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
+    return said.format(name(data.run), now, of, before, loss)
 
 
 def _others(data: "NightData") -> list[Markup]:
@@ -210,9 +223,10 @@ def _others(data: "NightData") -> list[Markup]:
 
 
 def is_lost(data: "NightData") -> bool:
-    """Whether there is a loss to look into: not on a first night, where a gate only compares runs."""
-    row, is_first = data.row, bool(data.verdict) and not data.baseline.nights
-    return row is not None and (row["difference"] or 0.0) < 0 and row["conclusion"] != "same" and not is_first
+    """Whether there is a loss to look into: shown, or larger than is allowed; a first night only compares runs."""
+    is_undecided = (data.result(data.run) or {}).get("result") == "undecided"
+    is_worse = data.row is not None and data.row["conclusion"] == "worse"
+    return (is_worse or is_undecided) and not data.baseline.is_first
 
 
 def forest(data: "NightData") -> dict[str, Any]:

@@ -31,7 +31,7 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
 _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("difference", "change", "loss", "allowed", "interval low", "interval high"), signed),
     **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
-    **dict.fromkeys(("p", "p (adjusted)"), lambda p: "<0.0001" if p < 0.0001 else f"{p:.4f}"),
+    **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), lambda p: "<0.0001" if p < 0.0001 else f"{p:.4f}"),
     "share": "{:.1%}".format,
     "share of the change": "{:.0%}".format,
     "moved": "{:+d}".format,

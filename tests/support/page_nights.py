@@ -71,9 +71,10 @@ def night(
         ]
 
     rows = [
-        {**scored, "run": run, "query_id": query, "status": "scored", "judgments_hash": hash(judgments) % 1000 + 1}
+        {**scored, "run": run, "query_id": query, "judgments_hash": hash(judgments) % 1000 + 1}
         | {"dcg": dcg([judged.get(document, 0.0) for document in listed]), "ideal_dcg": ideal}
         | {"returned": len(listed), "judged": sum(document in judged for document in listed)}
+        | {"status": "scored" if not missing or GRADES.keys() & {*listed} else "missing"}
         | {"precision": sum(document in GRADES for document in listed) / DEPTH}
         for run, queries in lists.items()
         for query, listed in queries.items()
