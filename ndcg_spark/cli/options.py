@@ -22,21 +22,11 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
-class Command(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, which would drop the first of two values of an option without a word."""
-        given = self.make_parser(ctx).parse_args([*args])[2]
-        for one in given:
-            if given.count(one) > 1 and not (one.multiple or getattr(one, "is_flag", False)):
-                raise click.UsageError(f"Option '{one.opts[0]}' is given {given.count(one)} times; give it once.", ctx)
-        return super().parse_args(ctx, args)
-
-
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], click.Command]:
     params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
-    return click.command(cls=Command, params=params, epilog=codes)
+    return click.command(params=params, epilog=codes)
 
 
 def argument(name: str, words: str, **more: Any) -> click.Argument:
