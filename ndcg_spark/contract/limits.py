@@ -39,8 +39,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
         example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, counts.rejections[0])}"
         allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
-        is_text = "\ufffd" not in counts.rejections[0].example
-        advice = "correct them" if is_text else "the file is not UTF-8, save it as UTF-8"
+        is_utf8 = "\ufffd" not in counts.rejections[0].example
+        advice = "correct them" if is_utf8 else "the file is not UTF-8, save it as UTF-8"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
 
 

@@ -143,7 +143,7 @@ def _headline(data: "NightData") -> Markup:
         what = Markup("We cannot tell whether {} {}").format(run, differs)
     first = since(data)
     begun = f"; {'new tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
-    size = score(abs(row["difference"])).replace("0.000", "less than 0.001")
+    size = "less than 0.001" if abs(row["difference"]) < 0.0005 else score(abs(row["difference"]))
     numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
     return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, begun)
 
