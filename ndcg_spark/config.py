@@ -267,8 +267,8 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
 def _contradictions(config: EvaluationConfig) -> Iterator[str]:
     if config.remote and config.engine == "embedded":
         yield "engine: embedded, but remote names a server; remove one of them"
-    if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(366):
-        yield f"date: {config.date} is more than a year ahead; give the date of the night"
+    if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(31):
+        yield f"date: {config.date} is more than a month ahead; give the date of the night"
     if config.documents and not config.output:
         yield "documents: they are kept in the output, but there is none; give --output"
     if config.gate:

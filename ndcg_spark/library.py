@@ -38,6 +38,7 @@ _IN_PYTHON = {
     r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
     r"--set (\w+=\w+)": r"\1 in convention",
     "--relevance 1": "relevance=1",
+    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype),",
 }
 Cutoffs = int | str | Iterable[int | None] | None
 

@@ -107,6 +107,8 @@ def _content(
     date, datasets = config.date.isoformat(), outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
     lines = [f"{one['dataset']} of {date}: {verdict_in_words(one)}. {one['sentence']}" for one in verdicts]
+    if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
+        lines.append("Evaluate it again with --accept-baseline REASON to make it the first baseline.")
     if failure or not lines:
         lines.append(f"{', '.join(datasets) or 'evaluation'} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)

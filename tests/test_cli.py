@@ -166,7 +166,8 @@ def test_nights_are_listed_and_expired(folder):
     assert (night["dataset"], [row["cutoff"] for row in night["dataset_scores"]]) == ("tiny", [1, 3, 5, 10])
     dry = run("expire", "$HERE/out", "--keep-days", "30", "--dry-run")
     assert (dry.returncode, dry.stdout) == (0, "would remove the nights of 2020-01-01\n")
-    assert run("expire", "$HERE/out", "--keep-days", "30").stdout == "removed the nights of 2020-01-01\n"
+    assert run("expire", "$HERE/out", "--date", "2020-01-02").stdout == "nothing to remove\n"
+    assert run("expire", "$HERE/out", "--date", "2020-01-01").stdout == "removed the nights of 2020-01-01\n"
     assert run("nights", "$HERE/out").returncode == 2
 
 
@@ -177,6 +178,7 @@ def test_arguments_become_a_configuration():
     assert (config.judgments.path, config.results.path, config.exclude.path) == (["q"], ["a", "b"], ["s", "t"])
     assert config.judgments.columns == {"query_id": "a=b", "relevance": "g"}
     assert config.results.columns == {"query_id": "a=b", "doc_id": "docno"}
+    assert config.exclude.columns == {"query_id": "a=b"}
     assert (config.results.as_of, config.results.run, config.convention.ties) == (12, "r", "average")
 
 

@@ -59,6 +59,9 @@ TABLES = {
 #: The same documents in their order, without scores.
 RANKED = {
     "lists in pandas": lambda: pd.DataFrame({"user_id": [1], "items": [np.array([12, 10, 11])]}),
+    "pandas with the query as its index": lambda: pd.DataFrame({"user": [1], "items": [[12, 10, 11]]}).set_index(
+        "user"
+    ),
     "a dictionary of columns with lists": lambda: {"user_id": ["1"], "items": [["12", "10", "11"]]},
     "queries with lists": lambda: {1: [12, 10, 11]},
     "queries with arrays of numpy": lambda: {1: np.array([12, 10, 11])},

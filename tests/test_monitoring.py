@@ -89,6 +89,13 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 
+def test_a_first_night_is_told_how_to_become_the_baseline(ended):
+    configured, told = ended
+    with notifying(configured()) as outcomes:
+        outcomes.append(outcome(verdicts=(replace(FAILED[0], verdict="none", reason="no_baseline"),)))
+    assert "--accept-baseline" in told()["text"]
+
+
 ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), RuntimeError("why"), SystemExit(141)]
 
 

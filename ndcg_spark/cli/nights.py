@@ -124,7 +124,7 @@ def nights(output: str, style: str) -> None:
     option("--run", "RUN", "Only this run."),
     option("--measures", _MEASURES, "Measures to follow. [default: the headline]"),
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
-    output_format("table", "json", "csv"),
+    output_format(*FORMATS),
 )
 def trend(output: str, style: str, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
@@ -213,18 +213,22 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
 
 @command(
     options.output,
-    option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000), required=True),
+    option("--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)),
+    date("--date", "Remove the nights of this date, such as a wrong one."),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
     option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )
-def expire(output: str, keep_days: int, baselines: bool, dry_run: bool) -> None:
+def expire(output: str, keep_days: int | None, date: str | None, baselines: bool, dry_run: bool) -> None:
     """Remove old nights and leftovers of killed evaluations.
 
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
     from ndcg_spark.nights.expire import removable, remove
 
-    before = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(keep_days)
-    removals, kept = removable(output, before.isoformat(), baselines)
+    if (keep_days is None) == (date is None):
+        raise ConfigurationError("arguments: give --keep-days for old nights, or --date for those of one date")
+    today = datetime.datetime.now(datetime.UTC).date()
+    before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
+    removals, kept = removable(output, before, baselines, date)
     gone = [f"would remove {what}" for what, _ in removals] if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

@@ -113,7 +113,7 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
 
 def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -> "EvaluationConfig":
     """The configuration that the options of `evaluation` describe, over that of --config."""
-    from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, NightConfig, ResultsConfig, load
+    from ndcg_spark.config import EvaluationConfig, ExcludeConfig, JudgmentsConfig, NightConfig, ResultsConfig, load
 
     given = {name: value for name, value in arguments.items() if value not in (None, ())}
 
@@ -126,7 +126,8 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
         given |= {"judgments": paths[:1], "results": paths[1:]}
     kind, file, columns = take("input_format"), take("config"), take("column") or ()
     # The tables whose columns a name without a table can be in.
-    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ()}
+    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names}
+    names |= {"exclude": ExcludeConfig.names if "exclude" in given else ()}
     asked: dict[str, Any] = {
         "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
         "results": {"format": kind, "path": take("results"), "run": take("run"), "run_from": take("run_from")},

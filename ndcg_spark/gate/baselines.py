@@ -110,7 +110,7 @@ def add_rows(
 ) -> None:
     all_checks = [check for _, check in gate.checks(tonight.dataset)]
     needs_means = baseline.name is None
-    checks = [check for check in all_checks if (check.min_value is not None if needs_means else check.limits_drop)]
+    checks = [check for check in all_checks if (check.needs_means if needs_means else check.limits_drop)]
     for metric in () if baseline.refused else dict.fromkeys(check.metric for check in checks):
         try:
             source = scores.source(tonight)

@@ -69,6 +69,11 @@ class CheckConfig(Strict):
         return self.max_drop is not None or self.max_relative_drop is not None
 
     @property
+    def needs_means(self) -> bool:
+        """Whether the means of the night itself are needed: for a minimum, or to see whether the slice exists."""
+        return self.min_value is not None or self.slice is not None
+
+    @property
     def metric(self) -> tuple[str, Cutoff]:
         return self.measure, self.cutoff
 

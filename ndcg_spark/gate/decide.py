@@ -19,6 +19,7 @@ from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier
+from ndcg_spark.text import did_you_mean
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
@@ -85,7 +86,7 @@ def judge(
     unknown = [result for result in results if is_empty or (result.severity == FAIL and result.result != PASS)]
     word, deciding = (FAIL, failed) if failed else (NONE, unknown) if unknown else (PASS, [])
     # What is missing comes first, then what every night will repeat until somebody acts, then the largest drop.
-    deciding.sort(key=lambda result: (result not in arrival, result.result == UNDECIDED, result.difference or 0.0))
+    deciding.sort(key=lambda result: (result not in arrival, *_rank(result)))
     first = next(iter(deciding), None)
     # What is wrong with a baseline is about no run.
     runs = {result.run for result in deciding if first and result.sentence == first.sentence}
@@ -147,7 +148,18 @@ def _cases(
             if run in (check.runs or runs) and run != baseline.run:
                 case = Case(name, check, run, baseline, baseline.rows.get((run, *check.metric, *part, check.weighted)))
                 plain = baseline.rows.get((run, *check.metric, *part, False))
-                yield case._replace(refused=next(_refusals(gate, case, plain), None))
+                refusals = itertools.chain(_missing_slice(case, itself, part), _refusals(gate, case, plain))
+                yield case._replace(refused=next(refusals, None))
+
+
+def _missing_slice(case: Case, itself: Baseline, part: Sequence[str | None]) -> Iterator[Refusal]:
+    """A slice that no query of the night is in, such as a misspelt one, which is noticed on the first night too."""
+    run, metric = case.run, case.check.metric
+    is_measured = (run, *metric, None, None, False) in itself.rows
+    if case.check.slice and is_measured and (run, *metric, *part, False) not in itself.rows:
+        slices = {f"{key[3]}={key[4]}": None for key in itself.rows if key[3] is not None}
+        near = did_you_mean(case.check.slice, slices)
+        yield "missing_slice", f"{case.name}: no query of this night is in the slice {case.check.slice}{near}"
 
 
 def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refusal]:
@@ -233,6 +245,11 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
     if p is None:
         return NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested"
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
+
+
+def _rank(result: Result) -> tuple[bool, bool, float]:
+    """The order in which results decide: checks that can fail, what every night repeats until it is mended, drops."""
+    return result.severity != FAIL, result.reason in ("no_baseline", "may_be_chance"), result.difference or 0.0
 
 
 def _sentence(

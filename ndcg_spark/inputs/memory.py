@@ -131,7 +131,9 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
 
 def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if isinstance(table, pd.DataFrame):
-        return pa.Table.from_pandas(table, preserve_index=False)
+        # Such as what groupby and pivot return.
+        is_key = any(is_alias(name, str(level)) for level in table.index.names for name in (*wanted, "query_id"))
+        return pa.Table.from_pandas(table, preserve_index=is_key)
     if isinstance(table, Mapping):
         keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
         has_columns = any(is_alias(name, key) for name in wanted for key in keys)

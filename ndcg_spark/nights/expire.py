@@ -29,8 +29,10 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
         return [f"removed {what}" for what, paths in removals if sum(store.delete(path) for path in paths)]
 
 
-def removable(output: str, before: str = "", baselines: bool = False) -> tuple[list[Removal], list[str]]:
-    """What does not count, and all nights of the dates `before` one; and a sentence for each date that is kept.
+def removable(
+    output: str, before: str = "", baselines: bool = False, date: str | None = None
+) -> tuple[list[Removal], list[str]]:
+    """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
     Unless `baselines` is set, the newest good night of a dataset is kept, and so are the nights that the gate of its
     newest night compares with: without them the next night would have no verdict.
@@ -53,16 +55,16 @@ def removable(output: str, before: str = "", baselines: bool = False) -> tuple[l
     ]
     needed = set() if baselines else _baselines(known)
     dates = {row["evaluated_on"] for row in known.rows} | {date for date, _ in left}
-    old = {date for date in dates if date < before}
-    for date in sorted(old - needed - known.damaged.keys()):
+    old = {day for day in dates if day < before or day == date}
+    for day in sorted(old - needed - known.damaged.keys()):
         # In the order in which they were added, so that no older row ever counts.
-        rows = [row for row in known.rows if row["evaluated_on"] == date]
+        rows = [row for row in known.rows if row["evaluated_on"] == day]
         rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-        keys = sorted(key for key in there & (since.keys() | left) if key[0] == date)
+        keys = sorted(key for key in there & (since.keys() | left) if key[0] == day)
         paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
-        removals.append((f"the nights of {date}", [*dict.fromkeys(paths)]))
+        removals.append((f"the nights of {day}", [*dict.fromkeys(paths)]))
     why = "the gate compares with them; --baselines removes them, too"
-    return removals, [f"kept the nights of {date}: {why}" for date in sorted(old & needed)]
+    return removals, [f"the nights of {day} stay: {why}" for day in sorted(old & needed)]
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:

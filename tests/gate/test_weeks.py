@@ -170,6 +170,10 @@ WEEKS = {
         night(("none", "missing_slice"), attributes=NO_GERMAN),
         night(("none", "missing_slice")),
     ),
+    "a misspelt slice is named on the first night": (
+        gate({}, {"slice": "language=dee"}),
+        night(("none", "missing_slice"), attributes=LANGUAGE),
+    ),
     "warnings only": (
         gate({"severity": "warn"}),
         night(NO_BASELINE),
