@@ -215,7 +215,6 @@ def test_classic_spark_reads_and_publishes_where_its_paths_are_s3a(jars, tmp_pat
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
     }.items():
         monkeypatch.setenv(name, value)
     write_text(tmp_path, queries=20, depth=32, files=["bm25.run", "dense.run"])

@@ -178,6 +178,7 @@ def test_a_worker_that_is_lost_midway_changes_no_score_on_executors_without_the_
     with submitted(cluster, data, data / "on-half-a-cluster") as job:
         log = cluster.folder / "submit.log"
         servers.wait_until(lambda: len(marks(data)) > before or job.poll() is not None, "the first gain", log, 200)
+        assert len(marks(data)) > before, (seed, cluster.said())
         # A mark is there before it is written.
         servers.wait_until(lambda: len(marks(data)[-1].read_text().splitlines()) == 2, "what the gain has said", log, 9)
         at_work = Path(marks(data)[-1].read_text().splitlines()[1]).relative_to(cluster.folder).parts[0]
