@@ -26,6 +26,8 @@ from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded
 
+#: Options whose keys have other names.
+_OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
 
@@ -249,7 +251,8 @@ def _problems(error: ValidationError, model: Any) -> Iterator[str]:
         if any(len(other["loc"]) > len(keys) and other["loc"][: len(keys)] == keys for other in entries):
             continue
         if entry["type"] == "extra_forbidden":
-            reason = f"unknown key{did_you_mean(str(keys[-1]), _keys(model, keys[:-1]))}"
+            meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
+            reason = f"unknown key{did_you_mean(meant, _keys(model, keys[:-1]))}"
         elif entry["type"] == "missing":
             reason = f"missing; give --{keys[0]} or [{keys[0]}]" if keys[0] in ("judgments", "results") else "missing"
         name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
@@ -267,8 +270,8 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
 def _contradictions(config: EvaluationConfig) -> Iterator[str]:
     if config.remote and config.engine == "embedded":
         yield "engine: embedded, but remote names a server; remove one of them"
-    if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(31):
-        yield f"date: {config.date} is more than a month ahead; give the date of the night"
+    if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1):
+        yield f"date: {config.date} is in the future; give the date of the night"
     if config.documents and not config.output:
         yield "documents: they are kept in the output, but there is none; give --output"
     if config.gate:

@@ -58,7 +58,7 @@ install_project() {
 
 if [ ! -x .venv/bin/python ]; then
     found_python=$(find_python) || exit 1
-    echo "setup: installing into .venv, once; it takes a minute or two" >&2
+    echo "setup: installing into $PWD/.venv, once; it takes a few minutes" >&2
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
 # The pins, with the Spark version from SPARK_VERSION if that is set.

@@ -2,7 +2,7 @@
 # One night's evaluation, for cron; running it again for the same night replaces that night:
 #
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG.toml] [options of ndcg-spark evaluate]
-#     30 2 * * *  /opt/ndcg_spark/scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
+#     30 2 * * *  cd /opt/ndcg_spark && scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1
 #
 # The date is yesterday in UTC unless given: the last day that is over, as in Airflow's {{ ds }}. The configuration is
 # conf/nightly.toml unless given. Files that have not arrived end it with exit code 3; the recipes show how to wait.
@@ -86,12 +86,13 @@ if { [ "$code" -gt 128 ] && [ "$code" -ne 141 ]; } || { [ -n "${NDCG_SPARK_EXPOR
         [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
         ndcg-spark evaluate "${arguments[@]}" --after "$code"
-    ) || tell "$night $config: the exit code stays $code, but what was to follow failed; NDCG_SPARK_EXTRAS installs what is missing"
+    ) || tell "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
 fi
 case $code in
     5) meaning=", published, the gate failed" ;;
     6) meaning=", published, the gate came to no verdict" ;;
-    *) meaning="" ;;
+    75 | [0-4]) meaning="" ;;
+    *) meaning=", ended by a signal (137 is often too little memory); earlier nights are intact; run it again" ;;
 esac
 tell "end $night $config: exit code $code$meaning after $SECONDS s"
 exit "$code"

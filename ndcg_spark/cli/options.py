@@ -1,5 +1,7 @@
 """The options that several commands share, and the configuration that they describe."""
 
+import contextlib
+import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -45,8 +47,12 @@ def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
 
 
 def date(name: str, words: str) -> click.Option:
-    day = click.DateTime(["%Y-%m-%d"])
-    return option(name, "YYYY-MM-DD", words, type=day, callback=lambda *given: given[2] and f"{given[2]:%Y-%m-%d}")
+    def checked(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+        with contextlib.suppress(ValueError):
+            return text and f"{datetime.datetime.strptime(text, '%Y-%m-%d'):%Y-%m-%d}"
+        raise click.BadParameter(f"{text!r} is not a date YYYY-MM-DD.")
+
+    return option(name, "YYYY-MM-DD", words, callback=checked)
 
 
 def output_format(*formats: str) -> click.Option:

@@ -113,13 +113,13 @@ def random_signs(differences: Numbers, *, precise: bool = False) -> float:
 
 
 def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> float:
-    """Twice the mean of [S >= least] exp(K(t) - t S), where each sign is + with the probability 1 / (1 + exp(-2 t a)).
+    """The mean of [|S| >= least] exp(K(t)) / cosh(t S), where each sign is + with probability 1 / (1 + exp(-2 t a)).
 
-    K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum.
+    K(t) is the sum of log cosh(t a), and t is the tilt at which the mean of S is the observed sum. As |S| has the same
+    distribution under -t, this samples from the mixture of both, so that p values near 1 are as precise as small ones.
     """
     tilt = _tilt(sizes, observed)
-    # log cosh x, which does not leave the range of a double.
-    cumulant = float(np.sum(tilt * sizes + np.log1p(np.exp(-2 * tilt * sizes)) - np.log(2)))
+    cumulant = float(np.sum(_log_cosh(tilt * sizes)))
     chance, drawn, draws = np.random.default_rng(0), np.zeros(0), REPLICATES if precise else DRAWS
     share = 1 / (1 + np.exp(-2 * tilt * sizes))
     while True:
@@ -127,10 +127,17 @@ def _drawn(sizes: Numbers, observed: float, least: float, precise: bool) -> floa
         for part in np.array_split(sums, 1 + draws * len(sizes) // _AT_ONCE):
             # Not `@`, whose threads take four times the processor time, and longer.
             part[:] = 2 * np.einsum("ij,j->i", chance.random((len(part), len(sizes))) < share, sizes) - sizes.sum()
-        drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - tilt * np.maximum(sums, least)), 0.0))
+        sums = np.abs(sums)
+        drawn = np.append(drawn, np.where(sums >= least, np.exp(cumulant - _log_cosh(tilt * sums)), 0.0))
         mean, error = float(drawn.mean()), float(drawn.std()) / len(drawn) ** 0.5
         if not precise or error <= PRECISION * mean or (len(drawn) + draws) * len(sizes) > REPLICATES * UNITS:
-            return 2 * mean
+            return mean
+
+
+def _log_cosh(x: Numbers) -> Numbers:
+    """The logarithm of cosh x, without leaving the range of a double."""
+    value: Numbers = np.logaddexp(x, -x) - np.log(2)
+    return value
 
 
 def _tilt(sizes: Numbers, observed: float) -> float:

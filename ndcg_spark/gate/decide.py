@@ -97,6 +97,8 @@ def judge(
     if same and gate.same_results == "warn":
         warnings.append(f"the results are identical to those of {same}; check that the export is new")
     warnings += [baseline.note for baseline in against if baseline.note]
+    if word == PASS and accepted is None and any(result.result not in (PASS, UNDECIDED) for result in results):
+        warnings.append("the night is not good, so no later one is compared with it, until every check passes")
     verdict = Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,

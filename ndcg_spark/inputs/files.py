@@ -116,6 +116,8 @@ class File:
                 read += stream.read(_LONGEST_HEAD)
         if read.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(f"{where}: {self.path} is in UTF-16; save it as UTF-8")
+        if read.startswith(b"PK\x03\x04"):
+            raise InputError(f"{where}: {self.path} is an Excel workbook or a zip archive; save it as CSV")
         # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")

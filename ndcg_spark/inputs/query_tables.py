@@ -75,6 +75,7 @@ def attribute_rows(table: pa.Table) -> pa.Table:
             "for each attribute, named after it; a configuration can map other names, [query_attributes] columns"
         )
     keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
+    _refuse_empty(pa.table(keys), where)
     values = {name: table[name].cast(pa.string()) for name in names}
     if is_long:
         rows = pa.table(keys | {name: values[name] for name in pair})
@@ -113,13 +114,17 @@ def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.Chun
         # Of a time, as pandas has for a date, the day counts.
         return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
-        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}") from None
+        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}; a decimal comma is none") from None
 
 
-def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str], where: str) -> None:
+def _refuse_empty(table: pa.Table, where: str) -> None:
     for name in table.column_names:
         if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
             raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; a query without one has no row")
+
+
+def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str], where: str) -> None:
+    _refuse_empty(table, where)
     keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
     rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
     if len(rows) < len(table):

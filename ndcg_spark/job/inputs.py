@@ -148,7 +148,9 @@ def translated_failures(sources: Sequence[Source] = (), output: str | None = Non
         if output:
             # What is read while the output is written has been read before, so it is at fault only if it has changed.
             refuse_changed(sources)
-            raise StorageError(f"output: {output} cannot be written, {reason}; check space and rights") from error
+            raise StorageError(
+                f"output: {output} cannot be written, {reason}; check space, rights and address"
+            ) from error
         typed = [source.origin for table in sources for source in table.sources if source.format in BINARY]
         damage = f", or a file is damaged, {' or '.join(typed)}" if typed else ""
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error

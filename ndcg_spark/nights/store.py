@@ -49,7 +49,7 @@ class Store:
         try:
             yield
         except FAILURES as error:
-            advice = "check space and rights"
+            advice = "check space, rights and address"
             raise StorageError(f"output: {self.location} {failed}, {first_line(error)}; {advice}") from error
 
     def for_engine(self, path: str) -> str:

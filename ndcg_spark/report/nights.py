@@ -59,6 +59,7 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "dataset": night.dataset,
         "date": night.evaluated_on,
         "verdict": verdict_in_words(night.row) if night.row["verdict"] else None,
+        "good": "yes" if night.is_good else None,
         "reason": night.row["reason"],
         "run": night.row["run"],
         "best_run": None if score is None else best[0]["run"],

@@ -263,10 +263,11 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     held = gate({}, {"severity": "warn", "slice": "language=fr"}, unchanged_queries=True)
     evaluate(tmp_path, held, "2026-11-01", RUNS_OF_ONE, attributes=LANGUAGE, accepted="first")
     (verdict,) = evaluate(tmp_path, held, "2026-11-02", RUNS_OF_ONE, attributes=LANGUAGE, hashes=REGRADED).values()
-    slice_warning, same, judgments = verdict.warnings
+    slice_warning, same, judgments, not_good = verdict.warnings
     assert "language=fr" in slice_warning
     assert "2026-11-01" in same
     assert judgments.startswith(f"6 of {N} queries have other judgments")
+    assert ("not good" in not_good, verdict.is_baseline) == (True, False)
     (against,) = verdict.baselines
     assert (against["name"], against["nights"]) == ("good", ["2026-11-01"])
     # What is wrong with a baseline is about no run.
