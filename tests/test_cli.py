@@ -262,6 +262,7 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     assert "retrieved_list relevant_from=2 refuses: results: no column rank" in done.stdout
     assert "sklearn relevant_from=2 refuses: judgments: 1 negative grade(s)" in done.stdout
     assert "torchmetrics relevant_from=2 refuses: measures: bpref" in done.stdout
+    assert ("scored   standard" in done.stderr, "scored   torchmetrics" in done.stderr) == (True, False)
 
 
 def test_the_version_is_that_of_the_package():

@@ -11,7 +11,7 @@ import click
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 from ndcg_spark.text import expanded, unknown_name
@@ -166,7 +166,8 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     sides = [load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)]
     with engine_for(sides[0]) as engine:
         compared = compare_judgments(engine, *sides)
-    print_judgments(compared.to_pylist(), style)
+    ranked_by = f"{written('ndcg', sides[0].cutoffs[-1])}, convention {sides[0].convention.label}"
+    print_judgments(compared.to_pylist(), style, ranked_by)
 
 
 @command(
@@ -256,6 +257,11 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     if compare is None:
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
+    if name is not None:
+        raise ConfigurationError(
+            f"arguments: --compare takes two paths, judgments and results, so {name} is one too many; "
+            "put several runs into one folder, or a pattern in quotes"
+        )
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.scores import print_presets
 

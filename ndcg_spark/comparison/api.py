@@ -27,7 +27,7 @@ _KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id",
 _SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
     *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
-    "weight_effective_n",
+    *("minimum_detectable", "weight_effective_n"),
 )
 
 
@@ -154,7 +154,9 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
     has = {field.name: field.type for field in table.schema}
     for name in ("run", "query_id"):
         if name not in has:
-            raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; give a table of query scores")
+            raise InputError(
+                f"{where}: no column {name}; it has {', '.join(has)}; give the columns run, query_id and a measure"
+            )
     numeric = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
     known = [name for name in numeric if name not in _KEY]
     for name in {*measures}.difference(known):

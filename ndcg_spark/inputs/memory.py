@@ -117,9 +117,10 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
     lost = [name for name in ("query_id", "doc_id") if name in wanted and name not in ours.values()]
     if lost and not any(holds_structs(column.type) for column in table.columns):
+        rename = f"rename its columns to {' and '.join(lost)}"
+        give = "give the columns run, query_id and a measure" if "ndcg" in wanted else rename
         raise InputError(
-            f"{where}: {len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; "
-            f"rename its columns to {' and '.join(lost)}"
+            f"{where}: {len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; {give}"
         )
     columns = [
         (ours.get(name, name), _plain_column(column))

@@ -65,7 +65,12 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
     judged, scored = pairs.groupby("dataset"), dict(iter(means.groupby("dataset")))
     rows = [{"dataset": name, **agreement.agreement(own, scored.get(name))} for name, own in judged]
-    return pa.Table.from_pylist(rows, AGREEMENTS)
+    different = "ids such as q1 and 1, or 007 and 7, are different"
+    for row in rows:
+        if not row["pairs"]:
+            report_step("warning", f"{row['dataset']}: no document is judged by both for any query; {different}")
+    # As from pandas, nan is null.
+    return pa.Table.from_pandas(pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False)
 
 
 def compare_lists(
@@ -124,7 +129,8 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     with engine_for(config) as engine:
         for name in PRESETS:
             compared.append(_scored(engine, config, Convention.preset(name).replace(**config.measure_set.options)))
-            report_step("scored", name)
+            if compared[-1].refused is None:
+                report_step("scored", name)
     if all(entry.refused for entry in compared):
         raise InputError(str(compared[0].refused))
     return compared

@@ -183,7 +183,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
     counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
-    title = f"{run} less {baseline}, {measure or scores.table().columns[0]}, query by query"
+    title = f"{run} minus {baseline}, {measure or scores.table().columns[0]}, query by query"
     return _plot(
         title,
         f"{title}: {counts}",
@@ -206,8 +206,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     """
     scores = _in_pandas(scores)
     measure = measure or str(scores.table().columns[0])
+    means = scores.per_query(measure).mean().sort_values(ascending=False)
     if baseline is None:
-        means = scores.per_query(measure).mean().sort_values(ascending=False)
         low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
         marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
         rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
@@ -215,7 +215,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     compared = _rows(compare(scores, baseline, measures=measure, full=True))
     compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
-    title = f"{measure} less that of {baseline}, with 95 % intervals"
+    title = f"{measure} minus that of {baseline}, with 95 % intervals"
     label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
     return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
 

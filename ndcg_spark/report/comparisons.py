@@ -9,7 +9,7 @@ import pyarrow as pa
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import DECIMALS, Table, make_table, signed
+from ndcg_spark.tables.table import DECIMALS, Table, make_table, rounded, signed
 from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
@@ -25,22 +25,28 @@ _MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 #: The conclusions in words, in the order in which they are counted.
 CONCLUSIONS = ("worse", "better", "same", "cannot tell", "unchanged", "not tested")
 #: What decides, besides the p that is named before it: for stars, and for conclusions.
-_STARRED = "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees, ? if it does not"
+_STARRED = (
+    "; * below 0.05, ** below 0.01, *** below 0.001 if the randomization test agrees; "
+    "? where only one of the two tests is below 0.05, before or after adjustment"
+)
 _CONCLUDED = "; conclusions also need the randomization test to agree"
 #: The headings of p values: adjusted, that of the t test or the larger one of both tests.
 _P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
+DECIDES = "p (decides): the larger p of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
+#: Each flag in words, as conclusions have it, and what it means.
 FLAGS = {
-    "run_missing": "the run has no scores here",
-    "baseline_missing": "the baseline has no scores here",
-    "below_min_queries": "too few queries of this slice to be tested",
-    "unchanged": "no query has changed",
-    "too_few": "one query or none, so nothing can be tested",
-    "no_variation": "every query differs by the same, so there is no interval, and p is that of random signs",
-    "few_changed": "fewer than 10 queries have changed",
-    "doubt": "the t test and the randomization test disagree, before or after adjustment, so nothing is concluded",
-    "other_judgments": "the judgments of some queries differ, which changes scores, too; nothing is concluded",
+    "run_missing": "run missing: it has no scores here",
+    "baseline_missing": "baseline missing: it has no scores here",
+    "below_min_queries": "too few queries: the slice is too small to be tested",
+    "unchanged": "unchanged: no query has changed",
+    "too_few": "at most one query: nothing can be tested",
+    "no_variation": "no variation: every query differs by the same; no interval, and p is that of random signs",
+    "few_changed": "few changed: fewer than 10 queries have changed",
+    "doubt": "doubt: the t test and the randomization test disagree, before or after adjustment; nothing is concluded",
+    "other_judgments": "other judgments: those of some queries differ, which changes scores, too; nothing is concluded",
 }
+_DOUBTED = {"doubt", "other_judgments"}
 _MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 
@@ -50,8 +56,9 @@ def print_compared(compared: "Comparison", style: str, options: "ComparisonOptio
     print_view(View(tables, comparison_value(compared), COMPARISONS.names, flat(compared.rows)), style)
 
 
-def print_judgments(rows: Rows, style: str) -> None:
-    print_view(View([make_table(rows, AGREEMENTS.names)], rows, AGREEMENTS.names, rows), style)
+def print_judgments(rows: Rows, style: str, ranked_by: str) -> None:
+    notes = [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
+    print_view(View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style)
 
 
 def print_lists(changes: "pd.DataFrame", queries: int, style: str) -> None:
@@ -108,7 +115,7 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
-    flags = ", ".join(flag for flag in row["flags"] if flag != "unchanged")
+    flags = ", ".join(FLAGS[flag].partition(":")[0] for flag in row["flags"] if flag != "unchanged")
     return {
         mean: row["mean"],
         "baseline": row["baseline_mean"],
@@ -143,7 +150,7 @@ def in_words(row: Row) -> str:
 def stars(row: Row) -> str:
     """One, two or three for a p value that decides below 0.05, 0.01 and 0.001; `?` where the tests disagree."""
     p = row["p_decides"]
-    if p is None or {"doubt", "other_judgments"}.intersection(row["flags"]):
+    if p is None or _DOUBTED.intersection(row["flags"]):
         return "?" if "doubt" in row["flags"] else ""
     return next((sign for limit, sign in _MARKS if p < limit), "")
 
@@ -159,9 +166,18 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
-        covered = f"{100 * (1 - alpha):g} % of the mean difference over the queries that both have"
-        notes.append(f"interval: {covered}, each by itself")
-    return notes + [f"{flag}: {FLAGS[flag]}" for flag in dict.fromkeys(flag for row in rows for flag in row["flags"])]
+        what = f"{100 * (1 - alpha):g} % confidence interval of the mean difference over the queries that both have"
+        notes.append(f"interval: {what}, not adjusted for the number of comparisons")
+    sizes: dict[str, list[float]] = {}
+    for row in rows:
+        is_unsure = in_words(row) == "cannot tell" and not _DOUBTED.intersection(row["flags"])
+        if is_unsure and row["minimum_detectable"] is not None:
+            sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
+    if sizes:
+        ranges = {measure: dict.fromkeys(map(rounded, (min(own), max(own)))) for measure, own in sizes.items()}
+        found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
+        notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
+    return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in row["flags"])]
 
 
 def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list[str]:

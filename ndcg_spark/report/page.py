@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.comparisons import compared_cells
+from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
 from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.nights import verdict_table
@@ -125,7 +125,7 @@ def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, 
     ]
     if slices:
         notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
-        yield "slices", "Slices", make_table(slices, (), notes)
+        yield "slices", "Slices", make_table(slices, (), [*notes, DECIDES])
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
 
@@ -152,7 +152,7 @@ def _runs(data: NightData) -> Table:
     lines += [{"run": row["run"], "conclusion": "no results"} for row in data.missing if row["run"]]
     # The run that the others are compared with has fewer.
     names = max(lines, key=len)
-    return make_table([{**dict.fromkeys(names), **line} for line in lines])
+    return make_table([{**dict.fromkeys(names), **line} for line in lines], (), [DECIDES] if data.compared else [])
 
 
 def evaluate_with_report(

@@ -68,9 +68,10 @@ def latex(table: Table) -> list[str]:
     has_stars = any(getattr(value, "stars", "") for row in table.rows for value in row.values())
     kinds = "".join("r" if at in table.numbers and not has_stars else "l" for at in range(len(table.headings)))
     rows = [[_latex_cell(name, row[name]) for name in table.headings] for row in table.rows]
+    comments = [printable(line) for line in (table.title, *table.sentences, *table.notes) if line]
     headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]
     return [
-        *(r"% \usepackage{booktabs}", *(f"% {note}" for note in table.notes), rf"\begin{{tabular}}{{{kinds}}}"),
+        *(r"% \usepackage{booktabs}", *(f"% {line}" for line in comments), rf"\begin{{tabular}}{{{kinds}}}"),
         *(r"\toprule", headings, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"),
     ]
 

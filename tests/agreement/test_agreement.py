@@ -169,6 +169,12 @@ def test_the_command(tmp_path):
     assert (row["runs"], row["queries"], row["tau_b"]) == (2, 2, -1)
     (row,) = csv.DictReader(command_line(*arguments[:3], "--format", "csv", cwd=tmp_path).stdout.splitlines())
     assert (row["pairs"], float(row["kappa"]), row["tau_b"]) == ("4", pytest.approx(1 - 3 / (4 - 6 / 4)), "")
+    table = command_line(*arguments, "table", "--cutoffs", "3,5", cwd=tmp_path).stdout
+    assert table.splitlines()[-1] == "tau: of the runs by ndcg@5, convention standard"
+    (tmp_path / "b.qrels").write_text("1 0 d1 2\n")
+    done = command_line(*arguments[:3], "--format", "json", cwd=tmp_path)
+    assert '"kappa": null, "kappa_quadratic": null, "alpha": null' in done.stdout
+    assert "default: no document is judged by both" in done.stderr
     for broken in ("q1 0 d1 2\nq1 0 d2 many\n", "q1 0 d1 2\nq1 0 d1 1\n"):
         (tmp_path / "b.qrels").write_text(broken)
         assert command_line(*arguments[:3], cwd=tmp_path).returncode == 3

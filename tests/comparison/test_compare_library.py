@@ -71,7 +71,7 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
     scores = shifted({"old": 0.0, "low": -0.1, "high": 0.2})
     shown = compare(scores, "old")
     assert shown["run"].tolist() == ["high", "low"]
-    assert (list(shown)[:4], len(shown.columns)) == (["run", "measure", "cutoff", "mean"], 13)
+    assert (list(shown)[:4], len(shown.columns)) == (["run", "measure", "cutoff", "mean"], 14)
     # What tells rows apart is shown too, and all queries come before the slices.
     kinds = {"query_id": [f"q{at}" for at in range(20)], "kind": ["a"] * 20}
     more = compare(scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]})

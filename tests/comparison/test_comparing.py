@@ -266,6 +266,7 @@ REFUSED = [
     ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
     ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
+    ({"query_scores": {"old": {"a": 0.1}}}, InputError, "it has old; give the columns run, query_id and a measure"),
     ({"baseline": None}, InputError, "NoneType is not a table"),
     ({"query_scores": {"run": ["old"], "query_id": [1.0], "ndcg": [1.0]}}, InputError, "is double"),
     ({"attributes": attributes({"q0": {"a": ["x", "x"]}})}, InputError, "1 row(s) repeat the query_id and attribute"),

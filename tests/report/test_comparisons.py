@@ -45,7 +45,7 @@ MANY = [
 def test_the_worst_run_comes_first_below_a_count_of_conclusions():
     table = shown(MANY)
     assert table.title == "ndcg@10: 1 worse, 1 better, 1 cannot tell, 1 unchanged; dcg@10: 1 cannot tell"
-    assert [cells["conclusion"] for cells in table.rows[:2]] == ["worse (few_changed)", "unchanged"]
+    assert [cells["conclusion"] for cells in table.rows[:2]] == ["worse (few changed)", "unchanged"]
     runs = ["a-run-with-a-long-name", "same", "other", "good", "other"]
     assert [cells["run"] for cells in table.rows] == runs
 
@@ -68,7 +68,10 @@ def test_only_what_is_shown_is_explained():
     assert notes[0] == "baseline: old"
     assert "adjusted for 3 comparisons (Benjamini-Hochberg); conclusions" in notes[1]
     assert notes[2].startswith("interval: 99 %")
-    assert notes[3] == f"few_changed: {FLAGS['few_changed']}"
+    assert notes[3] == FLAGS["few_changed"]
+    unsure = [row("a", minimum_detectable=size, measure=name) for name, size in (("ap", 0.2), ("dcg", 4), ("dcg", 3))]
+    unsure.append(row("a", minimum_detectable=9.0, flags=["doubt"]))
+    assert ": a difference of 0.2000 in ap@10, 3.0000 to 4.0000 in dcg@10" in comparison_notes(unsure, "bh", 0.01)[3]
     assert len(comparison_notes([row("a", interval_low=None)], "holm", 0.05)) == 2
     assert [stars(row("a", p_decides=p)) for p in (None, 0.05, 0.049, 0.0099, 0.00099)] == ["", "", "*", "**", "***"]
     assert [stars({**flagged, "flags": [flag]}) for flag in ("other_judgments", "doubt")] == ["", "?"]

@@ -54,6 +54,11 @@ def test_a_run_that_is_not_there_is_refused(scores, names):
         plot_queries(scores, *names)
 
 
+def test_a_measure_that_was_not_computed_is_refused(scores):
+    with pytest.raises(ConfigurationError, match=r"P@10 was not computed; choose one of ndcg@10, P@1"):
+        plot_runs(scores, "old", "P@10")
+
+
 def test_a_paper_has_the_best_in_bold_and_stars_where_runs_differ(scores):
     table = latex(scores, "old")
     assert r"new & \textbf{0.9385}\textsuperscript{*} & \textbf{0.8333}\textsuperscript{*} \\" in table

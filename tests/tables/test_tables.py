@@ -1,5 +1,7 @@
 """Tables to read and to paste: how values are shown, and that what a name contains is never markup."""
 
+import dataclasses
+
 import pytest
 from pages import Page
 
@@ -53,8 +55,10 @@ def test_markdown_has_names_on_the_left_and_numbers_on_the_right():
 def test_latex_is_a_whole_tabular_with_the_best_in_bold():
     score = Marked(0.5)
     score.is_best, score.stars = True, "**"
-    assert latex(table("bm25", ["50 % of it"], score)) == [
-        *(r"% \usepackage{booktabs}", "% 50 % of it", r"\begin{tabular}{ll}", r"\toprule", r"run & ndcg@10 \\"),
+    titled = dataclasses.replace(table("bm25", ["50 % of it"], score), title="a\nb", sentences=["c"])
+    assert latex(titled) == [
+        *(r"% \usepackage{booktabs}", r"% a\nb", "% c", "% 50 % of it"),
+        *(r"\begin{tabular}{ll}", r"\toprule", r"run & ndcg@10 \\"),
         *(r"\midrule", r"bm25 & \textbf{0.5000}\textsuperscript{**} \\", r"\bottomrule", r"\end{tabular}"),
     ]
 
