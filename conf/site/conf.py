@@ -73,13 +73,18 @@ html_additional_pages = {"index": "index.html"}
 
 
 def add_to_page(_: Any, page: str, source: list[str]) -> None:
-    """Add what a page must not show on GitHub: the table of contents, the help of every command."""
+    """Add what a page must not show on GitHub: the table of contents, the help of every command, templates."""
     if page == root_doc:
         for caption, pages in CONTENTS.items():
             source[0] += "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
     if page == "conf/site/commands":
         for name in sorted(program.commands):
             source[0] += f"\n## {name}\n\n```text\n{_help_of(name)}\n```\n"
+    if page == "conf/README":
+        # A search finds the keys of the configuration here.
+        source[0] += "\n## The templates\n"
+        for name in ("nightly.toml", "gate.toml"):
+            source[0] += f"\n```{{literalinclude}} {name}\n:language: toml\n```\n"
     if page == f"{GUIDES}/CHANGELOG":
         # Its words would come before those of the guides.
         source[0] = f"---\nnosearch: true\n---\n{source[0]}"
