@@ -230,14 +230,13 @@ def validate(
     settings: Mapping[str, Any], where: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
     """The settings as a configuration, or one ConfigurationError that names every problem in them."""
-    cause: ValidationError | None = None
     try:
         config = model.model_validate(settings)
         problems = list(_contradictions(config))
     except ValidationError as error:
-        problems, cause = list(_problems(error, model)), error
+        problems = list(_problems(error, model))
     if problems:
-        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}") from cause
+        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
     chosen = settings.get("convention")
     config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
     return config

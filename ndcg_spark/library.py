@@ -1,10 +1,11 @@
 """The evaluation and comparisons of its inputs as functions of files or tables."""
 
+import contextlib
 import datetime
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.scratch import PREFIX, Scratch
@@ -33,11 +35,17 @@ _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": E
 _IN_PYTHON = {
     rf"[^\s(]*{PREFIX}\S*/\w+\.parquet": "the table",
     r', or in the configuration columns\.\w+ = "NAME"|, or allow[\w ]+, --max-rejected-fraction': "",
+    r", or say which, --column .*|, such as --run-from file|; if the [\d,]+ files are runs .*, --run-from file": "",
+    "; a configuration can map other names, .*": "",
     r"map them with --column (\w+)=NAME": r"rename its columns to \1",
     r"(?<=_id) --column (\w+)=NAME": r" and \1",
+    r"name it, --column (?:\w+\.)?(\w+)=NAME, or set (\w+=\w+)": r"rename its column to \1, or set \2 in convention",
+    "name the column of the grades, --column relevance=NAME": "rename the column of the grades to relevance",
     r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
     r"--set (\w+=\w+)": r"\1 in convention",
+    r"use --set, such as (\w+=\w+)": r"write \1 in convention",
     "--relevance 1": "relevance=1",
+    "--baseline (.+)": r"baseline='\1'",
     "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype),",
 }
 Cutoffs = int | str | Iterable[int | None] | None
@@ -120,7 +128,8 @@ def evaluate(
         from ndcg_spark.spark_library import evaluate_lazily
 
         config = make_config({"judgments": "a table", "results": "a table"}, settings, scratch, relevance, run)
-        return evaluate_lazily(tables, config, session)
+        with _in_words_of_python():
+            return evaluate_lazily(tables, config, session)
     output = f"{scratch.folder()}/scores"
     config = make_config(tables, {**settings, "output": output}, scratch, relevance, run)
     rows, measure_set = call("job.evaluate.publish_scores", config)
@@ -131,7 +140,9 @@ def evaluate(
         files = f"{output}/query_scores"
         return pyarrow.dataset.dataset(files, format="parquet", partitioning=partitioning).to_table()
 
-    return Scores(pa.Table.from_pylist(rows, DATASET_SCORES), query_scores, measure_set, config, scratch)
+    sliced = config.query_attributes and read_query_table(config.query_attributes.on(config.date), "query_attributes")
+    table, kept = pa.Table.from_pylist(rows, DATASET_SCORES), attribute_rows(sliced) if sliced else None
+    return Scores(table, query_scores, measure_set, config, scratch, kept)
 
 
 def compare_lists(
@@ -193,6 +204,16 @@ def compare_judgments(
     return to_pandas(call("job.compare_inputs.compare_judgments", *sides))
 
 
+@contextlib.contextmanager
+def _in_words_of_python() -> Iterator[None]:
+    try:
+        yield
+    except NdcgSparkError as error:
+        error.args = (_in_python(str(error)),)
+        raise
+
+
+@_in_words_of_python()
 def make_config(
     tables: Mapping[str, Any],
     settings: Mapping[str, Any],
@@ -216,11 +237,8 @@ def make_config(
 
 def call(task: str, *arguments: Any) -> Any:
     """What the other process returns; its warnings are Python's, and messages are in words of Python."""
-    try:
+    with _in_words_of_python():
         value, sentences = background.call(task, *arguments)
-    except NdcgSparkError as error:
-        error.args = (_in_python(str(error)),)
-        raise
     for sentence in sentences:
         warnings.warn(_in_python(sentence), stacklevel=3)
     return value

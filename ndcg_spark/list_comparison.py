@@ -48,10 +48,10 @@ def compared_runs(new: Collection[str], old: Collection[str], baseline: str | No
         raise unknown_name("baseline", "run", baseline, old)
     runs = sorted({*new} & {*old} if baseline is None else {*new})
     if not runs:
-        names = " and ".join(", ".join(sorted(side)[:3]) for side in (new, old))
+        theirs, ours = (", ".join(sorted(side)[:3]) for side in (old, new))
         raise ConfigurationError(
-            f"baseline: no run to compare: the two have {names}; name a run of the old results as the baseline, or "
-            "give runs the same names"
+            f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}; give runs the same "
+            f"names, or name an old run that the new ones are compared with, --baseline {min(old)}"
         )
     return runs
 

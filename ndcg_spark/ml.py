@@ -38,8 +38,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         structs with a score or a grade, as `recommendForAllUsers` returns them. As it stands it takes the place of
         Spark's RankingEvaluator, whose documents are doubles.
     queryCol, itemCol, scoreCol, gradeCol : str
-        The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it. A row
-        without a grade is unjudged; one without a score (null, or the NaN of ALS for a new user) was not returned.
+        The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it; by
+        default the others are `item`, `prediction` and `rating`. A row without a grade is unjudged; one without a score
+        (null, or the NaN of ALS for a new user) was not returned.
     excludeCol : str
         Documents to leave out, such as items already seen: an array of them, or in the long format a boolean.
     k, convention : int, str
@@ -50,9 +51,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     Examples
     --------
     >>> from ndcg_spark import open_session
-    >>> columns = "user int, item int, rating double, prediction double"
+    >>> columns = "userId int, movieId int, rating double, prediction double"
     >>> predicted = open_session().createDataFrame([(1, 7, 5.0, 0.2), (1, 8, 0.0, 0.9), (1, 9, 1.0, 0.1)], columns)
-    >>> evaluator = NdcgEvaluator(queryCol="user", k=10, convention="trec_eval")
+    >>> evaluator = NdcgEvaluator(queryCol="userId", itemCol="movieId", k=10, convention="trec_eval")
     >>> round(evaluator.evaluate(predicted), 4)  # (5 / log2(3) + 1 / log2(4)) / (5 + 1 / log2(3))
     0.649
     """
@@ -89,9 +90,11 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     def _long(self, dataset: DataFrame) -> DataFrame:
         """The lists of a row per query and document."""
-        query, item, score, grade = (self._column(name) for name in ("queryCol", "itemCol", "scoreCol", "gradeCol"))
-        score, grade = score.cast("double"), grade.cast("double")
-        is_out = F.coalesce(self._column("excludeCol"), F.lit(False)) if self.isSet("excludeCol") else F.lit(False)
+        params = ("queryCol", "itemCol", "scoreCol", "gradeCol")
+        query, item, score, grade = (self._column(dataset, param) for param in params)
+        score, grade, is_out = score.cast("double"), grade.cast("double"), F.lit(False)
+        if self.isSet("excludeCol"):
+            is_out = F.coalesce(self._column(dataset, "excludeCol"), is_out)
         is_returned, is_judged = score.isNotNull() & ~F.isnan(score) & ~is_out, grade.isNotNull()
         return dataset.groupBy(query.cast("string").alias("query")).agg(
             F.collect_list(F.when(is_returned, item)).alias("returned"),
@@ -104,8 +107,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         """The lists of a row per query; a row without labels is no query."""
         columns = self._arrays(dataset, "predictionCol", ("returned", "scores"), "score")
         columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance")
-        columns |= {"out": self._column("excludeCol")} if self.isSet("excludeCol") else {}
-        rows = dataset.where(self._column("labelCol").isNotNull())
+        columns |= {"out": self._column(dataset, "excludeCol")} if self.isSet("excludeCol") else {}
+        rows = dataset.where(self._column(dataset, "labelCol").isNotNull())
         lists = rows.select(*(value.alias(name) for name, value in columns.items()))
         # Text and numbers would never be the same document.
         kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
@@ -114,12 +117,17 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             raise InputError(f"dataset: documents are {named}; cast one of them")
         return lists
 
-    def _column(self, param: str) -> Column:
-        return F.col(quoted(self.getOrDefault(param)))
+    def _column(self, dataset: DataFrame, param: str) -> Column:
+        """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""
+        name, has = self.getOrDefault(param), dataset.columns
+        named = [column for column in has if column.lower() == name.lower()]
+        if not named:
+            raise InputError(f"dataset: no column {name!r}, which {param} names; it has {', '.join(has)}; set {param}")
+        return F.col(quoted(name if name in named else named[0]))
 
     def _arrays(self, dataset: DataFrame, param: str, ours: tuple[str, str], number: str) -> dict[str, Column]:
         """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
-        name, column = self.getOrDefault(param), self._column(param)
+        name, column = self.getOrDefault(param), self._column(dataset, param)
         kind = dataset.select(column).schema[0].dataType
         if not isinstance(kind, ArrayType):
             raise InputError(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, published, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.schemas import DATASET_SCORES, QUERY_SCORES, measure_first
+from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
@@ -44,12 +44,15 @@ class Scores:
         measures: MeasureSet = NDCG_ONLY,
         inputs: Any = None,
         scratch: Any = None,
+        attributes: pa.Table | None = None,
     ) -> None:
         self.dataset_scores = to_pandas(dataset_scores.select(list(measure_first(DATASET_SCORES, measures.columns))))
         self._read_query_scores = read_query_scores
         self.measures = measures
         #: The configuration for which they were computed, and what keeps its files.
         self.inputs, self._scratch = inputs, scratch
+        #: QUERY_ATTRIBUTES, if they have slices.
+        self.attributes = attributes
 
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
@@ -134,6 +137,7 @@ class SparkScores:
     query_scores: "DataFrame"
     dataset_scores: "DataFrame"
     measures: MeasureSet = NDCG_ONLY
+    attributes: pa.Table | None = None
 
     def to_pandas(self) -> Scores:
         """The scores in pandas, computed by Spark jobs at the first call and kept."""
@@ -141,10 +145,14 @@ class SparkScores:
 
     @functools.cached_property
     def _scores(self) -> Scores:
-        scores = Scores(self.dataset_scores.toArrow(), self.query_scores.toArrow, self.measures)
+        tables = self.dataset_scores.toArrow(), self.query_scores.toArrow
+        scores = Scores(*tables, self.measures, attributes=self.attributes)
+        values = scores.dataset_scores["value"].dropna()
+        if len(values) and values.eq(NO_VALUE).all():
+            warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
         # Whatever the convention makes of missing queries, without documents there is no rate.
         if scores.dataset_scores["judged_rate"].isna().all() and len(scores.dataset_scores):
-            warnings.warn("results: no run has results for a judged query; write ids alike in both", stacklevel=3)
+            warnings.warn("results: no run has results for a judged query; write ids alike in both", stacklevel=4)
         return scores
 
     def __repr__(self) -> str:

@@ -72,8 +72,8 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     evaluation = Evaluation(options, *named, rank, config.measure_set)
     runs = count_unjudged_queries(judgments, results, options)
     per_query = query_scores(judgments, keep_judged_queries(results, judgments), runs, evaluation)
-    slices = None
+    slices = attributes = None
     if tables["query_attributes"] is not None:
-        rows = attribute_rows(to_arrow(tables["query_attributes"], None, "query_attributes"))
-        slices = make_slices(rows, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
-    return SparkScores(per_query, dataset_scores(per_query, runs, evaluation, slices), evaluation.measures)
+        attributes = attribute_rows(to_arrow(tables["query_attributes"], None, "query_attributes"))
+        slices = make_slices(attributes, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
+    return SparkScores(per_query, dataset_scores(per_query, runs, evaluation, slices), evaluation.measures, attributes)

@@ -133,6 +133,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="it has q, it; rename its columns to query_id and doc_id"):
         evaluate("odd.csv", "bm25.run")
     assert compare_lists("bm25.run", tmp_path / "bm25.run")["rbo"].tolist() == [1]
+    with pytest.raises(ConfigurationError, match=r"old results have bm25, the new ones run; .*, baseline='bm25'$"):
+        compare_lists("bm25.run", RETURNED)
     assert compare_judgments("qrels", JUDGED, "bm25.run")["kappa"].tolist() == [1]
     # A path beside a table of this process.
     assert ndcg(JUDGED, "bm25.run", 10, "trec_eval", run="mine") == pytest.approx(EXPECTED)
@@ -141,6 +143,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
 def test_documents_that_are_excluded_leave_the_lists():
     seen = pd.DataFrame({"user": [1], "item": [12]})
     assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(2 / (2 + 1 / math.log2(3)))
+    # Who leaves seen items out of the results is not warned: a warning would be an error here.
+    assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
     with pytest.raises(InputError, match="exclude removed 3 results"):
         ndcg(JUDGED, RETURNED, 10, exclude=pd.DataFrame({"user": [1] * 3, "item": [10, 11, 12]}))
 
@@ -153,7 +157,11 @@ NO_TABLES = {
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
     "none of the columns": (pd.DataFrame({"x": ["a"]}), "it has x; rename its columns to query_id and doc_id"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
-    "two queries": (pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}), "qid and topic; drop or rename"),
+    "two queries": (
+        pd.DataFrame({"qid": ["a"], "topic": ["b"], "docno": ["c"]}),
+        "qid and topic; drop or rename all but one",
+    ),
+    "numbers of queries": ({"query_id": 1, "relevance": 0.5}, "'query_id' has int, which is no column"),
     "no rows": (pd.DataFrame({"qid": [], "docno": [], "label": []}), "the table is empty"),
     "an empty dictionary": ({}, "the table is empty"),
     "half a character": ({"q": {"d\ud800": 1}}, "cannot be read as a table"),
@@ -226,9 +234,10 @@ def test_a_document_returned_twice_is_refused_at_once():
     ],
     ids=str,
 )
-def test_what_is_no_option_is_refused(options):
-    with pytest.raises(ConfigurationError):
+def test_what_is_no_option_is_refused_in_one_exception(options):
+    with pytest.raises(ConfigurationError) as refused:
         evaluate(CLICKS if "relevance" in options else JUDGED, RETURNED, **options)
+    assert refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
@@ -287,6 +296,33 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
         ("language", "de"): pytest.approx(EXPECTED),
         ("language", "(none)"): 1,
     }
+
+
+@pytest.mark.parametrize("spark", [False, True])
+def test_scores_are_compared_in_their_slices_unless_others_are_given(session, spark):
+    size, options = pd.Series(["big"], pd.Index(["1"], name="user"), name="size"), {"session": session} if spark else {}
+    scores = evaluate(JUDGED, {"a": RETURNED, "b": RETURNED}, 10, attributes=size, **options)
+    for slices, values in ({}, ["(none)", "big"]), ({"attributes": {"qid": ["1"], "hue": ["red"]}}, ["(none)", "red"]):
+        for one in (scores, scores.to_pandas()):
+            assert [*compare(one, "a", **slices)["value"].dropna()] == values[1:]
+    with pytest.warns(UserWarning, match="query_attributes: none of its queries has scores here") as told:
+        evaluate(JUDGED, RETURNED, 10, attributes={"qid": ["x"], "size": ["big"]}, **options).to_pandas()
+    assert [warning.filename for warning in told] == [__file__]
+
+
+MISSED = {
+    "scores": (pd.DataFrame({"qid": ["1"], "docno": ["10"]}), "rename its column to score, or set order=rank in conv"),
+    "columns": (pd.DataFrame({"qid": ["1"], "x": ["10"]}), "rename its columns to doc_id"),
+}
+
+
+@pytest.mark.parametrize("spark", [False, True])
+@pytest.mark.parametrize("kind", MISSED)
+def test_messages_speak_of_python(session, kind, spark):
+    table, words = MISSED[kind]
+    with pytest.raises(InputError, match=words) as refused:
+        evaluate(JUDGED, session.createDataFrame(pa.Table.from_pandas(table)) if spark else table)
+    assert "--" not in str(refused.value)
 
 
 def test_a_warning_of_the_evaluation_is_one_of_python():

@@ -81,6 +81,20 @@ def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(sess
     assert of_lists(session, ([1], [1]), (None, [1]), ([1], None)) == pytest.approx(1 / 2)
 
 
+@pytest.mark.parametrize("param", ["queryCol", "itemCol", "scoreCol", "gradeCol", "excludeCol"])
+def test_a_column_that_is_not_there_is_no_function_of_spark(session, param):
+    with pytest.raises(InputError, match=f"'current_date', which {param} names; it has user, item, .*; set {param}"):
+        of_rows(session, **{param: "current_date"})
+    if param != "excludeCol":
+        assert of_rows(session, queryCol="USER") == of_rows(session)
+
+
+@pytest.mark.parametrize("param", ["predictionCol", "labelCol", "excludeCol"])
+def test_a_list_that_is_not_there_is_refused_too(session, param):
+    with pytest.raises(InputError, match=f"no column 'user', which {param} names"):
+        of_lists(session, ([1], [1]), **{param: "user"})
+
+
 def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
     columns = "recommendations array<struct<item:int,rating:float>>, label array<struct<item:int,rating:float>>"
     row = ([(8, 0.9), (7, 0.2), (9, 0.1)], [(7, 5.0), (9, 1.0)])

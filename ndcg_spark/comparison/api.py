@@ -68,8 +68,8 @@ def compare(
         The significance level, and how p values are adjusted for the number of runs and slices: `holm`, `bonferroni`,
         `bh`, `none`.
     attributes, weights : table, optional
-        For slices: query_id, attribute and value, or query_id and a column for each attribute. For a second row of
-        every comparison: query_id and weight. In both, dataset is optional.
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; by default those that
+        `evaluate` was given. For a second row of every comparison: query_id and weight. In both, dataset is optional.
     margin : float
         The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
     unchanged_queries : bool
@@ -98,7 +98,8 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    asked = query_scores.measures if isinstance(query_scores, Scores | SparkScores) else NDCG_ONLY
+    is_ours = isinstance(query_scores, Scores | SparkScores)
+    asked, kept = (query_scores.measures, query_scores.attributes) if is_ours else (NDCG_ONLY, None)
     if measures is None:
         measures = asked.texts or "ndcg"
     text = " ".join(map(str, listed(measures)))
@@ -119,7 +120,7 @@ def compare(
         correction,
         margin=margin,
         unchanged_queries=unchanged_queries,
-        attributes=None if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
+        attributes=kept if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
         weights=None if weights is None else weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights")),
     )
     comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
-from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_attributes, read_matrix
+from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_attributes, read_matrix, unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
@@ -99,8 +99,7 @@ def compare_sources(
     for name, used in (("attributes", is_sliced), ("weights", is_weighted)):
         table = getattr(options, name)
         if table is not None and not used:
-            example = f", e.g. {table['query_id'][0]}" if len(table) else ""
-            comparison.warnings.append(f"query_{name}: none of its queries has scores here{example}; check its ids")
+            comparison.warnings.append(unmatched(f"query_{name}", table))
     return comparison
 
 

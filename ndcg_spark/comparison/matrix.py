@@ -204,6 +204,11 @@ def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
     return read_rows(kept, "query_attributes", columns) if kept else None
 
 
+def unmatched(name: str, table: pa.Table) -> str:
+    example = f", e.g. {table['query_id'][0]}" if len(table) else ""
+    return f"{name}: none of its queries has scores here{example}; check its ids"
+
+
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
     """The tables that a configuration names and that not all of these nights keep; InputError for a broken contract."""
     is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)

@@ -120,7 +120,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "success": _relevance_measure(
         "1 if a relevant document is within k, else 0",
-        ("Success", "hit_rate", "HR"),
+        ("Success", "HitRate", "hit_rate", "HR"),
         {"success": "if({relevant} > 0, 1D, 0D)"},
         sums=_RELEVANT,
     ),

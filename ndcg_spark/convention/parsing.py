@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.text import did_you_mean
 
 #: Each cutoff adds columns to every plan: a hundred take seconds, a thousand took three minutes.
 MAX_CUTOFFS = 100
@@ -15,7 +16,7 @@ _NAMES = {written: name for name, measure in MEASURES.items() for written in (na
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
-#: The cutoff of a measure that is written without one, by its name in the configuration.
+#: The cutoff of a measure that is written without one, in lower case.
 ALL_CUTOFFS = "all cutoffs"
 
 
@@ -52,7 +53,7 @@ def parse_measures(
 ) -> ParsedMeasures:
     """The measures of a text such as `ndcg precision P@5 AP RBP(p=0.5)@10`, or of a list.
 
-    A name of the configuration (`precision`) stands for all `cutoffs`, or `default` if there are none; a name with a
+    A name in lower case (`precision`, `map`) stands for all `cutoffs`, or `default` if there are none; a name with a
     cutoff (`precision@5`, `P@5`) for that cutoff, and a name from papers without a cutoff (`AP`) for the whole ranking.
     `measures` is a text of measures separated by blanks or commas, or any collection whose items, as text, are
     measures, such as those of ir_measures.
@@ -101,15 +102,17 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
         raise ConfigurationError(f"measures: the list is empty; choose from {choices}, or leave it out")
     matches = [match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names]
     if unknown := [word for word in words if word not in {match[0] for match in matches}]:
-        refused = " or ".join(map(repr, unknown))
+        # Of names that differ in case only, the first is suggested.
+        known = [*reversed(names)]
+        refused = " or ".join(f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown)
         examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
         raise ConfigurationError(f"measures: none is called {refused}; choose from {choices}, or write {examples}")
     return [_word(match, names) for match in matches]
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """How to write what trec_eval calls P_5 or ndcg_cut_10; of another name, any measure."""
-    tools = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", word)
+    """How to write what trec_eval calls P_5 or ndcg_cut_10, or others ndcg10; of another name, any measure."""
+    tools = re.fullmatch(r"(\w+?)(?:_cut)?_?(\d+)", word)
     return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
 
 
@@ -127,7 +130,7 @@ def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
             known = " and ".join(f"{known}=..." for known in takes) or "no arguments; use --set, such as gain=exp2"
             raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
         options[takes[short]] = value
-    is_whole = written != name or (measure is not None and measure.whole)
+    is_whole = not written.islower() or (measure is not None and measure.whole)
     return _Word(word, name, cutoff or ("all" if is_whole else ALL_CUTOFFS), options)
 
 

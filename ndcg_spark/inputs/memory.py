@@ -1,8 +1,8 @@
 """Tables that people have in Python as Arrow; no engine is needed.
 
-Tables are of pandas, Polars or pyarrow, tuples, or dictionaries: of columns, {query: {document: number}}, {query:
-[document, ...]}, these by run, or {run: table}. What is returned becomes a file of Parquet, or a DataFrame of a
-session, and is then read like any other.
+Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, or dictionaries: of columns, {query:
+{document: number}}, {query: [document, ...]}, these by run, or {run: table}. What is returned becomes a file of
+Parquet, or a DataFrame of a session, and is then read like any other.
 """
 
 import re
@@ -115,7 +115,7 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
     wanted_or_key = wanted or ("dataset", "query_id")
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
-    lost = [name for name in ("query_id", "doc_id") if name in wanted and name not in ours.values()]
+    lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in ours.values()]
     if lost and not any(holds_structs(column.type) for column in table.columns):
         rename = f"rename its columns to {' and '.join(lost)}"
         give = "give the columns run, query_id and a measure" if "ndcg" in wanted else rename
@@ -131,14 +131,14 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
 
 
 def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
+    if isinstance(table, pd.Series):
+        table = table.reset_index()
     if isinstance(table, pd.DataFrame):
         # Such as what groupby and pivot return.
         is_key = any(is_alias(name, str(level)) for level in table.index.names for name in (*wanted, "query_id"))
         return pa.Table.from_pandas(table, preserve_index=is_key)
     if isinstance(table, Mapping):
-        keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
-        has_columns = any(is_alias(name, key) for name in wanted for key in keys)
-        return pa.table(dict(table)) if has_columns or "doc_id" not in wanted else _nested(table, wanted)
+        return _of_dictionary(table, wanted, where)
     if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         return (table.select(*kept) if wanted else table).toArrow()
@@ -155,6 +155,18 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+    keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
+    if "doc_id" in wanted and not any(is_alias(name, key) for name in wanted for key in keys):
+        return _nested(table, wanted)
+    for key, value in table.items():
+        if not isinstance(value, Iterable) or isinstance(value, str):
+            beside = "weight" if "weight" in wanted else "other columns"
+            what = f"{key!r} has {type(value).__name__}, which is no column"
+            raise InputError(f"{where}: {what}; give a table with query_id and {beside}")
+    return pa.table(dict(table))
 
 
 def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:

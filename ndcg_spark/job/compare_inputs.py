@@ -96,7 +96,8 @@ def compare_lists(
                 refuse_in_lists(source, [table], convention)
         raise
     refuse_changed(sources)
-    report_step("compared", f"{len(runs):,} runs with {baseline or 'the runs of the same names'}")
+    what = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
+    report_step("compared", f"{what} with {baseline or 'the old results'}")
     return rows.sort_values([*KEY, "query_id"], ignore_index=True)
 
 

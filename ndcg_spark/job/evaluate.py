@@ -29,9 +29,10 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.job.publish import publish
 from ndcg_spark.nights.publish import log_attempt
+from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.steps import Clock
+from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import masked_within, unknown_name
 
@@ -111,7 +112,7 @@ def evaluate(
         tables: QueryTables = (None, None)
         if config.query_attributes or config.query_weights:
             # Imported here, because an evaluation without such tables need not wait for statistics.
-            from ndcg_spark.comparison.matrix import read_query_tables
+            from ndcg_spark.comparison.matrix import read_query_tables, unmatched
 
             tables = read_query_tables(config)
             if tables[0] is not None:
@@ -128,6 +129,8 @@ def evaluate(
                 means, read = _scored(context, baseline is not None or write_queries is not None)
             else:
                 means, read, verdicts = publish(context, tables, output, accepted)
+            if tables[0] is not None and all(row["value"] == NO_VALUE for row in means[1]):
+                report_step("warning", unmatched("query_attributes", tables[0]))
             if write_queries:
                 write_queries(read())
             if baseline is not None:

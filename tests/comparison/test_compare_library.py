@@ -35,6 +35,12 @@ def test_a_table_of_any_kind_is_compared(kind):
     assert row["evaluated_on"] == (datetime.date(2026, 11, 20) if "dates" in kind else None)
 
 
+def test_a_series_is_a_table_with_its_index():
+    weights = pd.Series([1.0, 2.0, 2.0], pd.Index([1, 2, 3], name="user"), name="weight")
+    _, row = compare_rows(COLUMNS, "old", weights=weights)
+    assert row["difference"] == pytest.approx((0.25 + 2 * 0.25) / 5)
+
+
 def test_frames_of_polars_are_compared():
     polars = pytest.importorskip("polars")
     slices = polars.DataFrame({"query_id": ["1", "2"], "kind": ["a", "b"]})

@@ -278,7 +278,8 @@ REFUSED = [
     ({"weights": weights([1.0, None])}, InputError, "1 row(s) with an empty weight"),
     ({"weights": {"query_id": ["q0"] * 2, "weight": [1.0] * 2}}, InputError, "1 row(s) repeat the query_id"),
     ({"weights": {"query_id": [None, "q1"], "weight": [1.0, 1.0]}}, InputError, "empty query_id"),
-    ({"weights": {"query_id": ["q0"]}}, InputError, "give query_id and weight"),
+    ({"weights": {"user": ["q0"], "revenue": [1.0]}}, InputError, "column(s) missing, weight; it has user, revenue"),
+    ({"weights": {"q0": 1.0}}, InputError, "'q0' has float, which is no column; give a table with query_id and weight"),
 ]
 
 

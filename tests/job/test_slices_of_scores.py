@@ -125,6 +125,10 @@ def test_a_baseline_is_compared_in_the_slices_too(folder):
 def test_an_option_replaces_the_file_of_the_configuration(folder):
     done = evaluate(folder, "--slices", "unknown.csv", "--format", "json")
     assert {row["value"] for row in json.loads(done.stdout)["slice_scores"]} == {"(none)"}
+    for more in ([], ["--baseline", "first"], ["--output", "unmatched"]):
+        told = evaluate(folder, "--slices", "unknown.csv", *more).stderr
+        assert told.count("query_attributes: none of its queries has scores here, e.g. q8; ") == 1
+    assert "none of its queries" not in evaluate(folder).stderr
 
 
 def test_a_table_that_breaks_its_contract_is_refused_before_anything_is_scored(folder):
