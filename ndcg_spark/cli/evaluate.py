@@ -26,6 +26,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
     option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
     option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
+    options.labels,
     options.accept_baseline,
     options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
@@ -40,6 +41,7 @@ def evaluate(
     per_query: bool,
     sort: str | None,
     report: Path | None,
+    labels: Path | None,
     accept_baseline: str | None,
     junit: Path | None,
     baseline: str | None,
@@ -61,16 +63,19 @@ def evaluate(
         finish(config, after)
         return
     with notifying(config) as outcomes:
-        if per_query and (baseline or style not in _QUERY_FORMATS):
-            raise ConfigurationError(f"arguments: --per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
-        if sort and not per_query:
-            raise ConfigurationError("arguments: --sort orders the rows of --per-query; give both")
+        refused = {
+            f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline": per_query
+            and (baseline or style not in _QUERY_FORMATS),
+            "--sort orders the rows of --per-query; give both": sort and not per_query,
+            "--labels names what a --report shows; give both": labels and report is None,
+            "--junit needs a [gate] in the configuration": junit and config.gate is None,
+        }
+        for said in (said for said, is_wrong in refused.items() if is_wrong):
+            raise ConfigurationError(f"arguments: {said}")
         papers = {name: measure.column for measure in MEASURES.values() for name in measure.written}
         sort = sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
         if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:
             raise unknown_name("sort", "column", column, QUERY_SCORES.names)
-        if junit and config.gate is None:
-            raise ConfigurationError("arguments: --junit needs a [gate] in the configuration")
         refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
         if per_query:
@@ -82,8 +87,10 @@ def evaluate(
         else:
             # Imported here, because a page needs statistics.
             from ndcg_spark.report.page import evaluate_with_report
+            from ndcg_spark.report.words import read_labels
 
-            outcome = evaluate_with_report(config, report, evaluated, baseline)
+            names = read_labels(labels) if labels else None
+            outcome = evaluate_with_report(config, report, evaluated, baseline, names)
         outcomes.append(outcome)
         if junit is not None:
             write_junit(junit, outcome.verdicts)

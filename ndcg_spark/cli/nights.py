@@ -148,7 +148,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     option("--baseline", "RUN", "Run to compare with.", multiple=True),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
     option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
-    option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=options.FILE),
+    options.labels,
 )
 def report(output: str, html: Path | None, site: Path | None, labels: Path | None, **arguments: Any) -> None:
     """Write a night as one HTML page, or all nights as a site.

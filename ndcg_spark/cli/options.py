@@ -68,6 +68,7 @@ engine = [
 ]
 accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a baseline, for this reason.")
 slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
+labels = option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=FILE)
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
 #: How the program says on stderr what it does; `Messages` looks for them.
 messages = [

@@ -95,7 +95,9 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
         point.median, point.low, point.high = median, median - width, median + width
         if not point.low <= values[at] <= point.high:
             code, side = ("low", "below") if values[at] < median else ("high", "above")
-            usual = f"{median:.4f} +- {width:.4f}, the band around the median of {len(before)} comparable nights"
+            usual = (
+                f"{point.low:.4f} to {point.high:.4f}, the usual range of the {len(before)} comparable nights before"
+            )
             point.flags = ((code, f"{values[at]:.4f} is {side} {usual}"),)
 
 
@@ -131,7 +133,7 @@ def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float]
 def lines(
     output: str, dataset: str | None = None, run: str | None = None, measures: str | None = None, last: int = 60
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output, by dataset, run and measure, only of nights with the run; a sentence per missing night.
+    """The trends of an output, by dataset, run and measure, only of nights with the run; and what to note of nights.
 
     `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the `last` nights are
     returned; statistics use all. ConfigurationError if there is no night, or no such dataset, run, measure or cutoff;
@@ -159,7 +161,16 @@ def lines(
             for measure, cutoff in asked
             if (one, cutoff) in series
         ]
-    return trends, unpublished(known, dataset)
+    return trends, [*unpublished(known, dataset), *_not_judged(trends)]
+
+
+def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
+    points = [point for line in trends for point in line.points]
+    dates = {point.date for point in points} - {point.date for point in points if point.median is not None}
+    if not dates:
+        return []
+    count = f"{len(dates)} of {len({point.date for point in points})} nights, the last {max(dates)}"
+    return [f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them and are not judged"]
 
 
 def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:

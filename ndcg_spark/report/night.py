@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import fsum
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
 #: The nights of a trend, and how deep documents are shown of a score of the whole ranking.
-_NIGHTS, _DEPTH = 28, 10
+NIGHTS, _DEPTH = 28, 10
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
@@ -144,7 +144,8 @@ class NightData:
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
         attributes = read_attributes([night]) if request.attributes is None else request.attributes
-        compared = self._compare(attributes)
+        self.options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
+        compared = self._compare()
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         self.run = request.run or self._chosen()
         self.mean, self.row = self.scores[self.run, self.metric[1]], self.compared.get(self.run)
@@ -170,18 +171,26 @@ class NightData:
         text = "{0}@{1},judged_rate@{1}".format(self.metric[0], format_cutoff(self.metric[1]))
         trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
         points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
-        self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-_NIGHTS:])
+        self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-NIGHTS:])
         dates = [] if self.baseline.run else [night.evaluated_on for night in self.baseline.nights]
         rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
         known = [rate for rate in rates if rate is not None]
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
-        self.warnings: list[str] = list(self.verdict.get("warnings", ()))
+        self.warnings = self._warnings()
+
+    def _warnings(self) -> list[str]:
+        warnings = list(self.verdict.get("warnings", ()))
         if self._sides and self._sides.rejudged.any():
             what = "they are left out" if self._sides.only is not None else "that alone changes scores"
             judged = f"The judgments of {self._sides.rejudged.sum():,} queries changed since {self.baseline.label}"
-            self.warnings.insert(0, f"{judged}; {what}")
+            warnings.insert(0, f"{judged}; {what}")
+        if self._sides and self.baseline.nights and not (self.baseline.run or self.verdict):
+            before = day(self.baseline.nights[-1].evaluated_on)
+            gone = sorted({*self._sides.baseline.runs} - {*self.runs})
+            warnings += [f"{run} had scores on {before} and has none tonight" for run in gone]
+        return warnings
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -210,9 +219,8 @@ class NightData:
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
-    def _compare(self, attributes: pa.Table | None) -> list[dict[str, Any]]:
-        options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
-        rows = comparison_rows(self._sides, options) if self._sides else []
+    def _compare(self) -> list[dict[str, Any]]:
+        rows = comparison_rows(self._sides, self.options) if self._sides else []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
             if result is not None:
@@ -242,11 +250,26 @@ class NightData:
         before = [row["missing_queries"] or 0 for row in rows if (row["run"], row["cutoff"]) == key]
         if not before or now <= max(before):
             return None
-        at: dict[str, Sequence[Any]] = {"cutoff": [self.metric[1]], "run": [self.run], "status": ["missing"]}
-        gone = {row["query_id"] for row in read_rows([self.night], "query_scores", ["query_id"], at).to_pylist()}
+        share = self._share(self._missing(self.night, self.run))
+        return now, max(before), share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
+
+    @functools.cached_property
+    def answered(self) -> tuple[int, float] | None:
+        """How many queries had no results in the newest night of the baseline and have some, and their share."""
+        if not self.baseline.nights or self.row is None or (self.row["difference"] or 0.0) <= 0:
+            return None
+        before = self._missing(self.baseline.nights[-1], self.baseline.run or self.run)
+        again = before - self._missing(self.night, self.run) if before else before
+        return (len(again), self._share(again)) if again else None
+
+    def _missing(self, night: Night, run: str) -> set[str]:
+        at: dict[str, Sequence[Any]] = {"cutoff": [self.metric[1]], "run": [run], "status": ["missing"]}
+        return {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"], **at)}
+
+    def _share(self, of: Container[str]) -> float:
+        """Their share of the difference."""
         total = fsum(query.change for query in self.queries)
-        lost = fsum(query.change for query in self.queries if query.query_id in gone)
-        return now, max(before), lost / total if total < 0 else 0.0
+        return fsum(query.change for query in self.queries if query.query_id in of) / total if total else 0.0
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None

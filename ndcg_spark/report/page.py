@@ -4,6 +4,8 @@ import base64
 import contextlib
 import dataclasses
 import hashlib
+import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -11,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from ndcg_spark.comparison.trend import TrendLine, last_stretch, lines
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.night import NightData, Request
+from ndcg_spark.report.night import NIGHTS, NightData, Request
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
 #: The table of queries has at most so many rows.
 _QUERIES = 500
+#: How many runs of a dataset have a trend in the index, and how many are named in a row of it.
+_CARDS, _NAMED = 6, 4
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -95,8 +101,48 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     ]
     rows += failed_attempts(known, request.dataset)
     shown = sorted(rows, key=lambda row: row["evaluated_on"], reverse=True)
-    parts = [NightData(output, night, known, request) for night in newest]
-    write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts))
+    parts = [_Index(NightData(output, night, known, request), output, nights, request.run) for night in newest]
+    said = {(part.data.night.dataset, date): (part.data.run, text) for part in parts for date, text in part.nights()}
+    write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts, said=said))
+
+
+class _Index:
+    """What the index shows of a dataset: the trends of its runs, and who stands out in which night."""
+
+    def __init__(self, data: NightData, output: str, nights: Sequence[Night], run: str | None) -> None:
+        self.data = data
+        self.dates = [night.evaluated_on for night in nights if night.dataset == data.night.dataset]
+        metric = f"{data.metric[0]}@{format_cutoff(data.metric[1])}"
+        self.lines = lines(output, data.night.dataset, run, metric, last=len(nights))[0]
+
+    def shown(self) -> list[TrendLine]:
+        """The last nights of the run of the page, and of those that fell most or are best."""
+        first = self.dates[-NIGHTS:][0]
+        recent = [dataclasses.replace(line, points=line.points[-NIGHTS:]) for line in self.lines]
+
+        def key(line: TrendLine) -> tuple[bool, float, float]:
+            last = line.points[-1]
+            now = last.value or 0.0 if last.date == self.dates[-1] else 0.0
+            fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
+            return line.run != self.data.run, -fall if fall > self.data.options.margin else 0.0, -now
+
+        return sorted((line for line in recent if line.points[-1].date >= first), key=key)[:_CARDS]
+
+    def nights(self) -> Iterator[tuple[str, Markup]]:
+        """For each night, the score of the run of the page, and the others that stand out, the largest fall first."""
+        known = {line.run: {point.date: point for point in line.points} for line in self.lines}
+        for before, date in itertools.pairwise(["", *self.dates]):
+            found = []
+            for run, points in known.items():
+                change, score, why = words.night_score(points.get(before), points.get(date), self.data.options.margin)
+                said = f"{score} ({'; '.join(why)})" if why else score
+                if run == self.data.run:
+                    found.append((-math.inf, run, Markup.escape(said)))
+                elif why:
+                    found.append((change, run, Markup("{}: {}").format(words.name(run), said)))
+            texts = [text for *_, text in sorted(found)]
+            more = [f"{len(texts) - _NAMED:,} more"] if len(texts) > _NAMED else []
+            yield date, Markup("; ").join([*texts[:_NAMED], *more])
 
 
 def _evaluations(nights: Iterable[Night]) -> set[str]:
@@ -160,6 +206,7 @@ def evaluate_with_report(
     html: Path,
     evaluate: "Callable[[EvaluationConfig], EvaluationOutcome]",
     baseline: str | None = None,
+    labels: words.Labels | None = None,
 ) -> "EvaluationOutcome":
     """Evaluate with this function and write the page; without an output, the night is kept until then."""
     refuse_unwritable("report", html)
@@ -169,8 +216,9 @@ def evaluate_with_report(
         # Writing to a folder that is removed is not reported.
         with contextlib.nullcontext() if is_kept else hidden("wrote"):
             outcome = evaluate(config.model_copy(update=kept))
+        request = Request(baseline=baseline, labels=labels or words.Labels())
         with hidden():
-            page = read_page(str(outcome.output), config.date.isoformat(), Request(baseline=baseline), is_kept)
+            page = read_page(str(outcome.output), config.date.isoformat(), request, is_kept)
         write_file("report", html, page.html)
         report_step("report", str(html))
         return outcome if is_kept else dataclasses.replace(outcome, output=None)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
@@ -23,22 +24,24 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 WHAT = {
-    "left": "relevant left the {top}",
-    "down": "relevant moved down",
-    "up": "relevant moved up",
-    "came_in": "relevant came in",
+    "left": "relevant documents left the {top}",
+    "down": "relevant documents moved down",
+    "up": "relevant documents moved up",
+    "came_in": "relevant documents entered the {top}",
     "same_rank": "same rank, other gain",
 }
 #: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
     **dict.fromkeys(("better", "worse"), "it is unlikely to be chance"),
-    "same": "any difference is too small to matter",
+    "same": "any difference is smaller than {margin:g}, the margin of this report",
     "doubt": "the two tests disagree about whether it is chance",
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
 #: At most so many runs and bars are drawn.
 _RUNS, _BARS = 6, 240
+#: The columns of labels beside query_id.
+_LABELS = ("doc_id", "text", "link")
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
@@ -72,9 +75,12 @@ class Labels:
 def read_labels(file: Path) -> Labels:
     """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
     table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
-    if "text" not in table.column_names or not {"query_id", "doc_id"} & {*table.column_names}:
-        raise ConfigurationError(f"labels: {file} has no columns query_id and text, or doc_id, text and perhaps link")
-    rows = table.to_pylist()
+    ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
+    known = [ours.get(own, own) for own in table.column_names]
+    if "text" not in known or not {"query_id", "doc_id"} & {*known}:
+        has, wanted = ", ".join(table.column_names), "query_id and text, or doc_id, text and perhaps link"
+        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}")
+    rows = table.rename_columns(known).to_pylist()
     queries = {row["query_id"]: row["text"] for row in rows if row.get("query_id") and row["text"]}
     return Labels(queries, {row["doc_id"]: (row["text"], row.get("link")) for row in rows if row.get("doc_id")})
 
@@ -137,12 +143,12 @@ def _headline(data: "NightData") -> Markup:
         return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
     word, (down, side) = row["conclusion"], ("down", "worse") if row["difference"] < 0 else ("up", "better")
     than = Markup(" {} {}").format("as" if word == "same" else "than", name(baseline.label)) if baseline.run else ""
-    what = Markup("{} is {}{}").format(run, "the same" if word == "same" else side, than)
+    what = Markup("{} is {}{}").format(run, "about the same" if word == "same" else side, than)
     if word != "same" and word not in TONES:
         differs = Markup("differs from {}").format(name(baseline.label)) if baseline.run else "changed"
         what = Markup("We cannot tell whether {} {}").format(run, differs)
     first = since(data)
-    begun = f"; {'new tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
+    begun = f"; {'first seen tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
     size = "less than 0.001" if abs(row["difference"]) < 0.0005 else score(abs(row["difference"]))
     numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
     return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, begun)
@@ -178,35 +184,75 @@ def _evidence(data: "NightData") -> list[Markup]:
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
     p, result, conclusion = row["p_decides"], data.result(data.run) or {}, row["conclusion"]
-    sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"]
+    sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else "p > 0.99" if p > 0.99 else f"p = {p:.2g}"]
     if row["interval_low"] is not None:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
-    chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it may be chance")
+    chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
+    chance = chance.format(margin=data.options.margin)
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
+    if "other_judgments" in row["flags"]:
+        numbers = "the judgments of some queries changed, so the difference says nothing about the run"
     if result.get("allowed") is not None and row["difference"] < 0:
         size = "larger than" if -row["difference"] > result["allowed"] else "within"
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
     said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
-    said[:0] = [unanswered(data)] if data.unanswered else []
-    return [*said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
+    return [*unanswered(data), *said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
 
 
 def cause(share: Row, row: Row) -> Markup:
-    numbers = (name(share["attribute"]), name(share["value"]), share["queries"], share["of_queries"])
-    what = "loss" if row["difference"] < 0 else "gain"
-    return Markup("{} = {}: {:,} of {:,} queries, {} of the {}.").format(*numbers, _part(share["share"]), what)
+    part, what = _part(share["share"]).capitalize(), "loss" if row["difference"] < 0 else "gain"
+    numbers = share["queries"], share["of_queries"], kind(share)
+    return Markup("{} of the {} comes from the {:,} of {:,} queries with {}.").format(part, what, *numbers)
+
+
+def kind(row: Row) -> Markup:
+    return Markup("{} = {}").format(name(row["attribute"]), name(row["value"]))
+
+
+def standing_out(data: "NightData") -> Sequence[Row]:
+    """At most three slices that are better or worse, and are not part of a change of all that is explained."""
+    whole, explained = data.row or {}, None
+    if data.cause or (data.causes and whole["conclusion"] in TONES):
+        explained = "worse" if whole["difference"] < 0 else "better"
+    found = [row for row in data.slices if row["conclusion"] in {"better", "worse"} - {explained}]
+    return sorted(found, key=lambda row: -abs(row["difference"]))[:_NAMED]
+
+
+def slices(data: "NightData") -> Markup:
+    rows = [(kind(row), row["conclusion"], score(abs(row["difference"])), row["queries"]) for row in standing_out(data)]
+    said = Markup("; ").join(Markup("{} is {} by {} ({:,} queries)").format(*row) for row in rows)
+    return said + "." if said else said
 
 
 def _part(share: float) -> str:
-    return f"{100 * share:.0f} %" if share < 1.005 else "all"
+    return f"{100 * share:.0f} %" if share < 0.995 else "all"
 
 
-def unanswered(data: "NightData") -> Markup:
-    now, before, share = data.unanswered or (0, 0, 0.0)
-    of = (data.row or data.mean)["queries"]
-    loss = f", {_part(share)} of the loss" if share >= 0.005 else ""
-    said = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
-    return said.format(name(data.run), now, of, before, loss)
+def unanswered(data: "NightData") -> list[Markup]:
+    """The queries that have no results and those that have some again, in a sentence each."""
+    of, said = (data.row or data.mean)["queries"], []
+    if data.unanswered:
+        now, before, share = data.unanswered
+        words = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
+        said.append(words.format(name(data.run), now, of, before, _part_of("loss", share)))
+    if data.answered:
+        words = Markup("{} has results again for {:,} of {:,} queries that had none{}.")
+        now, share = data.answered
+        said.append(words.format(name(data.run), now, of, _part_of("gain", share)))
+    return said
+
+
+def _part_of(what: str, share: float) -> str:
+    return f", {_part(share)} of the {what}" if share >= 0.005 else ""
+
+
+def below_best(data: "NightData") -> str:
+    """How far the night is below the best comparable one, which no gate compares it with."""
+    stretch = last_stretch(data.trend.points)
+    now, (best, date) = stretch[-1].value, max((point.value or 0.0, point.date) for point in stretch)
+    if data.verdict or now is None or best - now <= data.options.margin:
+        return ""
+    return f"{score(best - now)} below {day(date)}, the best of the comparable nights."
 
 
 def _others(data: "NightData") -> list[Markup]:
@@ -234,7 +280,8 @@ def forest(data: "NightData") -> dict[str, Any]:
     rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run) or {}
-    return difference_chart(shown, -result["allowed"] if result.get("allowed") else None, len(rows) - len(shown))
+    limit = -result["allowed"] if result.get("allowed") else None
+    return difference_chart(shown, limit, len(rows) - len(shown)) | {"margin": data.options.margin}
 
 
 def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
@@ -275,6 +322,17 @@ def trend(line: TrendLine) -> dict[str, Any]:
         "low": low,
         "high": high,
     }
+
+
+def night_score(before: Point | None, now: Point | None, margin: float) -> tuple[float, str, list[str]]:
+    """The change of a run since the night before, its score, and why that stands out."""
+    was = before.value if before else None
+    if now is None or now.value is None:
+        return -(was or 0.0), "no score", [] if was is None else [f"{score(was)} the night before"]
+    why, moved = [why for _, why in now.flags], 0.0 if was is None or now.breaks else now.value - was
+    if not why and abs(moved) > margin:
+        why = [f"{'up' if moved > 0 else 'down'} {score(abs(moved))} from the night before"]
+    return moved, score(now.value), why
 
 
 def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:

@@ -33,7 +33,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
     **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), lambda p: "<0.0001" if p < 0.0001 else f"{p:.4f}"),
     "share": "{:.1%}".format,
-    "share of the change": "{:.0%}".format,
+    "share of the change": "{:z.0%}".format,
     "moved": "{:+d}".format,
 }
 #: Columns that are aligned as numbers are, though they are text.

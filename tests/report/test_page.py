@@ -25,6 +25,7 @@ from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.page import read_page, write_report, write_site
 from ndcg_spark.report.words import WHAT, Labels, banner, read_labels
+from ndcg_spark.tables.table import cell
 from ndcg_spark.text import printable
 
 ROOT = Path(__file__).parents[2]
@@ -160,9 +161,9 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
 @pytest.mark.parametrize(
     ("third", "missing", "said"),
     [
-        (2, 0, "language = de"),
+        (2, 0, "of the loss comes from the 20 of 60 queries with language = de."),
         (None, 0, "The loss is spread over all kinds"),
-        (None, 20, "hybrid returned nothing for 20 of 60 queries (before: 0), 100 % of the loss."),
+        (None, 20, "hybrid returned nothing for 20 of 60 queries (before: 0), all of the loss."),
     ],
 )
 def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_over_all(tmp_path, third, missing, said):
@@ -171,7 +172,31 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
         languages = LANGUAGES if third else ("en", "fr")
         night(tmp_path, number, lists, languages=languages, missing=number * missing)
     page = Page(read_page(str(tmp_path)).html).words
-    assert ("it is unlikely to be chance" in page.lower(), said in page, "may be chance" in page) == (True, True, False)
+    assert ("it is unlikely to be chance" in page.lower(), said in page, "could well be" in page) == (True, True, False)
+    if missing:
+        assert re.search(r"0\.1\d\d below 1 January, the best of the comparable nights", page)
+        # A query that has results in neither night does not count.
+        night(tmp_path, 2, lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}), languages=languages, missing=1)
+        page = Page(read_page(str(tmp_path)).html).words
+        assert "hybrid has results again for 19 of 60 queries that had none, all of the gain." in page
+
+
+def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be_chance(tmp_path):
+    lists = lists_of({"old": 0.8}, 60)["old"]
+    for number, lost in enumerate((1, 2)):
+        old = {query: listed if int(query[1:]) % 3 != lost else ["x5"] for query, listed in lists.items()}
+        night(tmp_path, number, {"old": old, **({} if number else {"gone": lists})}, languages=LANGUAGES)
+    page = Page(read_page(str(tmp_path)).html).words
+    assert re.findall(r"language = (\w+) is (\w+) by 0\.\d+ \(20 queries\)", page) == [
+        ("fr", "better"),
+        ("de", "worse"),
+    ]
+    assert ("Look at the queries of language = de, which are worse." in page, "Nothing has to" in page) == (True, False)
+    assert "Warning: gone had scores on 1 January and has none tonight." in page
+    assert ("9,560 rows, 2 files: old.csv and 1 more" in page, cell("share of the change", -0.001)) == (True, "0%")
+    write_site(str(tmp_path), tmp_path / "site", Request())
+    index = Page(tmp_path / "site" / "index.html")
+    assert index.rows[1][3:] == ["old", "0.390; gone: no score (0.577 the night before)"]
 
 
 def test_a_run_that_is_named_is_the_baseline(output):
@@ -199,6 +224,13 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     assert data_of(tmp_path / "out").baseline.label == ""
 
 
+def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path):
+    for number in range(2):
+        night(tmp_path, number, lists_of(RUNS, 60, seed=number), judgments=f"j{number}")
+    said = banner(data_of(tmp_path, baseline_date=date(0))).sentence.striptags()
+    assert ("so the difference says nothing about the run" in said, "chance" in said) == (True, False)
+
+
 def commands_of(page):
     return [html.unescape(code) for code in re.findall(r"<code>(ndcg-spark [^<]+)</code>", page)]
 
@@ -213,9 +245,12 @@ def test_the_commands_of_a_page_run(tmp_path):
         paths = "".join(f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results"))
         toml = tmp_path / f"{number}.toml"
         toml.write_text(f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}')
+        (tmp_path / "labels.csv").write_text("Query ID,Text\nq0,wireless mouse\n")
         options = ("--config", toml, "--date", known["date"], "--documents", "all", "--report", "r.html")
-        command_line("evaluate", *options, cwd=tmp_path)
-    commands = commands_of((tmp_path / "r.html").read_text("utf-8"))
+        command_line("evaluate", *options, "--labels", "labels.csv", cwd=tmp_path)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    commands = commands_of(page)
+    assert "wireless mouse" in page
     names = {shlex.split(command)[1] for command in commands}
     assert names >= {"gate", "explain", "judge-next"}
     for name in names:
@@ -227,7 +262,7 @@ def test_the_commands_of_a_page_run(tmp_path):
 def test_labels_stand_for_ids_and_link_to_addresses_only(output, tmp_path):
     file = tmp_path / "labels.csv"
     file.write_text(
-        "query_id,doc_id,text,link\nq0035,,phone case red,\n,d0,A <b>case</b>,https://shop.example/1\n"
+        "Query ID,Doc ID,Text,LINK\nq0035,,phone case red,\n,d0,A <b>case</b>,https://shop.example/1\n"
         ",d1,bad,javascript:alert(1)\n",
         encoding="utf-8",
     )
@@ -238,7 +273,7 @@ def test_labels_stand_for_ids_and_link_to_addresses_only(output, tmp_path):
     assert '<a href="https://shop.example/1" rel="noreferrer">' in page
     assert "A &lt;b&gt;case" in page
     assert "javascript:" not in page
-    with pytest.raises(ConfigurationError, match="has no columns query_id and text"):
+    with pytest.raises(ConfigurationError, match="has columns query_id, language, segment; give"):
         read_labels(Path(__file__).parents[2] / "conf/example/queries.csv")
 
 
@@ -258,7 +293,11 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     assert [index.rows[at][2] for at in (1, 2)] == ["failed", "fail"]
     assert index.rows[1][4] == "disk full"
     # Without a gate the run of the chart above is named, with its score.
-    assert index.rows[3][3:5] == ["hybrid", f"{data_of(out, date(8), run='hybrid').mean['ndcg']:.3f}"]
+    assert index.rows[3][3] == "hybrid"
+    assert index.rows[3][4].startswith(
+        f"{data_of(out, date(8), run='hybrid').mean['ndcg']:.3f}; dense: 0.541 (up 0.022"
+    )
+    assert (site / "index.html").read_text(encoding="utf-8").count("<svg") == len(RUNS)
     assert "Note: a note" in index.rows[8][4]
     assert (site / "latest.html").read_bytes() == (site / f"{date(9)}.html").read_bytes()
 
@@ -366,7 +405,7 @@ def test_the_first_screen_answers(browser, page):
     height = browser.execute_script("return innerHeight")
     headings = browser.find_elements("css selector", ".headline, .card :is(h2, h3)")
     shown = [element.text for element in headings if element.rect["y"] + element.rect["height"] < height]
-    assert shown[0].startswith("hybrid is worse: 0.441, down 0.113 from 0.554; new tonight")
+    assert shown[0].startswith("hybrid is worse: 0.441, down 0.113 from 0.554; first seen tonight")
     assert shown[1:] == [
         "Every run against the mean of 7 good nights, 3 to 9 January",
         *("hybrid, the last 10 nights", "Which queries", "Why hybrid lost", "What to do"),

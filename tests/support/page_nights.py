@@ -99,10 +99,14 @@ def night(
             for at, query in enumerate(queries)
         ]
     with_rows(publication, tables)
+    files = {"files": [{"path": "old.csv"}, {"path": "new.csv"}]}
     own = record(
         options={**Convention().options(), **(options or {})},
         configuration={"documents": "all" if documents else None, **(configuration or {})},
-        inputs={"judgments": {"fingerprint": judgments}, "results": {"fingerprint": f"r{number}"}},
+        inputs={
+            "judgments": {"fingerprint": judgments},
+            "results": {"fingerprint": f"r{number}", "rows": 9560} | files,
+        },
     )
     publication.commit(own, {dataset: {"verdict": verdict, "accepted": accepted} if verdict else {}})
 
