@@ -170,7 +170,9 @@ def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
     if not dates:
         return []
     count = f"{len(dates)} of {len({point.date for point in points})} nights, the last {max(dates)}"
-    return [f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them and are not judged"]
+    return [
+        f"{count}, have fewer than {MIN_NIGHTS} comparable ones before them, too few to tell whether they are unusual"
+    ]
 
 
 def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import zlib
 from collections.abc import Container, Mapping, Sequence
 from math import fsum
@@ -22,7 +23,7 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import baseline_night, night_rows, read_dataset_scores, read_rows
+from ndcg_spark.nights.read import baseline_night, earlier, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.words import Labels, day
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name
@@ -98,10 +99,17 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
             # One that was evaluated again has other numbers than those that the gate saw.
             return PageBaseline(None, kept, name if kept[-1].evaluation_id == entry["evaluation_id"] else None)
     judgments = night.row["judgments_fingerprint"]
-    earlier = [other for other in nights if other.dataset == night.dataset and other.evaluated_on < night.evaluated_on]
-    if same := [other for other in earlier if other in known and other.row["judgments_fingerprint"] == judgments]:
+    before = earlier(nights, night.dataset, night.evaluated_on)
+    if same := [other for other in before if other in known and other.row["judgments_fingerprint"] == judgments]:
         return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0] if len(runs) > 1 and not earlier else None, is_first=not earlier)
+    return PageBaseline(runs[0] if len(runs) > 1 and not before else None, is_first=not before)
+
+
+def _good_and_failed(nights: Sequence[Night]) -> tuple[Night | None, Night | None]:
+    """The newest good night, and the newest after it that failed."""
+    good = next((night for night in reversed(nights) if night.is_good), None)
+    after = itertools.takewhile(lambda night: night != good, reversed(nights))
+    return good, next((night for night in after if night.row["verdict"] == "fail"), None)
 
 
 class QueryScore(NamedTuple):
@@ -140,6 +148,8 @@ class NightData:
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
         self.baseline = choose_baseline(night, nights, self.runs, request)
+        #: Who accepts this night accepts the loss of the one that failed, too.
+        self.last_good, self.failed_before = _good_and_failed(earlier(nights, night.dataset, night.evaluated_on))
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()

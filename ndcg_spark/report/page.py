@@ -178,13 +178,14 @@ def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, 
 
 def _queries(data: NightData, labels: words.Labels) -> Table:
     lines, half, total = [], _QUERIES // 2, len(data.queries)
+    was, now = ("baseline", "run") if data.baseline.run else ("before", "now")
     for query in data.queries if total <= _QUERIES else [*data.queries[:half], *data.queries[-half:]]:
         label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
         linked = Markup('<a href="#{}">{}</a>').format(anchor, label) if anchor else label
-        scores = {"before": query.before, "now": query.score, "change": query.change if data.compares else None}
+        scores = {was: query.before, now: query.score, "change": query.change if data.compares else None}
         lines.append({"query": linked, **scores})
     notes = [f"{_QUERIES} of {total:,} queries: those at both ends"] if total > _QUERIES else []
-    against = f", before: {data.baseline.label}" if data.compares else ""
+    against = f", {was}: {data.baseline.label}" if data.compares else ""
     return make_table(lines, (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
 
 

@@ -28,7 +28,7 @@ WHAT = {
     "down": "relevant documents moved down",
     "up": "relevant documents moved up",
     "came_in": "relevant documents entered the {top}",
-    "same_rank": "same rank, other gain",
+    "same_rank": "same rank, different gain",
 }
 #: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
@@ -210,10 +210,10 @@ def kind(row: Row) -> Markup:
 
 
 def standing_out(data: "NightData") -> Sequence[Row]:
-    """At most three slices that are better or worse, and are not part of a change of all that is explained."""
-    whole, explained = data.row or {}, None
-    if data.cause or (data.causes and whole["conclusion"] in TONES):
-        explained = "worse" if whole["difference"] < 0 else "better"
+    """At most three slices that are better or worse; where a cause is named, only those that differ from the whole."""
+    explained = None
+    if data.row and data.cause:
+        explained = "worse" if data.row["difference"] < 0 else "better"
     found = [row for row in data.slices if row["conclusion"] in {"better", "worse"} - {explained}]
     return sorted(found, key=lambda row: -abs(row["difference"]))[:_NAMED]
 

@@ -162,7 +162,7 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     ("third", "missing", "said"),
     [
         (2, 0, "of the loss comes from the 20 of 60 queries with language = de."),
-        (None, 0, "The loss is spread over all kinds"),
+        (None, 0, "has clearly more than its share of the loss"),
         (None, 20, "hybrid returned nothing for 20 of 60 queries (before: 0), all of the loss."),
     ],
 )
@@ -173,6 +173,8 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
         night(tmp_path, number, lists, languages=languages, missing=number * missing)
     page = Page(read_page(str(tmp_path)).html).words
     assert ("it is unlikely to be chance" in page.lower(), said in page, "could well be" in page) == (True, True, False)
+    # Slices are named by themselves where none explains the loss.
+    assert len(re.findall(r"language = \w+ is worse by", page)) == (0 if third else 2)
     if missing:
         assert re.search(r"0\.1\d\d below 1 January, the best of the comparable nights", page)
         # A query that has results in neither night does not count.
@@ -233,6 +235,20 @@ def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path)
 
 def commands_of(page):
     return [html.unescape(code) for code in re.findall(r"<code>(ndcg-spark [^<]+)</code>", page)]
+
+
+def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before(tmp_path):
+    rejudged = {"judgments": "j2", "configuration": {"file": "/conf/nightly.toml"}, "verdict": {**REJUDGED}}
+    states = [{"verdict": verdict("pass")}, {"verdict": verdict("fail", nights=[0])}, rejudged, rejudged]
+    for number, options in enumerate(states):
+        night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
+    page = read_page(str(tmp_path)).html
+    assert "The night of 2 January failed" in page
+    (compare,) = [command for command in commands_of(page) if "compare" in command]
+    assert compare.endswith(f"--date {date(3)} --dataset shop --baseline-date good --unchanged-queries")
+    assert command_line(*shlex.split(compare)[1:], cwd=tmp_path).returncode == 0
+    revise(committed(str(tmp_path))[1], accepted="known")
+    assert "January failed" not in read_page(str(tmp_path)).html
 
 
 @pytest.mark.slow
