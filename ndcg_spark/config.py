@@ -54,6 +54,10 @@ def _version(given: object) -> object:
 
 def _output(given: str) -> str:
     path = expanded(given)
+    if re.match(r"[a-z][a-z0-9]+:/[^/]", path):
+        raise ValueError(f"{path} has one slash after the colon; write two")
+    if Path(path).is_file():
+        raise ValueError(f"{path} is a file; give a folder")
     if {*"*?[]{}"}.intersection(_DATE.sub("", path)):
         raise ValueError(f"{path} has one of * ? [ ] {{ }}, which engines read as wildcards; only {{date}} is replaced")
     return path
@@ -97,8 +101,11 @@ class TableConfig(Strict):
     @field_validator("columns")
     @classmethod
     def _one_by_one(cls, columns: dict[str, str]) -> dict[str, str]:
-        if not columns.keys() <= {*cls.names} or len({*columns.values()}) < len(columns):
-            raise ValueError(f"it maps {', '.join(cls.names)}, each to another column of the files")
+        for unknown in columns.keys() - {*cls.names}:
+            near = did_you_mean(unknown, cls.names)
+            raise ValueError(f"{unknown} is no column{near}; it maps {', '.join(cls.names)} to columns of the files")
+        if len({*columns.values()}) < len(columns):
+            raise ValueError(f"it maps {', '.join(columns)}, each to another column of the files")
         return columns
 
 

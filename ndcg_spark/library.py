@@ -153,15 +153,16 @@ def compare_lists(
     *,
     baseline: str | None = None,
     persistence: float = 0.9,
+    exclude: Any = None,
     dataset: str = "default",
 ) -> "pd.DataFrame":
     """How much the list of every query changed, computed without judgments, as the command `compare-lists`.
 
-    `old` and `new` are results as `evaluate` takes them, or the same. Runs are paired by name, or all new ones are
-    compared with the old run `baseline`. `persistence` is the p of rank-biased overlap. The convention gives order,
-    ties and discount; documents that it would remove because of their judgments stay. The table has a row per run,
-    query of either side and cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`; ConfigurationError also if a
-    cutoff is not a rank, only judgments tell the order, or there is no run to compare.
+    `old` and `new` are results as `evaluate` takes them, or the same, and so is `exclude`. Runs are paired by name,
+    or all new ones are compared with the old run `baseline`. `persistence` is the p of rank-biased overlap. The
+    convention gives order, ties and discount; documents that it would remove because of their judgments stay. The
+    table has a row per run, query of either side and cutoff: LIST_CHANGES of COMPARING.md. Raises as `evaluate`;
+    ConfigurationError also if a cutoff is not a rank, only judgments tell the order, or there is no run to compare.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def compare_lists(
     0       False      1.0  0.9        0.125174
     """
     settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}, Scratch()
-    sides = [make_config({"results": side}, settings, scratch) for side in (old, new)]
+    sides = [make_config({"results": side, "exclude": exclude}, settings, scratch) for side in (old, new)]
     changes: pd.DataFrame = call("job.compare_inputs.compare_lists", *sides, baseline, persistence)
     return changes
 

@@ -110,7 +110,8 @@ def _content(
     if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
         lines.append("Evaluate it again with --accept-baseline REASON to make it the first baseline.")
     if failure or not lines:
-        lines.append(f"{', '.join(datasets) or 'evaluation'} of {date}: exit code {exit_code}. {failure or ''}")
+        named = datasets or [config.dataset] * (config.dataset != "default") or ["evaluation"]
+        lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")

@@ -77,6 +77,9 @@ def message(text: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the word, else empty."""
+    # A number that differs in a digit is another one.
+    if word.isdecimal():
+        return ""
     folded = {name.lower().replace("-", "_"): name for name in known}
     meant = word.lower().replace("-", "_")
     near = difflib.get_close_matches(meant, folded, n=1, cutoff=_NEAR)

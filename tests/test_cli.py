@@ -97,7 +97,7 @@ def test_errors(folder, monkeypatch):
         (["--convention", "trec"], "configuration", 2),
         (["--no-such-option"], "configuration", 2),
         (["nowhere.txt"], "missing_input", 3),
-        (["--output", "run.txt"], "storage", 4),
+        (["--output", "run.txt/out"], "storage", 4),
     ],
 )
 def test_errors_are_json_on_stdout_where_json_is_asked_for(folder, wish, arguments, code, exit_code):
@@ -179,6 +179,9 @@ def test_arguments_become_a_configuration():
     assert config.judgments.columns == {"query_id": "a=b", "relevance": "g"}
     assert config.results.columns == {"query_id": "a=b", "doc_id": "docno"}
     assert config.exclude.columns == {"query_id": "a=b"}
+    # A command that needs no results has none to map.
+    alone = load_arguments({"judgments": ("q",), "column": ("doc_id=url",)}, needs_inputs=False)
+    assert (alone.judgments.columns, alone.results) == ({"doc_id": "url"}, None)
     assert (config.results.as_of, config.results.run, config.convention.ties) == (12, "r", "average")
 
 

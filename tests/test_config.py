@@ -84,6 +84,8 @@ def test_measures_set_cutoffs_and_options():
         ({"cutoffs": []}, ["cutoffs"]),
         ({"output": ""}, ["output"]),
         ({"output": "/scores/{day}"}, ["output"]),
+        ({"output": "s3:/bucket/scores"}, ["output"]),
+        ({"output": __file__}, ["output"]),
         ({"documents": 200, "output": "out"}, ["documents"]),
         ({"documents": "all"}, ["documents"]),
         ({"convention": {"gain": "a", "ties": "b"}}, ["convention"]),

@@ -145,7 +145,7 @@ def trend(output: str, style: str, **request: Any) -> None:
     options.dataset,
     option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]"),
     option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]"),
-    option("--baseline", "RUN", "Run to compare with.", multiple=True),
+    option("--baseline", "RUN", "Run to compare with."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
     option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),
     options.labels,
@@ -161,14 +161,12 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     from ndcg_spark.report.page import write_report, write_site
     from ndcg_spark.report.words import Labels, read_labels
 
-    date, slices, baselines = (arguments.pop(name) for name in ("date", "slices", "baseline"))
-    if len(baselines) > 1:
-        raise ConfigurationError("arguments: a page has one baseline; give --baseline once, or use compare")
+    date, slices = (arguments.pop(name) for name in ("date", "slices"))
     if (html is None) == (site is None) or (site is not None and date is not None):
         raise ConfigurationError("arguments: give --html FILE for one page, or --site FOLDER without --date")
     attributes, _ = read_query_tables(load_arguments({"slices": slices}, needs_inputs=False))
     names = read_labels(labels) if labels else Labels()
-    request = Request(**arguments, baseline=next(iter(baselines), None), attributes=attributes, labels=names)
+    request = Request(**arguments, attributes=attributes, labels=names)
     if html is not None:
         write_report(output, html, date, request)
     elif site is not None:

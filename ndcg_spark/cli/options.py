@@ -24,11 +24,25 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 _INPUT_FORMATS = ("trec", "parquet", "orc", "csv", "tsv", "jsonl", "json")
 
 
+#: Options that take one value, and that people give twice; of all others the last counts, as wrappers rely on.
+_ONCE = {"--baseline", "--labels", "--slices", "--weights", "--run"}
+
+
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = [arg.partition("=")[0] for arg in args]
+        single = {name for param in self.params if not getattr(param, "multiple", False) for name in param.opts}
+        for name in sorted(single & _ONCE):
+            if given.count(name) > 1:
+                raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
+        return super().parse_args(ctx, args)
+
+
 def command(
     *parameters: click.Parameter | Sequence[click.Parameter], codes: str = EXIT_CODES
 ) -> Callable[[Callable[..., Any]], click.Command]:
     params = [p for group in parameters for p in ([group] if isinstance(group, click.Parameter) else group)]
-    return click.command(params=params, epilog=codes)
+    return click.command(cls=_Command, params=params, epilog=codes)
 
 
 def argument(name: str, words: str, **more: Any) -> click.Argument:
@@ -133,8 +147,8 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
         given |= {"judgments": paths[:1], "results": paths[1:]}
     kind, file, columns = take("input_format"), take("config"), take("column") or ()
     # The tables whose columns a name without a table can be in.
-    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names}
-    names |= {"exclude": ExcludeConfig.names if "exclude" in given else ()}
+    names = {"judgments": JudgmentsConfig.names, "results": ResultsConfig.names, "exclude": ExcludeConfig.names}
+    unprefixed = [table for table in names if table in given or (needs_inputs and table != "exclude")]
     asked: dict[str, Any] = {
         "judgments": {"format": kind, "path": take("judgments"), "relevance": take("relevance")},
         "results": {"format": kind, "path": take("results"), "run": take("run"), "run_from": take("run_from")},
@@ -151,7 +165,7 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
     for text in columns:
         ours, _, yours = text.partition("=")
         table, _, name = ours.rpartition(".")
-        owners = [table] if table in names else [owner for owner in names if not table and name in names[owner]]
+        owners = [table] if table in names else [owner for owner in unprefixed if not table and name in names[owner]]
         if not owners or not yours:
             near = did_you_mean(table, names)
             raise ConfigurationError(f"arguments: --column {text}{near}: write it as in results.doc_id=docno")

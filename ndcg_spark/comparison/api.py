@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -110,6 +111,8 @@ def compare(
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
     others: dict[str, ScoreSource] | None = None
     if not names:
+        if isinstance(query_scores, Scores) and isinstance(baseline, Scores):
+            _refuse_other_convention(query_scores, baseline)
         nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
     options = ComparisonOptions(
@@ -133,12 +136,19 @@ def compare(
     return table if full else _shown(table)
 
 
+def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
+    ours, theirs = (str(one.dataset_scores["convention"].iloc[0]) for one in (scores, baseline))
+    # Presets of two names may have the same options.
+    if Convention.parse(ours).options() != Convention.parse(theirs).options():
+        raise ConfigurationError(f"baseline: its convention is {theirs}, and that of the scores {ours}; choose one")
+
+
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     hidden += [] if table["flags"].str.len().any() else ["flags"]
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["difference"])
+    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["mean"])
     order = ["group", "attribute", "value", "weighted", "best"]
     ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]

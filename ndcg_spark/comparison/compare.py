@@ -91,7 +91,8 @@ def compare_sources(
         for sides in _sides(source, source if others is None else others[source.dataset], options):
             rows = comparison_rows(sides, options)
             comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
-            comparison.warnings.extend({*_other_judgments(sides)}.difference(comparison.warnings))
+            said = [*_other_judgments(sides), *_without_weight(rows)]
+            comparison.warnings.extend(sentence for sentence in said if sentence not in comparison.warnings)
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
     is_sliced = any(row["value"] not in (None, NO_VALUE) for row in comparison.rows)
@@ -108,7 +109,8 @@ def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], o
         known = {run for source in sources for run in source.runs}
         for run in runs:
             if run not in known:
-                raise unknown_name(option, "run", run, known)
+                night = next((f" of {source.where}" for source in sources if isinstance(source.rows, Night)), "")
+                raise unknown_name(option, f"run{night}", run, known)
     for dataset in sorted({source.dataset for source in own} - {source.dataset for source in others}):
         raise ConfigurationError(f"baseline: it has no scores of the dataset {dataset}; give another")
     metrics = sorted({metric for source in own for metric in source.metrics}, key=lambda p: (p[0], *by_depth(p[1])))
@@ -142,6 +144,14 @@ def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) 
             theirs = own if is_one else other.read(queries, metric, other_runs)
             sides = Sides(own, theirs, metric, key, pairs)
             yield dataclasses.replace(sides, only=~sides.rejudged) if options.unchanged_queries else sides
+
+
+def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A sentence that says how many queries have no weight, if some have one."""
+    counts = [row["queries"] for row in rows if row["attribute"] is None and row["weight_effective_n"] is not None]
+    of = max((row["queries"] for row in rows if row["weight_effective_n"] is None), default=0)
+    if counts and 0 < min(counts) < of:
+        yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
 
 def _other_judgments(sides: Sides) -> Iterator[str]:
@@ -187,17 +197,16 @@ def compare_nights(
         options = dataclasses.replace(options, measures={MEASURES[measure].column: [cutoff]})
     if options.attributes is None:
         options = dataclasses.replace(options, attributes=read_attributes(tonight))
+    for night, other in pairs:
+        if different_options(night.record["options"], other.record["options"]):
+            raise ConfigurationError(f"baseline-date: {other} has another convention than {night}; choose another")
+        if night == other and not options.baselines:
+            raise ConfigurationError(f"baseline-date: {night} would be compared with itself; choose an earlier one")
     comparison = compare_sources(own, others, options)
     absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
-    doubted = [
-        f"{other.evaluated_on} has another convention, {other.row['convention']}, and this night has "
-        f"{night.row['convention']}: their scores cannot be compared"
-        for night, other in pairs
-        if different_options(night.record["options"], other.record["options"])
-    ]
     for night in tonight:
         report_step("compared", str(night))
-    warnings = [*([absent] if absent else []), *doubted, *comparison.warnings]
+    warnings = [*([absent] if absent else []), *comparison.warnings]
     for sentence in warnings:
         report_step("note", sentence)
     return dataclasses.replace(comparison, warnings=warnings)

@@ -16,6 +16,8 @@ _NAMES = {written: name for name, measure in MEASURES.items() for written in (na
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
+#: What arguments of ir_measures are called here.
+_OPTIONS = {"judged_only": "unjudged=drop"}
 #: The cutoff of a measure that is written without one, in lower case.
 ALL_CUTOFFS = "all cutoffs"
 
@@ -112,7 +114,7 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
 
 def _example(word: str, names: Mapping[str, str]) -> str:
     """How to write what trec_eval calls P_5 or ndcg_cut_10, or others ndcg10; of another name, any measure."""
-    tools = re.fullmatch(r"(\w+?)(?:_cut)?_?(\d+)", word)
+    tools = re.fullmatch(r"(\w+?)(?:_cut)?[_.]?(\d+)", word)
     return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
 
 
@@ -127,7 +129,10 @@ def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
     for argument in match["arguments"].split(",") if match["arguments"] else []:
         short, _, value = (piece.strip() for piece in argument.partition("="))
         if short not in takes or not value:
-            known = " and ".join(f"{known}=..." for known in takes) or "no arguments; use --set, such as gain=exp2"
+            known = (
+                " and ".join(f"{known}=..." for known in takes)
+                or f"no arguments; use --set, such as {_OPTIONS.get(short, 'gain=exp2')}"
+            )
             raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
         options[takes[short]] = value
     is_whole = not written.islower() or (measure is not None and measure.whole)

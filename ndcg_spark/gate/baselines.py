@@ -91,7 +91,8 @@ def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]
     date = tonight.evaluated_on
     candidates = [night for night in baseline_nights(nights, tonight, name) if night.evaluated_on != date]
     if not candidates:
-        absent = "earlier night that is good" if name == GOOD else f"other night of {name}"
+        good = "earlier night that is good" if earlier(nights, tonight.dataset, date) else "earlier night at all"
+        absent = good if name == GOOD else f"other night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}"))
     own = tonight.record["options"]
     different = {night: different_options(own, night.record["options"]) for night in candidates}

@@ -28,8 +28,12 @@ _NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score
 
 def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
     """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias."""
-    columns, wanted, called = [*dict.fromkeys(has)], [*names], dict(mapped)
+    columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: _plain(column) for column in columns}
+    # As our own names, those of the user may differ in case.
+    alike = {_plain(column): column for column in reversed(columns)}
+    mapped = {name: column if column in plain else alike.get(_plain(column), column) for name, column in mapped.items()}
+    called = dict(mapped)
     free = [column for column in columns if column not in mapped.values()]
     for name in wanted:
         if name in mapped or name in columns:

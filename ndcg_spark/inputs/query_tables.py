@@ -72,7 +72,7 @@ def attribute_rows(table: pa.Table) -> pa.Table:
     if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
         raise InputError(
             f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
-            "for each attribute, named after it; a configuration can map other names, [query_attributes] columns"
+            "for each attribute, named after it; rename the column of the ids to query_id, or map it in a configuration"
         )
     keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
     _refuse_empty(pa.table(keys), where)
@@ -94,7 +94,9 @@ def weight_rows(table: pa.Table) -> pa.Table:
     """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside its range."""
     where, has = "query_weights", table.column_names
     if not {"query_id", "weight"} <= {*has}:
-        raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight, or map them in [query_weights]")
+        raise InputError(
+            f"{where}: columns {', '.join(has)}; give query_id and weight; rename these, or map them in a configuration"
+        )
     rows = pa.table({f.name: column(table, f.name, f.type, where) for f in QUERY_WEIGHTS if f.name in has})
     _refuse_empty_or_repeated(rows, ["query_id"], where)
     weights = np.asarray(rows["weight"])

@@ -92,6 +92,21 @@ def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) ->
     return {field.name: pa.string() if pa.types.is_null(field.type) else field.type for field in schema}
 
 
+def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape, where: str) -> None:
+    """InputError if a file lacks a column that others have and every row needs; its rows would have null there."""
+    for names in (["query_id"], ["doc_id"], ["relevance"], ["score", "rank"]):
+        columns = [shape.columns.get(name, name) for name in names]
+        has = [
+            any(column in footer.columns or column in dict(file.partition) for column in columns)
+            for file, footer in zip(files, known, strict=True)
+        ]
+        if any(has) and not all(has):
+            raise InputError(
+                f"{where}: {files[has.index(False)].path}: no column {columns[0]}, which other files have; write them "
+                "alike"
+            )
+
+
 def read_typed(
     engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
 ) -> tuple[DataFrame, int | None]:
@@ -101,6 +116,8 @@ def read_typed(
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
     origin = f"{where}: {files[0].path}"
     types = _plain_types(known, names, origin)
+    if len(known) == len(files) and not lists:
+        _refuse_lacking(files, known, shape, where)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
     # Not every engine reads files with different columns or types. None hashes unsigned numbers.
     if (

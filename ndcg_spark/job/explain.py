@@ -88,13 +88,15 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if not scores:
         queries = {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"])}
         raise _not_judged(query, len(queries), queries)
+    if not night.kept_rows("ranked_documents"):
+        raise _not_kept(night, query)
     known_cutoffs = list(dict.fromkeys(row["cutoff"] for row in scores))
     # Documents are kept down to the deepest rank, also where the whole ranking is scored.
     ranks = [rank for rank in known_cutoffs if rank is not None] or known_cutoffs
     cutoff = request.cutoff_or(night.measure_set.main_cutoff("ndcg", ranks))
     if cutoff not in ranks:
         raise ConfigurationError(
-            f"cutoff: {format_cutoff(cutoff)} is none of those of which the night keeps scores and documents, "
+            f"cutoff: {night} has no scores at {format_cutoff(cutoff)}, only at "
             f"{', '.join(map(format_cutoff, ranks))}; explain it from --judgments and --results"
         )
     # A baseline of another night is no run of this one.

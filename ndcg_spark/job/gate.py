@@ -61,6 +61,10 @@ def judge_written(
     replaced = {(night.dataset, night.evaluated_on) for night in written}
     known, scores = log.committed(written[0].store), ScoreCache()
     others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
+    for night in known if accepted is None else ():
+        if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
+            ended = f"{night} was accepted, {night.row['accepted']}, which ends with its scores"
+            report_step("warning", f"{ended}; --accept-baseline accepts the new ones")
     nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
     results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
     comparisons = [row for judged in results.values() for row in judged.rows]

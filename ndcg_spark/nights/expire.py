@@ -34,8 +34,8 @@ def removable(
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
-    Unless `baselines` is set, the newest good night of a dataset is kept, and so are the nights that the gate of its
-    newest night compares with: without them the next night would have no verdict.
+    Unless `baselines` is set or the `date` is theirs, the newest good night of a dataset is kept, and so are the nights
+    that the gate of its newest night compares with: without them the next night would have no verdict.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -53,7 +53,7 @@ def removable(
         for date, name in sorted(gone.keys() & there)
         if date not in known.damaged
     ]
-    needed = set() if baselines else _baselines(known)
+    needed = set() if baselines else _baselines(known) - {date or ""}
     dates = {row["evaluated_on"] for row in known.rows} | {date for date, _ in left}
     old = {day for day in dates if day < before or day == date}
     for day in sorted(old - needed - known.damaged.keys()):

@@ -72,6 +72,8 @@ def report_night(
     It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
     newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
     """
+    if not isinstance(labels, str | os.PathLike | None):
+        raise ConfigurationError(f"labels: give the path of a CSV file, not a {type(labels).__name__}")
     names = read_labels(Path(labels)) if labels else Labels()
     request = Request(dataset, run, measure, baseline, _text(baseline_date), labels=names)
     return write_report(str(output), Path(file) if file else None, _text(date), request)
@@ -112,13 +114,14 @@ def explain(
     baseline_date: _Date = None,
     convention: Convention | str | None = None,
     relevance: float | None = None,
+    exclude: Any = None,
 ) -> View:
     """The score of one query, document by document, as the command `explain` shows it.
 
     `source` is what `evaluate` returned, the folder of a night that keeps its documents, or judgments beside results,
     as `evaluate` takes them; tables of Spark are fetched. By default every run is explained, at the cutoff of the
     headline, in the newest night; `baseline` is the run, and `baseline_date` the night, to show the changes since.
-    `convention` and `relevance` are for two tables only.
+    `convention`, `relevance` and `exclude` are for two tables only.
 
     What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
     `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
@@ -135,14 +138,15 @@ def explain(
     rank = None if cutoff is None else str(cutoff)
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _text(baseline_date))
     is_scored, is_night = isinstance(source, Scores), isinstance(source, str | os.PathLike) and results is None
-    if ((date or baseline_date) and not is_night) or ((convention or relevance) and (is_night or is_scored)):
-        raise ConfigurationError("explain: dates are of nights, and convention and relevance of two tables; leave out")
+    is_of_tables = bool(convention or relevance) or exclude is not None
+    if ((date or baseline_date) and not is_night) or (is_of_tables and (is_night or is_scored)):
+        raise ConfigurationError("explain: dates are for nights, and convention, relevance and exclude for two tables")
     if is_night:
         return explanation_view(explain_night(str(source), _text(date), request))
     if isinstance(source, SparkScores) or (results is None and not is_scored):
         raise ConfigurationError("explain: no documents are known; give a night's folder, or judgments and results")
     settings, scratch = {"convention": convention or "standard"}, Scratch()
-    given = {"judgments": source, "results": results}
+    given = {"judgments": source, "results": results, "exclude": exclude}
     config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)
     return explanation_view(call("job.explain.explain_on", config, request))
 
@@ -226,6 +230,8 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
     if there is no such run.
     """
+    if isinstance(baseline, list | tuple):
+        raise ConfigurationError("baseline: a table has one; give the name of a run")
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None

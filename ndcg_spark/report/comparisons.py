@@ -185,7 +185,7 @@ def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list
     if correction in _CORRECTIONS and max(sizes, default=0) > 1:
         adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
-    dates = {str(row["baseline_night"]) for row in rows if row["baseline_night"] is not None}
+    dates = {str(row["baseline_night"])[:10] for row in rows if row["baseline_night"] is not None}
     notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]
     is_tested = any(row["p_value"] is not None for row in rows)
     return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]

@@ -25,7 +25,9 @@ JUDGED_TWICE = Refusal(
 RETURNED_TWICE = Refusal(
     "returned_twice", "results: a document returned, or judged, twice", "keep one row each, or set duplicates=best"
 )
-RANK_TWICE = Refusal("rank_twice", "results: a rank with two documents", "number each list from 1, or set order=score")
+RANK_TWICE = Refusal(
+    "rank_twice", "results: a rank with two rows", "remove repeated rows, number each list from 1, or set order=score"
+)
 MERGED = Refusal(
     "two_lists_in_one",
     "results: a list with two results of rank 1 and different scores",

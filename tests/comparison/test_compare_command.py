@@ -42,6 +42,15 @@ def comparison_rows(done, cutoff=3):
     return [row for row in json.loads(done.stdout)["comparisons"] if row["cutoff"] == cutoff]
 
 
+def test_nights_of_two_conventions_and_a_night_with_itself_are_not_compared(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "other")
+    assert "with itself" in compare(folder, "--baseline-date", "2026-11-20").stderr
+    done = evaluate(tmp_path / "other", "--output", "out", "--date", "2026-11-21", "--convention", "trec_eval")
+    assert done.returncode == 0, done.stderr
+    done = compare(tmp_path / "other", "--baseline-date", "2026-11-20")
+    assert (done.returncode, "another convention" in done.stderr) == (2, True)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two nights of two runs: in the second the new run is better, except for three queries."""

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from paired import compare_rows
 
-from ndcg_spark import compare, evaluate
+from ndcg_spark import compare, compare_lists, evaluate
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 
 COLUMNS = {
@@ -67,6 +68,20 @@ def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
     assert (str(row["evaluated_on"]), row["mean"], row["baseline_mean"]) == ("2026-11-20", 0.5, 0.5)
 
 
+def test_scores_of_two_conventions_are_not_compared():
+    judgments, results = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
+    scores, same, other = (evaluate(judgments, results, 1, label) for label in ("standard", "ranx_burges", "trec_eval"))
+    with pytest.raises(ConfigurationError, match="its convention is trec_eval"):
+        compare(scores, other)
+    assert len(compare(scores, evaluate(judgments, results, 1))) == len(compare(same, same)) == 1
+
+
+def test_excluded_documents_leave_both_sides():
+    excluded = {"query_id": ["q"], "doc_id": ["a"]}
+    (row,) = compare_lists({"q": ["a", "b"]}, {"q": ["b", "a"]}, 2, exclude=excluded).to_dict("records")
+    assert row["same_order"]
+
+
 def shifted(runs):
     """Scores of 20 queries, each run higher by that much of its query's number."""
     rows = [(run, f"q{at}", 0.5 + by * at / 20) for run, by in runs.items() for at in range(20)]
@@ -80,7 +95,8 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
     assert (list(shown)[:4], len(shown.columns)) == (["run", "measure", "cutoff", "mean"], 14)
     # What tells rows apart is shown too, and all queries come before the slices.
     kinds = {"query_id": [f"q{at}" for at in range(20)], "kind": ["a"] * 20}
-    more = compare(scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]})
+    with pytest.warns(UserWarning, match="19 of 20 queries have no weight"):
+        more = compare(scores, ["old", "low"], attributes=kinds, weights={"query_id": ["q1"], "weight": [1]})
     assert {*more} - {*shown} == {"baseline", "attribute", "value", "flags", "weight_effective_n"}
     assert more["attribute"].isna().tolist() == [True] * 4 + [False] * 4
     assert list(compare(scores, "old", full=True)) == COMPARISONS.names

@@ -39,6 +39,7 @@ def checked_with_weights(row, apart, weight):
     assert [row["interval_low"], row["interval_high"]] == pytest.approx([low, high], rel=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:.* queries have no weight")
 @pytest.mark.parametrize("seed", range(3))
 def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
     """Cutoffs, runs that lack queries, slices by two attributes, of which some queries have none, and weights."""

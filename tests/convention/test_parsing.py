@@ -67,6 +67,7 @@ def test_arguments_set_options_of_the_convention(measures, options):
         ("P(rel=2@5", r"called 'P\(rel=2@5'"),
         ("P(cutoff=2)@5", r"P\(cutoff=2\)@5 has the argument 'cutoff=2', but it takes rel=\.\.\."),
         ("nDCG(dcg='exp-log2')@10", "but it takes no arguments; use --set, such as gain=exp2"),
+        ("nDCG(judged_only=True)@10", "use --set, such as unjudged=drop"),
         ("bpref@3", "bpref@3 has an invalid cutoff; bpref is computed on the whole"),
         ("", "the list is empty; choose from ndcg, precision"),
         ([], "the list is empty"),

@@ -42,6 +42,11 @@ def test_columns_of_the_field_are_found_under_their_names(table, has, columns):
     assert {ours: theirs.replace(" ", "_") for ours, theirs in resolved(table, has).items()} == expected
 
 
+def test_names_of_the_user_may_differ_in_case():
+    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL"], "t") == {"doc_id": "URL"}
+    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL", "url"], "t") == {"doc_id": "url"}
+
+
 def test_what_the_user_names_counts_first():
     assert "rank" not in resolved(RESULTS, ["qid", "docno", "points", "position"], {"score": "points"})
     assert "score" not in resolved(RESULTS, DETAILED, {"rank": "Doc Position"})

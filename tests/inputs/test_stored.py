@@ -110,7 +110,7 @@ CASES = {
     "scores in one file only": (
         {"a.parquet": columns("a"), "b.parquet": columns("b", score=None)},
         "",
-        "2 score.s. that are not finite",
+        "b.parquet: no column score, which other files have",
     ),
 }
 

@@ -47,6 +47,11 @@ def short(evaluated_nights):
     return [(night["verdict"], night["reason"], night["exit_code"], night["nights"]) for night in evaluated_nights]
 
 
+def test_an_acceptance_ends_with_its_scores(after_two, caplog):
+    assert short(evaluated(after_two, settings(after_two, "2026-11-01"))) == [("none", "no_baseline", 6, [])]
+    assert "was accepted, the first night" in caplog.text
+
+
 def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_two):
     lines = "".join(f"q{n},language,{'de' if n < 30 else 'fr'}\n" for n in range(QUERIES))
     (after_two / "attributes.csv").write_text(f"query_id,attribute,value\n{lines}", encoding="utf-8")

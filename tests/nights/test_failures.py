@@ -161,6 +161,7 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
     assert ([what for what, _ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
+    assert removable(output, date="2026-11-10")[0][-1][0] == "the nights of 2026-11-10"
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
     clean(output, "2026-11-14")

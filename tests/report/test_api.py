@@ -71,6 +71,9 @@ def test_tables_are_explained_without_a_night(session):
     assert view.to_pandas()["doc_id"].tolist() == ["a", "b"]
     (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1).json()
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
+    excluded = {"query_id": ["q"], "doc_id": ["b"]}
+    (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1, exclude=excluded).json()
+    assert [line["doc_id"] for line in value["lines"]] == ["a"]
 
 
 def test_what_is_neither_a_night_nor_two_tables_is_not_explained(output):
@@ -78,6 +81,7 @@ def test_what_is_neither_a_night_nor_two_tables_is_not_explained(output):
         ((JUDGED,), {}),
         ((JUDGED, RUNS), {"date": "2026-11-01"}),
         ((output,), {"relevance": 1}),
+        ((output,), {"exclude": JUDGED}),
     ):
         with pytest.raises(ConfigurationError):
             explain(*arguments, query="q0", **options)

@@ -58,7 +58,7 @@ SHARED = [result("a", rank=1), result("b", rank=2), result("c", rank=2), result(
 @pytest.mark.parametrize("rank", [by_window, list_by_list])
 @pytest.mark.parametrize("depth", [2, 9, None])
 def test_two_documents_with_one_rank_within_the_depth_or_at_its_end_are_refused(session, rank, depth):
-    with pytest.raises(PySparkException, match=r"refuses \[rank_twice\] results: a rank with two documents"):
+    with pytest.raises(PySparkException, match=r"refuses \[rank_twice\] results: a rank with two rows"):
         ranked(session, SHARED, depth, rank, order="rank").collect()
     assert documents(ranked(session, SHARED, 1, rank, order="rank")) == ["a"]
 
