@@ -307,7 +307,8 @@ def test_scores_are_compared_in_their_slices_unless_others_are_given(session, sp
             assert [*compare(one, "a", **slices)["value"].dropna()] == values[1:]
     with pytest.warns(UserWarning, match="query_attributes: none of its queries has scores here") as told:
         evaluate(JUDGED, RETURNED, 10, attributes={"qid": ["x"], "size": ["big"]}, **options).to_pandas()
-    assert [warning.filename for warning in told] == [__file__]
+    # Sockets of Spark that were not closed may be told, too.
+    assert [warning.filename for warning in told if warning.category is UserWarning] == [__file__]
 
 
 MISSED = {
