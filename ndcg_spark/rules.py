@@ -50,7 +50,7 @@ RULES = {
         Rule("relevance_without_gain", "grade(s) without a finite gain: too large, or not in its table", "relevance"),
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
-        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1, the first, to 2147483647", "rank"),
+        Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
     )
 }
 

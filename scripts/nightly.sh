@@ -91,8 +91,8 @@ fi
 case $code in
     5) meaning=", published, the gate failed" ;;
     6) meaning=", published, the gate came to no verdict" ;;
-    75 | [0-4]) meaning="" ;;
-    *) meaning=", ended by a signal (137 is often too little memory); earlier nights are intact; run it again" ;;
+    129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal (137: often too little memory); earlier nights are intact; run it again" ;;
+    *) meaning="" ;;
 esac
 tell "end $night $config: exit code $code$meaning after $SECONDS s"
 exit "$code"

@@ -63,15 +63,15 @@ def evaluate(
         finish(config, after)
         return
     with notifying(config) as outcomes:
-        refused = {
-            f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline": per_query
-            and (baseline or style not in _QUERY_FORMATS),
-            "--sort orders the rows of --per-query; give both": sort and not per_query,
-            "--labels names what a --report shows; give both": labels and report is None,
-            "--junit needs a [gate] in the configuration": junit and config.gate is None,
-        }
-        for said in (said for said, is_wrong in refused.items() if is_wrong):
-            raise ConfigurationError(f"arguments: {said}")
+        is_unprintable = per_query and (baseline or style not in _QUERY_FORMATS)
+        refused = (
+            (is_unprintable, f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline"),
+            (sort and not per_query, "--sort orders the rows of --per-query; give both"),
+            (labels and report is None, "--labels names what a --report shows; give both"),
+            (junit and config.gate is None, "--junit needs a [gate] in the configuration"),
+        )
+        if reason := next((reason for is_wrong, reason in refused if is_wrong), None):
+            raise ConfigurationError(f"arguments: {reason}")
         papers = {name: measure.column for measure in MEASURES.values() for name in measure.written}
         sort = sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
         if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:

@@ -98,7 +98,7 @@ def judge(
         warnings.append(f"the results are identical to those of {same}; check that the export is new")
     warnings += [baseline.note for baseline in against if baseline.note]
     if word == PASS and accepted is None and any(result.result not in (PASS, UNDECIDED) for result in results):
-        warnings.append("the night is not good, so no later one is compared with it, until every check passes")
+        warnings.append("the night is not good, as a check that only warns did not pass; it is no baseline")
     verdict = Verdict(
         dataset=tonight.dataset,
         evaluated_on=tonight.evaluated_on,

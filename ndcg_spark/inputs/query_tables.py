@@ -116,7 +116,7 @@ def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.Chun
         # Of a time, as pandas has for a date, the day counts.
         return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
-        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}; a decimal comma is none") from None
+        raise InputError(f"{where}: {name} is not {kind}, {first_line(error)}; write decimals with a point") from None
 
 
 def _refuse_empty(table: pa.Table, where: str) -> None:

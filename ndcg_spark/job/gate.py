@@ -63,8 +63,8 @@ def judge_written(
     others = [night for night in known if (night.dataset, night.evaluated_on) not in replaced]
     for night in known if accepted is None else ():
         if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
-            ended = f"{night} was accepted, {night.row['accepted']}, which ends with its scores"
-            report_step("warning", f"{ended}; --accept-baseline accepts the new ones")
+            ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
+            report_step("warning", f"{ended}; --accept-baseline accepts them")
     nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
     results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
     comparisons = [row for judged in results.values() for row in judged.rows]

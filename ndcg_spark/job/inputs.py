@@ -115,7 +115,7 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     what = f"{number:,} {one if number == 1 else several}"
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
-        nothing = "; right if the results leave them out already, else check that both write ids alike"
+        nothing = "; that is right if the results leave them out already, else check that both write ids alike"
         sentence = f"{counts.excluded:,} results, by {source.without.origin}{'' if counts.excluded else nothing}"
         report_step("excluded", sentence)
     if counts.rejections:
