@@ -54,6 +54,12 @@ class Scores:
         #: QUERY_ATTRIBUTES, if they have slices.
         self.attributes = attributes
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Files are not pickled, so that no query can be explained from a copy.
+        return {**vars(self), "query_scores": self.query_scores} | dict.fromkeys(
+            ("_read_query_scores", "inputs", "_scratch")
+        )
+
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
         """A row per dataset, run, query and cutoff."""

@@ -12,7 +12,7 @@
 #     NDCG_SPARK_EXTRAS    what is installed besides the engine, e.g. 'delta,hdfs'
 #     NDCG_SPARK_EXPORT    tables, e.g. delta:/data/tables, to which a night that is published is copied
 #
-# One line on stderr at the beginning and one at the end. The exit code is the job's (REFERENCE.md): 5 and 6 come
+# One line on stderr at the beginning and one at the end, as JSON with --log-format json. The exit code is the job's (REFERENCE.md): 5 and 6 come
 # from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
 set -euo pipefail
 
@@ -25,8 +25,14 @@ if [[ ${1:-} = -h || ${1:-} = --help ]]; then
 fi
 engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
 
+given=" $* "
 tell() {
-    echo "$(date -u +%FT%TZ) nightly: $1" >&2
+    if [[ $given =~ \ --log-format[\ =]json\  ]]; then
+        local text=${1//\\/\\\\}
+        printf '{"time": "%s", "level": "info", "step": "nightly", "message": "%s"}\n' "$(date -u -Iseconds)" "${text//\"/\\\"}" >&2
+    else
+        echo "$(date -u +%FT%TZ) nightly: $1" >&2
+    fi
 }
 
 night=$(date -u -d yesterday +%F)

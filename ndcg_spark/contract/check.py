@@ -109,7 +109,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         )
     good, judged_counts, rejected = check_judgments(judgments, config)
     good_results, counts, rejected_results, cut = _check_results(results, good, judged_counts.queries, config)
-    limits.refuse_unrelated(counts, results)
+    limits.refuse_unrelated(counts, results.origin, good, good_results)
     limits.refuse_gaps(judged_counts, counts, config.max_missing_fraction, config.max_unjudged_fraction)
     both = (*rejected, *rejected_results)
     return CheckedTables(good, good_results, judged_counts, counts, both, cut, results.batches)

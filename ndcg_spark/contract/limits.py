@@ -16,11 +16,14 @@ from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
+from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
 
+#: What to do where a run answers no judged query.
+_WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
 #: Text of more bytes than this is not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
@@ -61,13 +64,21 @@ def summary(rejections: Iterable[Rejection]) -> str:
     return "; ".join(f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections)
 
 
-def refuse_unrelated(counts: ResultCounts, results: Source) -> None:
+def refuse_unrelated(counts: ResultCounts, origin: str, judgments: DataFrame, results: DataFrame) -> None:
     if any(run.judged_queries for run in counts.runs):
         return
     queries = sum(run.unjudged_queries for run in counts.runs)
     what = f"answered {queries:,} unjudged queries and no judged one, e.g. run={counts.runs[0].run}"
-    to_do = _check_ids("query ids (and datasets)", counts.excluded)
-    raise InputError(f"results: {len(counts.runs)} run(s) in {results.origin} {what}; {to_do}")
+    to_do = check_ids("query ids (and datasets)", query_key(results.columns), judgments, results, counts.excluded)
+    raise InputError(f"results: {len(counts.runs)} run(s) in {origin} {what}; {to_do}")
+
+
+def check_ids(what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int) -> str:
+    """What to do where no id of the results is one of the judgments, with the first id of each table."""
+    removed = f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and " if excluded else ""
+    first = F.min(F.substring(row_example(columns), 1, EXAMPLE_LENGTH))
+    judged, returned = (table.agg(first).collect()[0][0] or "none left" for table in (judgments, results))
+    return f"{removed}check that judgments ({judged}) and results ({returned}) write {what} in the same way"
 
 
 def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float) -> None:
@@ -84,7 +95,9 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
     }
     words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
     if words:
-        raise InputError(f"results: {words}; complete the tables, or allow more")
+        is_stranger = any(run.unjudged_queries and not run.judged_queries for run in returned.runs)
+        to_do = _WRITE_ALIKE if is_stranger else "complete the tables"
+        raise InputError(f"results: {words}; {to_do}, or allow more")
 
 
 def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence[Mapping[str, Any]]) -> None:
@@ -101,12 +114,15 @@ def refuse_lost(judged: JudgmentCounts, returned: ResultCounts, scores: Sequence
             )
 
 
-def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float, excluded: int = 0) -> None:
-    """InputError if a run's judged_rate at the cutoff is below `least`; other limits refuse a run without results."""
+def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: float, advice: str) -> None:
+    """InputError if a run's judged_rate at the cutoff is below `least`, with the `advice` for a rate of 0.
+
+    Other limits refuse a run without results.
+    """
     below = {run: rate for run, rate in rates.items() if rate is not None and rate < least}
     if below:
         run = min(below, key=lambda name: (below[name], name))
-        to_do = "judge more of what it returns" if below[run] else _check_ids("document ids", excluded)
+        to_do = "judge more of what it returns" if below[run] else advice
         raise InputError(
             f"results: {len(below)} run(s) with a judged_rate@{format_cutoff(cutoff)} below min_judged_rate={least:g}, "
             f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"
@@ -210,7 +226,7 @@ def about_input(
         )
     runs = _sorted(returned.runs)
     strangers = [run for run in runs if run.unjudged_queries and not run.judged_queries]
-    yield from _about(strangers, "answered no judged query", _check_ids("query ids (and datasets)"))
+    yield from _about(strangers, "answered no judged query", _WRITE_ALIKE)
     yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
@@ -221,18 +237,13 @@ def about_input(
         yield from _about(_opposite(returned), what, "the scores decide; if the ranks should, --set order=rank")
 
 
-def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, excluded: int) -> Iterator[str]:
+def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice: str) -> Iterator[str]:
     unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
     if unjudged:
         yield (
             f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
-            f"run={unjudged[0]}; {_check_ids('document ids', excluded)}"
+            f"run={unjudged[0]}; {advice}"
         )
-
-
-def _check_ids(ids: str, excluded: int = 0) -> str:
-    removed = f"exclude removed {excluded:,} results, perhaps all that are judged; check it, and " if excluded else ""
-    return f"{removed}check that judgments and results write {ids} in the same way"
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

@@ -216,14 +216,17 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     means = without_slices({name: row[name] for name in columns} for row in rows)
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
-    refuse_low_rates(context.config, context.checked.result_counts, means[0])
+    refuse_low_rates(context.config, context.checked, means[0])
     return means
 
 
-def refuse_low_rates(config: EvaluationConfig, counts: ResultCounts, rows: Sequence[Mapping[str, Any]]) -> None:
+def refuse_low_rates(config: EvaluationConfig, checked: CheckedTables, rows: Sequence[Mapping[str, Any]]) -> None:
     """InputError if a run's judged_rate at the deepest cutoff is below `min_judged_rate`; a warning if it is 0."""
-    deepest = config.cutoffs[-1]
+    deepest, advice = config.cutoffs[-1], ""
     rates = {f"{row['run']} dataset={row['dataset']}": row["judged_rate"] for row in rows if row["cutoff"] == deepest}
-    limits.refuse_low_rates(rates, deepest, config.min_judged_rate, counts.excluded)
-    for sentence in limits.about_judged_rates(rows, deepest, counts.excluded):
+    if 0 in rates.values():
+        tables, excluded = (checked.judgments, checked.results), checked.result_counts.excluded
+        advice = limits.check_ids("document ids", ["doc_id"], *tables, excluded)
+    limits.refuse_low_rates(rates, deepest, config.min_judged_rate, advice)
+    for sentence in limits.about_judged_rates(rows, deepest, advice):
         report_step("warning", sentence)

@@ -143,7 +143,7 @@ def explain(
         raise ConfigurationError("explain: dates are for nights, and convention, relevance and exclude for two tables")
     if is_night:
         return explanation_view(explain_night(str(source), _text(date), request))
-    if isinstance(source, SparkScores) or (results is None and not is_scored):
+    if isinstance(source, SparkScores) or (results is None and getattr(source, "inputs", None) is None):
         raise ConfigurationError("explain: no documents are known; give a night's folder, or judgments and results")
     settings, scratch = {"convention": convention or "standard"}, Scratch()
     given = {"judgments": source, "results": results, "exclude": exclude}

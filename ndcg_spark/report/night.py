@@ -23,8 +23,9 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import baseline_night, earlier, night_rows, read_dataset_scores, read_rows
+from ndcg_spark.nights.read import baseline_night, baseline_nights, earlier, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.words import Labels, day
+from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name
 
@@ -78,7 +79,9 @@ class PageBaseline:
 
 def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
-    if request.baseline_date is not None:
+    if request.baseline_date == GOOD and not baseline_nights(nights, night, GOOD):
+        report_step("note", f"no night before {night} is good, so its page is compared as if none were named")
+    elif request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
         if named.record["options"] != night.record["options"]:
             raise ConfigurationError(f"baseline-date: {named} has another convention; choose another night")

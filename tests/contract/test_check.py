@@ -137,6 +137,12 @@ def test_excluded_results_are_counted(session):
         excluding(("q1", ""))
 
 
+def test_ids_of_both_tables_are_shown_if_no_query_is_in_both(session):
+    both = r"judgments \(query_id=q1\) and results \(query_id=1\)"
+    with pytest.raises(InputError, match=f"^results: 1 run.* 1 unjudged .*{both}"):
+        tables_of(session, [judgment()], [result(query_id="1")])
+
+
 def test_ids_that_are_numbers_count_as_their_text(session):
     judged = session.createDataFrame(pa.table({"query_id": ["7"], "doc_id": ["1"], "relevance": [1]}))
     numbers, texts = (

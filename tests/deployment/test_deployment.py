@@ -2,6 +2,7 @@
 
 import datetime
 import fcntl
+import json
 import os
 import re
 import runpy
@@ -132,6 +133,13 @@ def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
 def test_a_date_or_a_configuration_that_is_none_is_told_with_exit_code_2(night, arguments):
     done = script("nightly.sh", *arguments, cwd=night)
     assert (done.returncode, "give [YYYY-MM-DD] [CONFIG.toml]" in done.stderr) == (2, True)
+
+
+def test_lines_are_json_where_those_of_the_evaluation_are(tmp_path):
+    done = script("nightly.sh", 'a "b"', "--log-format", "json", cwd=tmp_path)
+    told = json.loads(done.stderr)
+    assert (done.returncode, told["step"]) == (2, "nightly")
+    assert told["message"].startswith("unexpected argument 'a \"b\"'")
 
 
 def loaded_yaml(name):

@@ -230,4 +230,5 @@ def test_what_is_hardly_meant_is_told_and_changes_nothing(configured):
     assert [step for step, _ in told] == ["engine", "read", "read", "warning", "warning"]
     assert "same score, e.g. run=r" in told[3][1]
     assert "no judged document within the cutoff 3, e.g. run=r" in told[4][1]
+    assert "judgments (doc_id=a) and results (doc_id=x)" in told[4][1]
     assert set(means(outcome).values()) == {0.0}

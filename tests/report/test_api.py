@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+import pickle
 
 import pandas as pd
 import pytest
 from commands import command_line
 from gated_nights import GATE, evaluated, settings
 
-from ndcg_spark import explain, gate_night, read_scores, report_night
+from ndcg_spark import evaluate, explain, gate_night, read_scores, report_night
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import DATASET_SCORES
 
@@ -74,6 +75,14 @@ def test_tables_are_explained_without_a_night(session):
     excluded = {"query_id": ["q"], "doc_id": ["b"]}
     (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1, exclude=excluded).json()
     assert [line["doc_id"] for line in value["lines"]] == ["a"]
+
+
+def test_scores_are_pickled_without_the_files_that_explain_them():
+    scores = evaluate(JUDGED, RUNS, measures="AP")
+    copy = pickle.loads(pickle.dumps(scores))  # noqa: S301  # made here
+    assert (repr(copy), copy.query_scores.equals(scores.query_scores)) == (repr(scores), True)
+    with pytest.raises(ConfigurationError, match="no documents are known"):
+        explain(copy, query="q")
 
 
 def test_what_is_neither_a_night_nor_two_tables_is_not_explained(output):

@@ -226,6 +226,15 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     assert data_of(tmp_path / "out").baseline.label == ""
 
 
+def test_a_site_of_good_baselines_has_nights_before_the_first_good_one(tmp_path):
+    good = {"verdict": verdict("pass")}
+    for number, options in enumerate([{}, good, {}, {}]):
+        night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
+    write_site(str(tmp_path), tmp_path / "site", Request(baseline_date="good"))
+    labels = [data_of(tmp_path, date(number), baseline_date="good").baseline.label for number in range(4)]
+    assert labels == ["hybrid", "the night of 1 January", *["the night of 2 January"] * 2]
+
+
 def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path):
     for number in range(2):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), judgments=f"j{number}")
