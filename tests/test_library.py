@@ -143,8 +143,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
 def test_documents_that_are_excluded_leave_the_lists():
     seen = pd.DataFrame({"user": [1], "item": [12]})
     assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(2 / (2 + 1 / math.log2(3)))
-    # Who leaves seen items out of the results is not warned: a warning would be an error here.
-    assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
+    with pytest.warns(UserWarning, match="^exclude: the table removes no result"):
+        assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
     with pytest.raises(InputError, match="exclude removed 3 results"):
         ndcg(JUDGED, RETURNED, 10, exclude=pd.DataFrame({"user": [1] * 3, "item": [10, 11, 12]}))
 

@@ -115,9 +115,11 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     what = f"{number:,} {one if number == 1 else several}"
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
-        nothing = "; that is right if the results leave them out already, else check that both write ids alike"
-        sentence = f"{counts.excluded:,} results, by {source.without.origin}{'' if counts.excluded else nothing}"
-        report_step("excluded", sentence)
+        if counts.excluded:
+            report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
+        else:
+            advice = "that is right if the results leave them out already, else check that both write ids alike"
+            report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:
         report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
 
