@@ -46,7 +46,8 @@ _IN_PYTHON = {
     r"use --set, such as (\w+=\w+)": r"write \1 in convention",
     "--relevance 1": "relevance=1",
     "--baseline (.+)": r"baseline='\1'",
-    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype),",
+    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype; "
+    "UUIDs need astype(str)),",
 }
 Cutoffs = int | str | Iterable[int | None] | None
 

@@ -8,6 +8,7 @@ import importlib
 import math
 import subprocess
 import sys
+import uuid
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -155,6 +156,7 @@ NO_TABLES = {
     "text that is no number": ({"q": {"d": "high"}}, "relevance=high"),
     "three levels": ({"r": {"q": {"d": 1}}}, "has dict, not"),
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
+    "UUIDs": (pd.DataFrame({"query_id": [uuid.UUID(int=1)], "doc_id": ["d"], "relevance": [1]}), "astype(str)"),
     "none of the columns": (pd.DataFrame({"x": ["a"]}), "it has x; rename its columns to query_id and doc_id"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
     "two queries": (
@@ -227,7 +229,7 @@ def test_a_document_returned_twice_is_refused_at_once():
 @pytest.mark.parametrize(
     "options",
     [
-        *({"relevance": value} for value in (math.nan, "one")),
+        *({"relevance": value} for value in (math.nan, "one", 0)),
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
         {"convention": 5},
         {"measures": "ndgc"},
