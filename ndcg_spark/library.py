@@ -76,7 +76,8 @@ def evaluate(
     one list of both, as `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
 
     All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
-    DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
+    DataFrames are scored by their session, when the scores are used; so is anything but paths if `session` is given,
+    or one table is such a DataFrame: read files with `spark.read` then.
 
     Returns `Scores` in pandas: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a row per
     query, `dataset_scores` and `query_scores` all. With Spark `SparkScores`: the last two as lazy DataFrames, which

@@ -396,6 +396,34 @@ def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, pres
         evaluate(JUDGED, other, 10, preset).to_pandas()
 
 
+DOUBTFUL = {
+    "a run without rows": (
+        lambda judged, rows: (judged, {"als": rows.limit(0), "pop": rows}),
+        "1 run.*, e.g. run=als;",
+    ),
+    "no documents alike": (lambda judged, rows: (judged, rows.replace("1", "x", "doc_id")), "the cutoff 10, .*run=r;"),
+    "no judgments": (lambda judged, rows: (judged.limit(0), rows), "^judgments: no query"),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_what_is_doubtful_is_a_warning_when_spark_has_computed(session, kind):
+    tables, words = DOUBTFUL[kind]
+    judged = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, relevance double")
+    rows = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, score double")
+    with pytest.warns(UserWarning, match=words) as told:
+        evaluate(*tables(judged, rows), 10, run=None if kind == "a run without rows" else "r").to_pandas()
+    assert len([warning for warning in told if warning.category is UserWarning]) == 1
+
+
+def test_spark_has_neither_scores_of_no_results_nor_paths(session):
+    with pytest.raises(InputError, match=r"^results: the table is empty"):
+        evaluate(JUDGED, session.createDataFrame(pa.table(COLUMNS)).limit(0), 10).to_pandas()
+    for paths in ("a.run", ["a.run"], Path("a.run")):
+        with pytest.raises(InputError, match=r"is not a table; read .* spark\.read"):
+            evaluate(JUDGED, paths, session=session)
+
+
 @pytest.mark.parametrize("kind", ["nested dictionaries", "pandas", "lists with scores in pandas"])
 def test_a_session_scores_what_is_in_memory_if_it_is_given(session, kind):
     (row,) = evaluate(JUDGED, TABLES[kind](), 10, "trec_eval", session=session).dataset_scores.collect()

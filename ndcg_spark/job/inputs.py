@@ -20,6 +20,7 @@ from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.scores import about_judged_rates
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
@@ -230,5 +231,5 @@ def refuse_low_rates(config: EvaluationConfig, checked: CheckedTables, rows: Seq
         tables, excluded = (checked.judgments, checked.results), checked.result_counts.excluded
         advice = limits.check_ids("document ids", ["doc_id"], *tables, excluded)
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate, advice)
-    for sentence in limits.about_judged_rates(rows, deepest, advice):
+    for sentence in about_judged_rates(rows, deepest, advice):
         report_step("warning", sentence)
