@@ -3,16 +3,25 @@
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, published, written
+from ndcg_spark.convention.measures import (
+    MEASURES,
+    NDCG_ONLY,
+    Cutoff,
+    MeasureSet,
+    by_depth,
+    format_cutoff,
+    published,
+    written,
+)
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
 
@@ -144,21 +153,24 @@ class SparkScores:
     dataset_scores: "DataFrame"
     measures: MeasureSet = NDCG_ONLY
     attributes: pa.Table | None = None
+    #: The names of the runs, if they are known before anything is computed.
+    runs: Sequence[str] = ()
 
     def to_pandas(self) -> Scores:
-        """The scores in pandas, computed by Spark jobs at the first call and kept."""
+        """The scores in pandas, computed by Spark jobs at the first call and kept; InputError without any result."""
         return self._scores
 
     @functools.cached_property
     def _scores(self) -> Scores:
-        tables = self.dataset_scores.toArrow(), self.query_scores.toArrow
-        scores = Scores(*tables, self.measures, attributes=self.attributes)
+        table = self.dataset_scores.toArrow()
+        if not table.num_rows:
+            raise InputError("results: the table is empty, or exclude removed every row; check what fills it")
+        scores = Scores(table, self.query_scores.toArrow, self.measures, attributes=self.attributes)
         values = scores.dataset_scores["value"].dropna()
         if len(values) and values.eq(NO_VALUE).all():
             warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
-        # Whatever the convention makes of missing queries, without documents there is no rate.
-        if scores.dataset_scores["judged_rate"].isna().all() and len(scores.dataset_scores):
-            warnings.warn("results: no run has results for a judged query; write ids alike in both", stacklevel=4)
+        for sentence in _about([row for row in table.to_pylist() if row["attribute"] is None], self.runs):
+            warnings.warn(sentence, stacklevel=4)
         return scores
 
     def __repr__(self) -> str:
@@ -166,6 +178,29 @@ class SparkScores:
 
     def _repr_html_(self) -> str:
         return self._scores._repr_html_()
+
+
+def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice: str) -> Iterator[str]:
+    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
+    if unjudged:
+        yield (
+            f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
+            f"run={unjudged[0]}; {advice}"
+        )
+
+
+def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:
+    """Sentences about probable mistakes that the rows of DATASET_SCORES show, of which `runs` should have some."""
+    if empty := [run for run in runs if run not in {row["run"] for row in rows}]:
+        yield f"results: {len(empty)} run(s) have no rows, e.g. run={empty[0]}; check what should have filled the table"
+    counts = ("queries", "missing_queries", "no_relevant_queries")
+    if not any(row[count] for row in rows for count in counts):
+        yield "judgments: no query is judged; check what should have filled the table"
+    # Whatever the convention makes of missing queries, without documents there is no rate.
+    elif all(row["judged_rate"] is None for row in rows):
+        yield "results: no run has results for a judged query; write ids alike in both"
+    deepest = max((row["cutoff"] for row in rows), key=by_depth)
+    yield from about_judged_rates(rows, deepest, "write document ids in the same way")
 
 
 def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:

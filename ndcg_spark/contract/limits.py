@@ -237,15 +237,6 @@ def about_input(
         yield from _about(_opposite(returned), what, "the scores decide; if the ranks should, --set order=rank")
 
 
-def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice: str) -> Iterator[str]:
-    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
-    if unjudged:
-        yield (
-            f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
-            f"run={unjudged[0]}; {advice}"
-        )
-
-
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
     if runs:
         dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
