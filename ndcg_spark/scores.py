@@ -191,7 +191,8 @@ def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice
 
 def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:
     """Sentences about probable mistakes that the rows of DATASET_SCORES show, of which `runs` should have some."""
-    if empty := [run for run in runs if run not in {row["run"] for row in rows}]:
+    scored = {row["run"] for row in rows}
+    if empty := [run for run in runs if run not in scored]:
         yield f"results: {len(empty)} run(s) have no rows, e.g. run={empty[0]}; check what should have filled the table"
     counts = ("queries", "missing_queries", "no_relevant_queries")
     if not any(row[count] for row in rows for count in counts):
