@@ -80,8 +80,10 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
-        if named.record["options"] != night.record["options"]:
-            raise ConfigurationError(f"baseline-date: {named} has another convention; choose another night")
+        is_itself = named == night and request.baseline is None
+        if is_itself or named.record["options"] != night.record["options"]:
+            problem = "would be compared with itself" if is_itself else "has another convention"
+            raise ConfigurationError(f"baseline-date: {named} {problem}; choose another night")
         return PageBaseline(request.baseline, [named])
     if request.baseline not in (None, *runs):
         raise unknown_name("baseline", "run", str(request.baseline), runs)

@@ -248,6 +248,8 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     night(tmp_path / "out", 10, lists_of(RUNS, 60), options={"gain": "linear"})
     with pytest.raises(ConfigurationError, match="another convention"):
         data_of(tmp_path / "out", baseline_date=date(9))
+    with pytest.raises(ConfigurationError, match="compared with itself"):
+        data_of(tmp_path / "out", baseline_date=date(10))
     assert data_of(tmp_path / "out").baseline.label == ""
 
 
