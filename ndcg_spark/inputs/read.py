@@ -17,13 +17,13 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
+from ndcg_spark.inputs.column_names import refuse_alike
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
-from ndcg_spark.rules import missing_columns, refuse_alike
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
@@ -128,9 +128,8 @@ def _read(
     refuse_alike((name for name in has if name.lower() in ours), context.origin)
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
-        dataframes.names_in(has, shape.columns, schema, context.origin)
-        if graded and "relevance" not in shape.has:
-            raise missing_columns(["relevance"], has, context.origin)
+        needed = {"relevance": "relevance"} if graded else {}
+        dataframes.names_in(has, needed | {**shape.columns}, schema, context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
