@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup, escape
 
+from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import TrendLine, last_stretch, lines
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
@@ -81,6 +82,7 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
+    _warn_of_unmatched(page.parts, request)
     if html is not None:
         write_file("report", html, page.html)
     return page
@@ -96,6 +98,18 @@ def _as_asked(what: str, read: Callable[[Request], T], request: Request) -> T:
             raise
         report_step("note", f"{what} has its own run and baseline, as it lacks those asked for, {error}")
         return read(alone)
+
+
+def _warn_of_unmatched(parts: Sequence[NightData], asked: Request) -> None:
+    attributes, labels = asked.attributes, asked.labels
+    ids = {query.query_id for data in parts for query in data.queries}
+    if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
+        report_step("warning", unmatched("query_attributes", attributes))
+    lists = (facts.returned for data in parts for one in data.documents.values() for facts in one[:2] if facts)
+    named = any(row.doc_id in labels.documents for rows in lists for row in rows) or not ids.isdisjoint(labels.queries)
+    if not named and (known := [*labels.queries, *labels.documents]):
+        what = f"none of its {len(known):,} id(s) is that of a query or document of the page, e.g. {known[0]}"
+        report_step("warning", f"labels: {what}; check its ids")
 
 
 @read_again
@@ -124,6 +138,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     parts = [_Index(data, output, nights, request.run) for data in datas]
     said = {(part.data.night.dataset, date): shown for part in parts for date, *shown in part.nights()}
     write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts, said=said))
+    _warn_of_unmatched([part.data for part in parts], request)
 
 
 class _Index:
@@ -248,6 +263,7 @@ def evaluate_with_report(
         request = Request(baseline=baseline, labels=labels or words.Labels())
         with hidden():
             page = read_page(str(outcome.output), config.date.isoformat(), request, is_kept)
+        _warn_of_unmatched(page.parts, request)
         write_file("report", html, page.html)
         report_step("report", str(html))
         return outcome if is_kept else dataclasses.replace(outcome, output=None)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import rename_advice, resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
@@ -78,12 +78,18 @@ def read_labels(file: Path) -> Labels:
     table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
     ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
     known = [ours.get(own, own) for own in table.column_names]
-    if "text" not in known or not {"query_id", "doc_id"} & {*known}:
+    needed = ("doc_id" if "doc_id" in known else "query_id", "text")
+    if lost := [name for name in needed if name not in known]:
         has, wanted = ", ".join(table.column_names), "query_id and text, or doc_id, text and perhaps link"
-        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}")
-    rows = table.rename_columns(known).to_pylist()
-    queries = {row["query_id"]: row["text"] for row in rows if row.get("query_id") and row["text"]}
-    return Labels(queries, {row["doc_id"]: (row["text"], row.get("link")) for row in rows if row.get("doc_id")})
+        advice = rename_advice(lost, table.column_names)
+        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}; {advice}")
+    named: dict[str, dict[str, tuple[str | None, str | None]]] = {"doc_id": {}, "query_id": {}}
+    for row in table.rename_columns(known).to_pylist():
+        key, said = next((name for name in named if row.get(name)), ""), (row["text"], row.get("link"))
+        if key and named[key].setdefault(row[key], said) != said:
+            raise ConfigurationError(f"labels: {file} has two texts or links for {key}={row[key]}; remove one")
+    queries = {name: text for name, (text, _) in named["query_id"].items() if text}
+    return Labels(queries, named["doc_id"])
 
 
 def day(date: str, year: bool = False) -> str:

@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from commands import command_line
 from kept_nights import date
+from logged import logged_steps
 from page_nights import GRADES, lists_of, night, verdict
 from pages import Page
 from scipy import stats
@@ -334,6 +336,23 @@ def test_labels_stand_for_ids_and_link_to_addresses_only(output, tmp_path):
     assert "javascript:" not in page
     with pytest.raises(ConfigurationError, match="has columns query_id, language, segment; give"):
         read_labels(Path(__file__).parents[2] / "conf/example/queries.csv")
+    file.write_text("query;text\nq0035;phone\nq0035;phone\nq0035;case\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="query_id=q0035"):
+        read_labels(file)
+
+
+@pytest.mark.parametrize("write", [write_report, write_site])
+def test_slices_and_labels_of_which_no_id_is_on_a_page_are_warned_of_once(output, tmp_path, write):
+    def told(**asked):
+        arguments = (None, None) if write == write_report else (tmp_path,)
+        with logged_steps() as steps:
+            write(str(output), *arguments, Request(**asked))
+        return [sentence.partition(":")[0] for step, sentence in steps if step == "warning"]
+
+    kinds = [pa.table({"query_id": [name], "attribute": ["a"], "value": ["b"]}) for name in ("q0001", "Q1")]
+    assert [told(attributes=kind) for kind in kinds] == [[], ["query_attributes"]]
+    labels = [Labels({"q0001": "a"}), Labels({"Q1": "a"}, {"d0": ("b", None)}), Labels({"Q1": "a"})]
+    assert [told(labels=label) for label in labels] == [[], [], ["labels"]]
 
 
 @pytest.mark.slow
