@@ -15,8 +15,8 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.inputs.column_names import refuse_alike, rename_advice
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OF_RESULTS, OPTIONAL, OWN, RESULTS
+from ndcg_spark.text import refuse_alike, rename_advice
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"

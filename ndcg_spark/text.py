@@ -1,4 +1,4 @@
-"""Text for people: names that cannot control a terminal, URLs without secrets, and suggestions for unknown names."""
+"""Text for people: names that cannot control a terminal, URLs without secrets, and what is wrong with names."""
 
 import difflib
 import os
@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, InputError
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
 GOOD = "good"
 
+#: What to do about columns without a name.
+_UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
@@ -93,3 +95,22 @@ def unknown_name(option: str, kind: str, name: str, known: Iterable[str]) -> Con
     nearest = ", ".join(difflib.get_close_matches(name, names, 10, cutoff=0.0))
     several = f"one of {len(names):,}: " if len(names) > 1 else ""
     return ConfigurationError(f"{option}: no {kind} is called {name!r}; choose {several}{nearest}")
+
+
+def refuse_alike(names: Iterable[str], where: str) -> None:
+    """InputError if the names of two columns are blank or differ only in case, which Spark ignores."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.strip() and name.lower(), []).append(name)
+    if len(unnamed := alike.pop("", [])) > 1:
+        first, *_ = [*alike.values(), unnamed]
+        raise InputError(f"{where}: {len(unnamed)} columns have no name, beside {first[0]!r}; {_UNNAMED}")
+    if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
+        raise InputError(
+            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
+        )
+
+
+def rename_advice(lost: Iterable[str], has: Iterable[str], otherwise: str = "") -> str:
+    """What to do about lost columns, where it is not `otherwise`; with a blank name, a title may hide the names."""
+    return (otherwise or f"rename its columns to {' and '.join(lost)}") if all(map(str.strip, has)) else _UNNAMED

@@ -11,11 +11,12 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import refuse_alike, rename_advice, resolve_columns
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.delimited import separator_of
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
+from ndcg_spark.text import refuse_alike, rename_advice
 
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000

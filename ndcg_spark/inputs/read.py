@@ -17,7 +17,6 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
-from ndcg_spark.inputs.column_names import refuse_alike
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
@@ -25,6 +24,7 @@ from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
+from ndcg_spark.text import refuse_alike
 
 
 @dataclasses.dataclass(frozen=True)

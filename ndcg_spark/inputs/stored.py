@@ -21,7 +21,6 @@ from ndcg_spark import background
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
-from ndcg_spark.inputs.column_names import refuse_alike
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
@@ -31,6 +30,7 @@ from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.scratch import Scratch
+from ndcg_spark.text import refuse_alike
 
 _CATALOG = "table:"
 

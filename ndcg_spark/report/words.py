@@ -13,11 +13,11 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.column_names import rename_advice, resolve_columns
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import message, printable
+from ndcg_spark.text import message, printable, rename_advice
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
