@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, published, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
@@ -97,24 +98,28 @@ class Scores:
         column, cutoff = known[0]
         if measure is not None:
             (column, text), *more = parse_columns(str(measure), _PARTS, self.measures.options)
-            cutoffs = [cutoff for name, cutoff in known if column in (name, *_PARTS)]
-            cutoffs = cutoffs[:1] if text == ALL_CUTOFFS else [at for at in cutoffs if at == parse_cutoff(text)]
-            if more or not cutoffs:
-                choices = ", ".join(self._columns)
+            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
+            is_always = column in ("ndcg", *_PARTS)
+            cutoffs = self._cutoffs if is_always else [at for name, at in known if name == column]
+            cutoff = self.measures.main_cutoff(column, cutoffs) if text == ALL_CUTOFFS else parse_cutoff(text)
+            if more or cutoff not in cutoffs:
+                choices = ", ".join(dict.fromkeys([*self._columns, *(written("ndcg", at) for at in self._cutoffs)]))
                 raise ConfigurationError(f"measure: {measure} was not computed; choose one of {choices}")
-            cutoff = cutoffs[0]
         rows = _at(self.query_scores, cutoff)
         key = ["dataset", "query_id"] if rows["dataset"].nunique() > 1 else "query_id"
         table = rows.pivot(index=key, columns="run", values=column).astype(float).rename_axis(columns=None)
         return table.rename_axis(index=None) if key == "query_id" else table
 
+    @property
+    def _cutoffs(self) -> list[Cutoff]:
+        return sorted({None if pd.isna(at) else int(at) for at in self.dataset_scores["cutoff"]}, key=by_depth)
+
     @functools.cached_property
     def _columns(self) -> dict[str, tuple[str, Cutoff]]:
         """The measures that are shown, by heading, each with its column and cutoff, that of the headline first."""
-        cutoffs = {None if pd.isna(cutoff) else int(cutoff) for cutoff in self.dataset_scores["cutoff"]}
-        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
+        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in self._cutoffs]
         columns = {}
-        for name, cutoff in (self.measures.headline(cutoffs), *pairs):
+        for name, cutoff in (self.measures.headline(self._cutoffs), *pairs):
             is_ndcg = name == "ndcg"
             heading = written(name, cutoff) if is_ndcg else published(name, cutoff, self.measures.options)
             columns[heading] = MEASURES[name].column, cutoff
@@ -156,9 +161,16 @@ class SparkScores:
         values = scores.dataset_scores["value"].dropna()
         if len(values) and values.eq(NO_VALUE).all():
             warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
-        # Whatever the convention makes of missing queries, without documents there is no rate.
-        if scores.dataset_scores["judged_rate"].isna().all() and len(scores.dataset_scores):
-            warnings.warn("results: no run has results for a judged query; write ids alike in both", stacklevel=4)
+        rows = scores.dataset_scores
+        options = Convention.parse(rows["convention"].iloc[0]) if len(rows) else Convention()
+        # At most these have results, as of those without gain some may be missing. In a slice nothing is unjudged.
+        answered = rows["queries"] + rows["no_relevant_queries"] * (options.no_relevant == "skip")
+        answered -= rows["missing_queries"] * (options.missing_query == "zero")
+        few = rows[answered.lt(rows["missing_queries"]) & answered.lt(rows["unjudged_queries"].fillna(0))]
+        for row in few[:1].itertuples():
+            example = f"e.g. run={row.run} lacks {row.missing_queries} and answered {row.unjudged_queries} others"
+            what = f"{few['run'].nunique()} run(s) lack over half of the judged queries, {example}"
+            warnings.warn(f"results: {what}; write ids alike in both tables", stacklevel=4)
         return scores
 
     def __repr__(self) -> str:
