@@ -119,7 +119,7 @@ class TableConfig(Strict):
 class JudgmentsConfig(TableConfig):
     """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
 
-    relevance: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    relevance: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
 

@@ -47,7 +47,8 @@ _IN_PYTHON = {
     r"use --set, such as (\w+=\w+)": r"write \1 in convention",
     "--relevance 1": "relevance=1",
     "--baseline (.+)": r"baseline='\1'",
-    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype),",
+    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype; "
+    "UUIDs need astype(str)),",
 }
 Cutoffs = int | str | Iterable[int | None] | None
 
@@ -76,7 +77,8 @@ def evaluate(
     one list of both, as `recommendForAllUsers` of Spark's ALS returns; a position in a list is a rank.
 
     All is checked and scored at once by a process of its own, with the embedded engine if it is installed. Spark
-    DataFrames are scored by their session, when the scores are used; so is anything else if `session` is given.
+    DataFrames are scored by their session, when the scores are used; so is anything but paths if `session` is given,
+    or one table is such a DataFrame: read files with `spark.read` then.
 
     Returns `Scores` in pandas: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a row per
     query, `dataset_scores` and `query_scores` all. With Spark `SparkScores`: the last two as lazy DataFrames, which

@@ -24,12 +24,21 @@ def _text(name: str, description: str) -> "Param[str]":
     return Param(Params._dummy(), name, description, TypeConverters.toString)
 
 
+def _rank(given: object) -> int:
+    if (k := TypeConverters.toInt(given)) < 1:
+        raise ConfigurationError(f"k: invalid cutoff {k}; use a positive integer")
+    return k
+
+
 class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultParamsWritable):
     """The mean NDCG@k of the recommendations or rankings in one DataFrame; larger is better.
 
     CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
     the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
     be divided, and the means come out too high: compare models only, and evaluate the chosen one on all it recommends.
+
+    Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this program: set the variable
+    PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session starts.
 
     Parameters
     ----------
@@ -63,7 +72,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     queryCol, itemCol = _text("queryCol", "query of the long format"), _text("itemCol", "document of the long format")
     scoreCol, gradeCol = _text("scoreCol", "score of the long format"), _text("gradeCol", "grade of the long format")
     excludeCol = _text("excludeCol", "documents to leave out")
-    k = Param(Params._dummy(), "k", "cutoff", TypeConverters.toInt)
+    k = Param(Params._dummy(), "k", "cutoff", _rank)
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
@@ -77,6 +86,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         labels = {"ndcg": self.getOrDefault("convention"), "ndcgAtK": "mllib_binary"}
         if metric not in labels:
             raise ConfigurationError(f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures")
+        if metric == "ndcgAtK" and self.isSet("convention"):
+            raise ConfigurationError("metricName: ndcgAtK is the convention mllib_binary; set only one of them")
         convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
         mean, is_refused = _averaged(lists, convention, k).collect()[0]
@@ -180,7 +191,7 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
     listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
     # Lists without grades may name a document twice, as purchases do.
     graded = dict.fromkeys(judged, 1.0).items() if grades is None else zip(judged, grades, strict=True)
-    return reference.score(lists.get("query", ""), graded, listed, convention, k).ndcg
+    return reference.score(lists.get("query") or "", graded, listed, convention, k).ndcg
 
 
 def _ids(documents: Sequence[Any] | None) -> list[str]:

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -16,7 +17,7 @@ from typing import Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.gate.verdict import FAIL, NONE, PASS
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
@@ -27,6 +28,8 @@ from ndcg_spark.text import masked
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
+#: The line of a metrics file with the date of a dataset's night.
+_DATED = re.compile(r'^ndcg_spark_evaluated_on_timestamp_seconds\{dataset=(".*")\} ([\d.-]+)$', re.MULTILINE)
 
 
 @contextlib.contextmanager
@@ -60,16 +63,17 @@ def notify(
         with contextlib.suppress(StorageError):
             nights = committed(config.dated(config.output))
     if config.metrics_file and outcome:
-        newer = [n for n in nights if n.dataset in outcome.datasets and n.evaluated_on > config.date.isoformat()]
-        if newer:
-            report_step("metrics", f"{config.metrics_file} stays as it is, because {newer[-1]} is newer")
-        else:
-            with _failures_shown("metrics-file"):
-                file = _metrics_file(config)
-                # The collector reads every *.prom of the folder, so the name of the part must not end like that.
-                part = file.with_name(f".{file.name}.{os.getpid()}")
-                part.write_text(metrics(outcome, file.read_text("utf-8") if file.exists() else ""), encoding="utf-8")
-                part.replace(file)
+        with _failures_shown("metrics-file"):
+            file = _metrics_file(config)
+            before = file.read_text("utf-8") if file.exists() else ""
+            # Evaluations into other outputs may have written the file.
+            known = [*((night.dataset, night.evaluated_on) for night in nights), *_dates(before).items()]
+            newer = [one for one in known if one[0] in outcome.datasets and one[1] > config.date.isoformat()]
+            if newer:
+                what = "the night {1} of {0} is newer".format(*newer[-1])
+                report_step("metrics", f"{config.metrics_file} stays as it is, because {what}")
+            else:
+                _replace(file, metrics(outcome, before))
     if config.on_end:
         content = json.dumps(_content(config, exit_code, failure, outcome, nights), ensure_ascii=False).encode()
         with _failures_shown("on-end"):
@@ -80,6 +84,31 @@ def notify(
 
 def _metrics_file(config: EvaluationConfig) -> Path:
     return Path(config.dated(config.metrics_file or "")).expanduser()
+
+
+def _replace(file: Path, text: str) -> None:
+    # The collector reads every *.prom of the folder, so the name of the part must not end like that.
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def _dates(text: str) -> dict[str, str]:
+    """The dates of the nights in a metrics file, by dataset."""
+    times = {json.loads(name): float(seconds) for name, seconds in _DATED.findall(text)}
+    return {name: datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat() for name, at in times.items()}
+
+
+def accepted(config: EvaluationConfig, verdicts: Sequence[Verdict]) -> None:
+    """In the metrics file, nights that it has and that were without a verdict are now accepted."""
+    if config.metrics_file and (file := _metrics_file(config)).exists():
+        with _failures_shown("metrics-file"):
+            text = file.read_text("utf-8")
+            for verdict in verdicts:
+                if _dates(text).get(verdict.dataset) == verdict.evaluated_on:
+                    line = f"\nndcg_spark_verdict{{dataset={json.dumps(verdict.dataset, ensure_ascii=False)}}} "
+                    text = text.replace(f"{line}{_VERDICTS[NONE]}\n", f"{line}0\n")
+            _replace(file, text)
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:

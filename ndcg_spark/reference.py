@@ -107,20 +107,23 @@ def score(
 ) -> Score:
     """The score of a query, from graded documents, and returned ones with scores and ranks. InputError if refused."""
     c, grades = convention, dict[str, list[float]]()
+    query = f"query {query_id}" if query_id else "a query"
     for document, grade in judged:
         grades.setdefault(document, []).append(grade)
     if c.judgment_duplicates == "error" and (twice := [d for d, given in grades.items() if len(given) > 1]):
-        raise InputError(f"judgments: a document is judged twice, e.g. {twice[0]} for query {query_id}")
+        advice = "keep one, or set judgment_duplicates=max"
+        raise InputError(f"judgments: a document is judged twice, e.g. {twice[0]} for {query}; {advice}")
     merged = {document: _MERGED.get(c.judgment_duplicates, max)(given) for document, given in grades.items()}
     if c.negative == "error" and any(grade < 0 for grade in merged.values()):
-        raise InputError(f"judgments: a negative grade, e.g. for query {query_id}")
+        raise InputError(f"judgments: a negative grade, e.g. for {query}; remove it, or set negative=as_unjudged")
     gains = {document: worth for document, grade in merged.items() if (worth := gain(grade, c)) is not None}
     rows, unjudged = _in_order(returned, c), unjudged_gain(c)
     #: What each listed document is ordered by, and its gain.
     items: dict[str, tuple[float, float]] = {}
     for key, document in rows:
         if document in items and c.duplicates == "error":
-            raise InputError(f"results: a document is returned twice, e.g. {document} for query {query_id}")
+            advice = "keep one, or set duplicates=best"
+            raise InputError(f"results: a document is returned twice, e.g. {document} for {query}; {advice}")
         is_query = c.exclude_query_as_document and document == query_id
         is_dropped = (c.unjudged == "drop" and document not in gains) or (
             c.negative == "drop" and merged.get(document, 0.0) < 0
@@ -141,7 +144,7 @@ def score(
     nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
     is_missing = not rows and not (nothing and c.missing_query == "zero")
     if (is_missing and c.missing_query == "error") or (nothing and c.no_relevant == "error"):
-        raise InputError(f"results: query {query_id} {'is missing' if is_missing else 'has no relevant document'}")
+        raise InputError(f"results: {query} {'is missing' if is_missing else 'has no relevant document'}")
     return Score(
         "missing" if is_missing else "no_relevant" if nothing else "scored",
         len(listed[:cutoff]),

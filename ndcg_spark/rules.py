@@ -15,6 +15,7 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
+from ndcg_spark.inputs.column_names import refuse_alike, rename_advice
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OF_RESULTS, OPTIONAL, OWN, RESULTS
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
@@ -86,17 +87,6 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in INTERNAL and not name.startswith(OWN)]
 
 
-def refuse_alike(names: Iterable[str], where: str) -> None:
-    """InputError if the names of two columns differ only in case, which Spark ignores."""
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(name.lower(), []).append(name)
-    if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
-        raise InputError(
-            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
-        )
-
-
 def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     """Those columns of the schema that the table has, in the schema's order and types."""
     has = dict(table.dtypes)
@@ -120,9 +110,8 @@ def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) ->
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
         if OF_RESULTS & {name.lower() for name in known}:
             advice = "if these are results, give the judgments first; if judgments without grades, --relevance 1"
-    return InputError(
-        f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}; {advice}"
-    )
+    what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
+    return InputError(f"{where}: {what}; {rename_advice(missing, known, advice)}")
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:

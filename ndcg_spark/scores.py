@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,18 @@ import pandas as pd
 import pyarrow as pa
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet, by_depth, published, written
+from ndcg_spark.convention.measures import (
+    MEASURES,
+    NDCG_ONLY,
+    Cutoff,
+    MeasureSet,
+    by_depth,
+    format_cutoff,
+    published,
+    written,
+)
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
 
@@ -149,28 +158,24 @@ class SparkScores:
     dataset_scores: "DataFrame"
     measures: MeasureSet = NDCG_ONLY
     attributes: pa.Table | None = None
+    #: The names of the runs, if they are known before anything is computed.
+    runs: Sequence[str] = ()
 
     def to_pandas(self) -> Scores:
-        """The scores in pandas, computed by Spark jobs at the first call and kept."""
+        """The scores in pandas, computed by Spark jobs at the first call and kept; InputError without any result."""
         return self._scores
 
     @functools.cached_property
     def _scores(self) -> Scores:
-        tables = self.dataset_scores.toArrow(), self.query_scores.toArrow
-        scores = Scores(*tables, self.measures, attributes=self.attributes)
+        table = self.dataset_scores.toArrow()
+        if not table.num_rows:
+            raise InputError("results: the table is empty, or exclude removed every row; check what fills it")
+        scores = Scores(table, self.query_scores.toArrow, self.measures, attributes=self.attributes)
         values = scores.dataset_scores["value"].dropna()
         if len(values) and values.eq(NO_VALUE).all():
             warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
-        rows = scores.dataset_scores
-        options = Convention.parse(rows["convention"].iloc[0]) if len(rows) else Convention()
-        # At most these have results, as of those without gain some may be missing. In a slice nothing is unjudged.
-        answered = rows["queries"] + rows["no_relevant_queries"] * (options.no_relevant == "skip")
-        answered -= rows["missing_queries"] * (options.missing_query == "zero")
-        few = rows[answered.lt(rows["missing_queries"]) & answered.lt(rows["unjudged_queries"].fillna(0))]
-        for row in few[:1].itertuples():
-            example = f"e.g. run={row.run} lacks {row.missing_queries} and answered {row.unjudged_queries} others"
-            what = f"{few['run'].nunique()} run(s) lack over half of the judged queries, {example}"
-            warnings.warn(f"results: {what}; write ids alike in both tables", stacklevel=4)
+        for sentence in _about([row for row in table.to_pylist() if row["attribute"] is None], self.runs):
+            warnings.warn(sentence, stacklevel=4)
         return scores
 
     def __repr__(self) -> str:
@@ -178,6 +183,42 @@ class SparkScores:
 
     def _repr_html_(self) -> str:
         return self._scores._repr_html_()
+
+
+def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice: str) -> Iterator[str]:
+    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
+    if unjudged:
+        yield (
+            f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
+            f"run={unjudged[0]}; {advice}"
+        )
+
+
+def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:
+    """Sentences about probable mistakes that the rows of DATASET_SCORES show, of which `runs` should have some."""
+    scored = {row["run"] for row in rows}
+    if empty := [run for run in runs if run not in scored]:
+        yield f"results: {len(empty)} run(s) have no rows, e.g. run={empty[0]}; check what should have filled the table"
+    counts = ("queries", "missing_queries", "no_relevant_queries")
+    if not any(row[count] for row in rows for count in counts):
+        yield "judgments: no query is judged; check what should have filled the table"
+    # Whatever the convention makes of missing queries, without documents there is no rate.
+    elif all(row["judged_rate"] is None for row in rows):
+        yield "results: no run has results for a judged query; write ids alike in both"
+    elif few := [row for row in rows if _answered(row) < min(row["missing_queries"], row["unjudged_queries"])]:
+        first, several = few[0], len({row["run"] for row in few})
+        what = f"lacks {first['missing_queries']} and answered {first['unjudged_queries']} others; write ids alike"
+        yield f"results: {several} run(s) lack over half of the judged queries, e.g. run={first['run']} {what} in both"
+    deepest = max((row["cutoff"] for row in rows), key=by_depth)
+    yield from about_judged_rates(rows, deepest, "write document ids in the same way")
+
+
+def _answered(row: Mapping[str, Any]) -> int:
+    """How many judged queries have results, at most, as of those without gain some may be missing."""
+    options = Convention.parse(row["convention"])
+    left_out = row["no_relevant_queries"] if options.no_relevant == "skip" else 0
+    answered: int = row["queries"] + left_out - (row["missing_queries"] if options.missing_query == "zero" else 0)
+    return answered
 
 
 def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.background import is_spark
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine, sail_version
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
@@ -76,4 +77,7 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     if tables["query_attributes"] is not None:
         attributes = attribute_rows(to_arrow(tables["query_attributes"], None, "query_attributes"))
         slices = make_slices(attributes, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
-    return SparkScores(per_query, dataset_scores(per_query, runs, evaluation, slices), evaluation.measures, attributes)
+    scores = dataset_scores(per_query, runs, evaluation, slices)
+    given = tables["results"]
+    names = [*given] if run is None and isinstance(given, Mapping) and is_spark(given) else []
+    return SparkScores(per_query, scores, evaluation.measures, attributes, names)

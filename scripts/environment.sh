@@ -6,9 +6,10 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+# MESSAGE [EXIT CODE]: 2 for what is not installed and cannot be, 4 for what may succeed later (REFERENCE.md).
 fail() {
     echo "$1" >&2
-    exit 1
+    exit "${2:-2}"
 }
 
 find_python() {
@@ -28,7 +29,7 @@ find_python() {
 install() {
     # Nothing is compiled here: Python compiles each module at its first import, if it may write there.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2 ||
-        fail "setup: pip could not install $*"
+        fail "setup: pip could not install $*" 4
 }
 
 # Runs a command unless it already ran for the same content of these files: stamped NAME FILE... -- COMMAND...
@@ -42,6 +43,7 @@ stamped() {
     shift
     content=$(cat "${files[@]}" | cksum)
     if [ "$(cat "$stamp" 2>/dev/null)" != "$content" ]; then
+        [ -w .venv ] || fail "setup: $PWD/.venv is not up to date, and $(id -un) cannot write it; run this as its owner"
         "$@"
         echo "$content" >"$stamp"
     fi
@@ -57,7 +59,7 @@ install_project() {
 }
 
 if [ ! -x .venv/bin/python ]; then
-    found_python=$(find_python) || exit 1
+    found_python=$(find_python) || exit
     echo "setup: installing into $PWD/.venv, once; it takes a few minutes" >&2
     "$found_python" -m venv .venv || fail "setup: $found_python cannot make .venv"
 fi
@@ -66,7 +68,7 @@ constraints() {
     sed "${SPARK_VERSION:+s/^pyspark==.*/pyspark==$SPARK_VERSION.*/}" requirements.txt
 }
 # It is written only if it changes, because other scripts may be reading it.
-cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt
+cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt || exit 2
 extras=$1
 # The tests' requirements include the embedded engine, with pyspark in place of the client.
 [ ! -x .venv/bin/spark-submit ] || extras=dev

@@ -12,8 +12,9 @@
 #     NDCG_SPARK_EXTRAS    what is installed besides the engine, e.g. 'delta,hdfs'
 #     NDCG_SPARK_EXPORT    tables, e.g. delta:/data/tables, to which a night that is published is copied
 #
-# One line on stderr at the beginning and one at the end, as JSON with --log-format json. The exit code is the job's (REFERENCE.md): 5 and 6 come
-# from a gate, and the night is published; 75 means the same configuration is already running and nothing was done.
+# One line on stderr at the beginning and one at the end, as JSON with --log-format json. The exit code is the job's
+# (REFERENCE.md): 5 and 6 come from a gate, and the night is published; 75 means the same configuration is already
+# running and nothing was done. Without an installation it is made first: 2 if that cannot be, 4 if pip fails.
 set -euo pipefail
 
 called_from=$PWD
@@ -26,12 +27,13 @@ fi
 engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
 
 given=" $* "
-tell() {
+tell() { # LEVEL TEXT
     if [[ $given =~ \ --log-format[\ =]json\  ]]; then
-        local text=${1//\\/\\\\}
-        printf '{"time": "%s", "level": "info", "step": "nightly", "message": "%s"}\n' "$(date -u -Iseconds)" "${text//\"/\\\"}" >&2
+        local text=${2//\\/\\\\}
+        printf '{"time": "%s", "level": "%s", "step": "nightly", "message": "%s"}\n' \
+            "$(date -u -Iseconds)" "$1" "${text//\"/\\\"}" >&2
     else
-        echo "$(date -u +%FT%TZ) nightly: $1" >&2
+        echo "$(date -u +%FT%TZ) nightly: $2" >&2
     fi
 }
 
@@ -46,11 +48,18 @@ if [[ ${1:-} = *.toml ]]; then
     shift
 fi
 if [[ ${1:--} != -* ]]; then
-    tell "unexpected argument '$1'; give [YYYY-MM-DD] [CONFIG.toml], then options"
+    tell error "unexpected argument '$1'; give [YYYY-MM-DD] [CONFIG.toml], then options"
     exit 2
 fi
+for argument; do
+    # Otherwise another configuration would be locked, and another night told, than the one that is evaluated.
+    if [[ $argument =~ ^--(config|date)(=|$) ]]; then
+        tell error "$argument: the date and the configuration have no names here; give [YYYY-MM-DD] [CONFIG.toml], then options"
+        exit 2
+    fi
+done
 if [ ! -r "$config" ]; then
-    tell "$config: cannot be read; give [YYYY-MM-DD] [CONFIG.toml]"
+    tell error "$config: cannot be read; give [YYYY-MM-DD] [CONFIG.toml]"
     exit 2
 fi
 
@@ -58,47 +67,52 @@ fi
 # The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
 exec 9<"$config"
 if ! flock --nonblock 9; then
-    tell "$config: already being evaluated, so nothing was done; wait for it to finish (fuser -v $config shows the process)"
+    tell error "$config: already being evaluated, so nothing was done; wait for it to finish (fuser -v $config shows the process)"
     exit 75
 fi
 
 submit_options=()
 read -ra submit_options <<<"${NDCG_SPARK_SUBMIT:-}"
 arguments=(--config "$config" --date "$night" "$@")
-if [ ${#submit_options[@]} -gt 0 ]; then
-    command=("$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}")
-else
+run() {
+    if [ ${#submit_options[@]} -gt 0 ]; then
+        exec "$project/scripts/submit.sh" "${submit_options[@]}" -- "${arguments[@]}"
+    fi
     source "$project/scripts/environment.sh" "$engine"
     cd "$called_from"
-    command=(ndcg-spark evaluate "${arguments[@]}")
-fi
+    exec ndcg-spark evaluate "${arguments[@]}"
+}
 
-tell "begin $night $config"
-"${command[@]}" &
+tell info "begin $night $config"
+run &
 job=$!
 # Signals to this script are passed on to the job, and its end is still reported.
 trap 'kill -TERM "$job" 2>/dev/null || true' TERM INT HUP
 code=0
-wait "$job" || code=$?
+# What a signal ended is told by our last line, and not by bash.
+wait "$job" 2>/dev/null || code=$?
 while kill -0 "$job" 2>/dev/null; do # a signal ends a wait early
     code=0
-    wait "$job" || code=$?
+    wait "$job" 2>/dev/null || code=$?
 done
 trap - TERM INT HUP
-# What the job cannot do itself: run on_end after a signal, and export what it has published. 141 is no signal: nobody
-# reads its stdout.
-if { [ "$code" -gt 128 ] && [ "$code" -ne 141 ]; } || { [ -n "${NDCG_SPARK_EXPORT:-}" ] && [[ $code = [056] ]]; }; then
+# What the job cannot do itself, if it was installed: run on_end after a signal, and export what it has published. 141 is
+# no signal: nobody reads its stdout.
+if [[ -x $project/.venv/bin/ndcg-spark &&
+    (($code -gt 128 && $code -ne 141) || (-n ${NDCG_SPARK_EXPORT:-} && $code = [056])) ]]; then
     (
-        [ ${#submit_options[@]} -eq 0 ] || source "$project/scripts/environment.sh" "$engine"
+        source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
         ndcg-spark evaluate "${arguments[@]}" --after "$code"
-    ) || tell "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
+    ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
 fi
+level=error
 case $code in
+    0) level=info meaning="" ;;
     5) meaning=", published, the gate failed" ;;
-    6) meaning=", published, the gate came to no verdict" ;;
+    6) level=warning meaning=", published, the gate came to no verdict" ;;
     129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal (137: often too little memory); earlier nights are intact; run it again" ;;
     *) meaning="" ;;
 esac
-tell "end $night $config: exit code $code$meaning after $SECONDS s"
+tell "$level" "end $night $config: exit code $code$meaning after $SECONDS s"
 exit "$code"

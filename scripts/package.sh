@@ -16,7 +16,8 @@ trap 'rm -rf "$work"' EXIT
 
 # A wheel is a zip file. Files are moved into place whole: a job that is running may be fetching the old ones.
 make_package() {
-    python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" . >&2
+    python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" . >&2 ||
+        fail "package: pip could not make a wheel" 4
     mv "$work"/*.whl dist/ndcg_spark.zip
     echo "package: made dist/ndcg_spark.zip" >&2
 }
@@ -25,7 +26,7 @@ make_environment() {
     echo "package: making dist/ndcg_spark_env.tar.gz, once; it takes a minute" >&2
     "$interpreter" -m venv --without-pip "$work/environment" || fail "package: $interpreter cannot make an environment"
     python -m pip --python "$work/environment/bin/python" install --quiet --disable-pip-version-check \
-        --constraint requirements.txt --requirement "$work/wanted" >&2 || fail "package: pip could not install"
+        --constraint requirements.txt --requirement "$work/wanted" >&2 || fail "package: pip could not install" 4
     # The libraries' own tests and C headers are never read.
     tar --create --gzip --file "$work/ndcg_spark_env.tar.gz" --directory "$work/environment" \
         --exclude='*/site-packages/*/tests' --exclude='*/site-packages/*/include' .

@@ -8,6 +8,7 @@ import importlib
 import math
 import subprocess
 import sys
+import uuid
 import warnings
 from pathlib import Path, PurePath
 
@@ -144,8 +145,8 @@ def test_paths_are_read_as_by_the_command(tmp_path, monkeypatch):
 def test_documents_that_are_excluded_leave_the_lists():
     seen = pd.DataFrame({"user": [1], "item": [12]})
     assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude=seen) == pytest.approx(2 / (2 + 1 / math.log2(3)))
-    # Who leaves seen items out of the results is not warned: a warning would be an error here.
-    assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
+    with pytest.warns(UserWarning, match="^exclude: the table removes no result"):
+        assert ndcg(JUDGED, RETURNED, 10, "trec_eval", exclude={"user": [1], "item": [9]}) == pytest.approx(EXPECTED)
     with pytest.raises(InputError, match="exclude removed 3 results"):
         ndcg(JUDGED, RETURNED, 10, exclude=pd.DataFrame({"user": [1] * 3, "item": [10, 11, 12]}))
 
@@ -156,6 +157,7 @@ NO_TABLES = {
     "text that is no number": ({"q": {"d": "high"}}, "relevance=high"),
     "three levels": ({"r": {"q": {"d": 1}}}, "has dict, not"),
     "mixed types": (pd.DataFrame({"query_id": ["a", 1], "doc_id": ["b", "c"]}), "cannot be read as a table"),
+    "UUIDs": (pd.DataFrame({"query_id": [uuid.UUID(int=1)], "doc_id": ["d"], "relevance": [1]}), "astype(str)"),
     "none of the columns": (pd.DataFrame({"x": ["a"]}), "it has x; rename its columns to query_id and doc_id"),
     "no grades": (pd.DataFrame({"query_id": ["a"], "doc_id": ["b"]}), "relevance"),
     "two queries": (
@@ -232,7 +234,7 @@ def test_a_document_returned_twice_is_refused_at_once():
 @pytest.mark.parametrize(
     "options",
     [
-        *({"relevance": value} for value in (math.nan, "one")),
+        *({"relevance": value} for value in (math.nan, "one", 0)),
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
         {"convention": 5},
         {"measures": "ndgc"},
@@ -398,7 +400,7 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
 @pytest.mark.parametrize("preset", ["trec_eval", "sklearn"])
 def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, preset):
     other = session.createDataFrame(pa.table({**COLUMNS, "query_id": ["other"] * 3}))
-    with pytest.warns(UserWarning, match="r lacks 1 and answered 1 others"):
+    with pytest.warns(UserWarning, match="no run has results"):
         evaluate(JUDGED, other, 10, preset).to_pandas()
 
 
@@ -411,6 +413,34 @@ def test_ids_that_seldom_meet_are_a_warning_too(session, preset, unjudged):
         for options in {}, {"session": session}:
             evaluate(judged, returned, 10, preset, **options).to_pandas()
     assert len([one for one in told if one.category is UserWarning]) == (2 if unjudged > 1 else 0)
+
+
+DOUBTFUL = {
+    "a run without rows": (
+        lambda judged, rows: (judged, {"als": rows.limit(0), "pop": rows}),
+        "1 run.*, e.g. run=als;",
+    ),
+    "no documents alike": (lambda judged, rows: (judged, rows.replace("1", "x", "doc_id")), "the cutoff 10, .*run=r;"),
+    "no judgments": (lambda judged, rows: (judged.limit(0), rows), "^judgments: no query"),
+}
+
+
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_what_is_doubtful_is_a_warning_when_spark_has_computed(session, kind):
+    tables, words = DOUBTFUL[kind]
+    judged = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, relevance double")
+    rows = session.createDataFrame([("1", "1", 1.0)], "query_id string, doc_id string, score double")
+    with pytest.warns(UserWarning, match=words) as told:
+        evaluate(*tables(judged, rows), 10, run=None if kind == "a run without rows" else "r").to_pandas()
+    assert len([warning for warning in told if warning.category is UserWarning]) == 1
+
+
+def test_spark_has_neither_scores_of_no_results_nor_paths(session):
+    with pytest.raises(InputError, match=r"^results: the table is empty"):
+        evaluate(JUDGED, session.createDataFrame(pa.table(COLUMNS)).limit(0), 10).to_pandas()
+    for paths in ("a.run", ["a.run"], Path("a.run")):
+        with pytest.raises(InputError, match=r"is not a table; read .* spark\.read"):
+            evaluate(JUDGED, paths, session=session)
 
 
 @pytest.mark.parametrize("kind", ["nested dictionaries", "pandas", "lists with scores in pandas"])

@@ -45,13 +45,19 @@ def test_the_label_of_any_convention_is_one(session, options):
 
 def test_the_cutoff_is_k(session):
     assert of_rows(session, k=1) == 0
+    for k in (0, -1):
+        for refuse in (lambda k: NdcgEvaluator(k=k), NdcgEvaluator().setK):
+            with pytest.raises(ConfigurationError, match=f"invalid cutoff {k};"):
+                refuse(k)
 
 
 def test_the_metric_of_mllib_is_binary(session):
     binary = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
-    assert of_rows(session, metricName="ndcgAtK") == pytest.approx(binary)
-    with pytest.raises(ConfigurationError, match="metricName"):
-        of_rows(session, metricName="AP")
+    rows = session.createDataFrame(ROWS, LONG)
+    assert NdcgEvaluator(queryCol="user", metricName="ndcgAtK").evaluate(rows) == pytest.approx(binary)
+    for metric in ("AP", "ndcgAtK"):
+        with pytest.raises(ConfigurationError, match="metricName"):
+            of_rows(session, metricName=metric, convention="rectools")
 
 
 @pytest.mark.parametrize("score", [math.nan, None])
@@ -118,6 +124,12 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
 def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, message):
     with pytest.raises(InputError, match=message):
         of_lists(session, row, columns=columns)
+
+
+def test_a_document_twice_in_a_list_has_a_cure(session):
+    with pytest.raises(InputError, match=r"e\.g\. 31 for a query; .* duplicates=best"):
+        of_lists(session, ([31, 31], [31]), convention="standard")
+    assert of_lists(session, ([31, 31], [31]), convention="standard duplicates=best") == 1
 
 
 @pytest.mark.usefixtures("session")

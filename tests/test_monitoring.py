@@ -13,7 +13,7 @@ from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.monitoring import finish, metrics, notify, notifying
+from ndcg_spark.monitoring import accepted, finish, metrics, notify, notifying
 from ndcg_spark.nights.log import append, log_row
 from ndcg_spark.nights.store import Store
 
@@ -129,6 +129,24 @@ def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written)
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
     assert [one.name for one in file.parent.glob("*")] == ["ndcg.prom"] * is_written
     assert not is_written or "bm25" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("dataset", "day", "is_written"), [("web", 21, False), ("web", 20, True), ("shop", 21, True)])
+def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, dataset, day, is_written):
+    file = tmp_path / "ndcg.prom"
+    file.write_text(
+        before := metrics(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}"))), encoding="utf-8"
+    )
+    notify(configuration(tmp_path)(metrics_file=str(file), output=str(tmp_path / "new")), 0, None, outcome())
+    assert (file.read_text(encoding="utf-8") != before) == is_written
+
+
+@pytest.mark.parametrize(("day", "verdict", "value"), [(20, "none", 0), (19, "none", 2), (20, "fail", 1)])
+def test_a_night_that_is_accepted_later_changes_the_file_that_it_has_written(tmp_path, day, verdict, value):
+    file, known = tmp_path / "ndcg.prom", replace(FAILED[0], evaluated_on=str(DATE), verdict=verdict)
+    file.write_text(metrics(outcome(verdicts=[known])), encoding="utf-8")
+    accepted(configuration(tmp_path)(metrics_file=str(file)), [replace(known, evaluated_on=f"2026-11-{day}")])
+    assert samples(file.read_text(encoding="utf-8"))["verdict", 'dataset="web"'] == value
 
 
 def test_a_dataset_that_does_not_arrive_keeps_its_old_metrics():

@@ -81,6 +81,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
 
     The scores and the verdict of the night stay as they are.
     """
+    from ndcg_spark import monitoring
     from ndcg_spark.config import NightConfig, load
     from ndcg_spark.gate.verdict import worst_exit_code
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
@@ -96,6 +97,8 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
     settings = load(config, {**asked, "date": date or newest_date(output, dataset)}, NightConfig)
     refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accepted)
+    if accepted is not None:
+        monitoring.accepted(settings, verdicts)
     if junit is not None:
         write_junit(junit, verdicts)
     print_view(verdict_view(verdicts), style)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
-from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, read_attributes, read_matrix, unmatched
+from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, matches, read_attributes, read_matrix, unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
@@ -23,7 +23,7 @@ from ndcg_spark.nights.read import (
     read_dataset_scores,
     select_nights,
 )
-from ndcg_spark.schemas import COMPARISONS, NO_VALUE
+from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import GOOD, unknown_name
 
@@ -87,20 +87,18 @@ def compare_sources(
     """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
     _refuse_unknown(own, own if others is None else list(others.values()), options)
     comparison = Comparison([], [], [])
+    tables = {"query_attributes": options.attributes, "query_weights": options.weights}
+    strange = {name: table for name, table in tables.items() if table is not None}
     for source in sorted(own, key=lambda source: source.dataset):
         for sides in _sides(source, source if others is None else others[source.dataset], options):
-            rows = comparison_rows(sides, options)
+            rows, ids = comparison_rows(sides, options), (source.dataset, sides.own.queries)
+            strange = {name: table for name, table in strange.items() if not matches(table, *ids)}
             comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
             said = [*_other_judgments(sides), *_without_weight(rows)]
             comparison.warnings.extend(sentence for sentence in said if sentence not in comparison.warnings)
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
-    is_sliced = any(row["value"] not in (None, NO_VALUE) for row in comparison.rows)
-    is_weighted = any(row["weight_effective_n"] for row in comparison.rows)
-    for name, used in (("attributes", is_sliced), ("weights", is_weighted)):
-        table = getattr(options, name)
-        if table is not None and not used:
-            comparison.warnings.append(unmatched(f"query_{name}", table))
+    comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
     return comparison
 
 

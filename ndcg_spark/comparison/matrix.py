@@ -204,6 +204,10 @@ def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
     return read_rows(kept, "query_attributes", columns) if kept else None
 
 
+def matches(table: pa.Table, dataset: str, queries: Queries) -> bool:
+    return bool(_known_rows(table, dataset, queries)[0].num_rows)
+
+
 def unmatched(name: str, table: pa.Table) -> str:
     example = f", e.g. {table['query_id'][0]}" if len(table) else ""
     return f"{name}: none of its queries has scores here{example}; check its ids"

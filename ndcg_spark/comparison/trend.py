@@ -59,6 +59,12 @@ class TrendLine:
     measure: str
     cutoff: int | None
     points: Sequence[Point]
+    #: The nights since the last break, also those before the `points`.
+    stretch: Sequence[Point] = ()
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in ("dataset", "run", "measure", "cutoff")}
 
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
@@ -135,9 +141,9 @@ def lines(
 ) -> tuple[list[TrendLine], list[str]]:
     """The trends of an output, by dataset, run and measure, only of nights with the run; and what to note of nights.
 
-    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the `last` nights are
-    returned; statistics use all. ConfigurationError if there is no night, or no such dataset, run, measure or cutoff;
-    StorageError.
+    `measures` is like `ndcg@10,judged_rate`, by default the headline of the newest night. Only the `last` nights, of
+    the run if it is named, are returned; statistics use all. ConfigurationError if there is no night, or no such
+    dataset, run, measure or cutoff; StorageError.
     """
     known = committed(output)
     nights = nights_of_dataset(known, output, dataset)
@@ -154,13 +160,13 @@ def lines(
             convention = json.dumps(night.record["options"], sort_keys=True)
             for row in rows:
                 series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
-        asked = metrics(measures, own)
-        trends += [
-            TrendLine(name, one, measure, cutoff, _points(series[one, cutoff], measure)[-last:])
-            for one in sorted({one for one, _ in series if run in (None, one)})
-            for measure, cutoff in asked
-            if (one, cutoff) in series
-        ]
+        asked, names = metrics(measures, own), sorted({one for one, _ in series if run in (None, one)})
+        dates = {night.evaluated_on for (one, _), rows in series.items() if one in names for night, *_ in rows}
+        first = min(sorted(dates)[-last:], default="")
+        for one, (measure, cutoff) in itertools.product(names, asked):
+            points = _points(series.get((one, cutoff), ()), measure)
+            if shown := [point for point in points if point.date >= first]:
+                trends.append(TrendLine(name, one, measure, cutoff, shown, last_stretch(points)))
     return trends, [*unpublished(known, dataset), *_not_judged(trends)]
 
 

@@ -1,6 +1,7 @@
 """What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: What to do where a run answers no judged query.
 _WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
+#: A field of text, or the value of a column, that is a number with a decimal comma.
+_DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
 #: Text of more bytes than this is not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
@@ -40,10 +43,12 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         raise InputError(f"{table}: no rows in {where}; the table is empty, check the job that writes it")
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
         budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
-        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, counts.rejections[0])}"
+        first = counts.rejections[0]
+        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
         allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
-        is_utf8 = "\ufffd" not in counts.rejections[0].example
-        advice = "correct them" if is_utf8 else "the file is not UTF-8, save it as UTF-8"
+        advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
+        if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
+            advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
 
 
@@ -240,15 +245,6 @@ def about_input(
     if convention.order == "score":
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
         yield from _about(_opposite(returned), what, "the scores decide; if the ranks should, --set order=rank")
-
-
-def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice: str) -> Iterator[str]:
-    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
-    if unjudged:
-        yield (
-            f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
-            f"run={unjudged[0]}; {advice}"
-        )
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

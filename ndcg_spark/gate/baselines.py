@@ -132,6 +132,8 @@ def add_rows(
         same, queries = own.hashes() == theirs.hashes(), int(((own.hashes() != 0) | (theirs.hashes() != 0)).sum())
         if rejudged := int((~same).sum()):
             share = f"{rejudged:,} of {queries:,} queries have other judgments than on {baseline.newest}"
+            if absent := int((~same & (theirs.hashes() == 0)).sum()):
+                share += f", where {absent:,} had none"
             if rejudged == queries or not gate.unchanged_queries:
                 baseline.refusals[metric] = "other_judgments", share
                 continue

@@ -170,7 +170,9 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
     if refused := baseline.refused or baseline.refusals.get(check.metric):
         yield refused
     if (case.run, *check.metric, None, None, False) not in baseline.rows:
-        yield "missing_run", f"{baseline.run or case.run} has no results in {baseline.in_words}"
+        if baseline.run:
+            yield "missing_run", f"{baseline.run} has no results in {baseline.in_words}"
+        yield "new_run", f"{case.run} is new: it has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
         yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"

@@ -26,7 +26,7 @@ class Result:
     result: str
     #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance. NOT_COMPARABLE:
     #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
-    #: not_measured, few_queries.
+    #: new_run, not_measured, few_queries.
     reason: str | None
     sentence: str
     run: str | None = None

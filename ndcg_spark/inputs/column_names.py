@@ -24,6 +24,8 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
 }
 #: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
 _NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
+#: What to do about columns without a name.
+_UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
 
 
 def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
@@ -40,8 +42,8 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
             called.setdefault(name, name)
             continue
         first, second = map(str.split, _ALIASES.get(name, ("", "")))
-        # The text of a query names it only where documents are listed, and positions are no ranks beside scores.
-        is_out = (name == "query_id" and "doc_id" not in {*wanted, *mapped}) or (name == "rank" and "score" in called)
+        # Positions are no ranks beside scores.
+        is_out = name == "rank" and "score" in called
         tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
@@ -51,6 +53,25 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
             )
         called.update((name, column) for column in named)
     return called
+
+
+def refuse_alike(names: Iterable[str], where: str) -> None:
+    """InputError if the names of two columns are blank or differ only in case, which Spark ignores."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.strip() and name.lower(), []).append(name)
+    if len(unnamed := alike.pop("", [])) > 1:
+        first, *_ = [*alike.values(), unnamed]
+        raise InputError(f"{where}: {len(unnamed)} columns have no name, beside {first[0]!r}; {_UNNAMED}")
+    if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
+        raise InputError(
+            f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
+        )
+
+
+def rename_advice(lost: Iterable[str], has: Iterable[str], otherwise: str = "") -> str:
+    """What to do about lost columns, where it is not `otherwise`; with a blank name, a title may hide the names."""
+    return (otherwise or f"rename its columns to {' and '.join(lost)}") if all(map(str.strip, has)) else _UNNAMED
 
 
 def is_alias(name: str, column: str) -> bool:

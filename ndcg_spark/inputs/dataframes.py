@@ -22,12 +22,12 @@ from ndcg_spark.background import is_spark
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import refuse_alike, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
-from ndcg_spark.rules import missing_columns, named_by_user, quoted, refuse_alike
+from ndcg_spark.rules import missing_columns, named_by_user, quoted
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.

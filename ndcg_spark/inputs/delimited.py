@@ -137,7 +137,7 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
 
 def separator_of(kind: str, header: str) -> str:
     """What is between the fields of CSV or TSV; in many countries spreadsheets write semicolons as CSV."""
-    return "\t" if kind == "tsv" else next((sign for sign in ",;\t" if sign in header), ",")
+    return "\t" if kind == "tsv" else max(",;\t", key=header.count)
 
 
 def filled_lines(block: bytes) -> Iterator[str]:

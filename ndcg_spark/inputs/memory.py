@@ -5,6 +5,7 @@ Tables are of pandas, Polars or pyarrow, a named Series with its index, tuples, 
 Parquet, or a DataFrame of a session, and is then read like any other.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -160,8 +161,10 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if not rows or not all(isinstance(row, tuple) for row in rows):
         if hasattr(type(table), "to_dataframe"):
             raise InputError(f"{where}: {type(table).__name__} is not a table; give what its to_dataframe() returns")
+        is_path = isinstance((rows or [table])[0], str | os.PathLike)
+        read = "read paths first, on Spark with spark.read; " if is_path else ""
         raise InputError(
-            f"{where}: {type(table).__name__} is not a table; give a DataFrame, a pyarrow Table, a dictionary of "
+            f"{where}: {type(table).__name__} is not a table; {read}give a DataFrame, a pyarrow Table, a dictionary of "
             "columns, {query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
         )
     numbers = [name for name in ("relevance", "score") if name in wanted]

@@ -11,7 +11,7 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import refuse_alike, rename_advice, resolve_columns
 from ndcg_spark.inputs.delimited import separator_of
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
 from ndcg_spark.inputs.storage import reading
@@ -47,18 +47,20 @@ def _read(file: File, kind: str, where: str) -> pa.Table:
     else:
         with file.open(where) as stream:
             text = pa.BufferReader(stream.read())
-        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, kind)
+        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, kind, f"{where}: {file.path}")
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _delimited(text: pa.BufferReader, kind: str) -> pa.Table:
+def _delimited(text: pa.BufferReader, kind: str, where: str) -> pa.Table:
     header = text.read(1 << 16).partition(b"\n")[0].decode("utf-8", "replace")
     parse = csv.ParseOptions(delimiter=separator_of(kind, header), newlines_in_values=True)
     text.seek(0)
-    kinds = dict.fromkeys(csv.open_csv(text, parse_options=parse).schema.names, pa.string())
+    names = csv.open_csv(text, parse_options=parse).schema.names
+    refuse_alike(names, where)
+    kinds = dict.fromkeys(names, pa.string())
     convert = csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
     text.seek(0)
     return csv.read_csv(text, parse_options=parse, convert_options=convert)
@@ -70,9 +72,10 @@ def attribute_rows(table: pa.Table) -> pa.Table:
     names = [name for name in has if name not in ("dataset", "query_id")]
     is_long = {*pair} <= {*names}
     if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
+        lost = [name for name in ("query_id", *pair) if name not in has][:1]
         raise InputError(
             f"{where}: columns {', '.join(has)}; give query_id, attribute and value, or query_id and one column "
-            "for each attribute, named after it; rename the column of the ids to query_id, or map it in a configuration"
+            f"for each attribute, named after it; {rename_advice(lost, has)}"
         )
     keys = {name: column(table, name, pa.string(), where) for name in ("dataset", "query_id") if name in has}
     _refuse_empty(pa.table(keys), where)
@@ -93,10 +96,9 @@ def attribute_rows(table: pa.Table) -> pa.Table:
 def weight_rows(table: pa.Table) -> pa.Table:
     """QUERY_WEIGHTS; InputError for an empty cell, a query that comes twice, or a weight outside its range."""
     where, has = "query_weights", table.column_names
-    if not {"query_id", "weight"} <= {*has}:
-        raise InputError(
-            f"{where}: columns {', '.join(has)}; give query_id and weight; rename these, or map them in a configuration"
-        )
+    if lost := [name for name in ("query_id", "weight") if name not in has]:
+        advice = rename_advice(lost, has)
+        raise InputError(f"{where}: columns {', '.join(has)}; give query_id and weight; {advice}")
     rows = pa.table({f.name: column(table, f.name, f.type, where) for f in QUERY_WEIGHTS if f.name in has})
     _refuse_empty_or_repeated(rows, ["query_id"], where)
     weights = np.asarray(rows["weight"])

@@ -17,13 +17,14 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
+from ndcg_spark.inputs.column_names import refuse_alike
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs, is_list
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
-from ndcg_spark.rules import missing_columns, refuse_alike
+from ndcg_spark.rules import missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 
 
@@ -128,9 +129,8 @@ def _read(
     refuse_alike((name for name in has if name.lower() in ours), context.origin)
     # Names within lists are seen when these are exploded.
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
-        dataframes.names_in(has, shape.columns, schema, context.origin)
-        if graded and "relevance" not in shape.has:
-            raise missing_columns(["relevance"], has, context.origin)
+        needed = {"relevance": "relevance"} if graded else {}
+        dataframes.names_in(has, needed | {**shape.columns}, schema, context.origin)
         has_lists = shape.has_lists or any(map(is_list, footers[0].columns.values() if footers else ()))
         if name == "results" and not has_lists and not {"score", "rank"} & shape.has:
             raise missing_columns(["score or rank"], has, context.origin)

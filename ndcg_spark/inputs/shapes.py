@@ -14,11 +14,10 @@ import pandas as pd
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.column_names import is_alias, refuse_alike, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
-from ndcg_spark.rules import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _RUN = "query_id 2 doc_id rank score run"

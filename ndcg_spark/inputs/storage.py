@@ -57,10 +57,10 @@ def storage(path: str, where: str, error: type[NdcgSparkError] = NoStorageError)
             return _hdfs(path)
         system, fs_path = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
     except (*FAILURES, ValueError) as reason:
-        raise error(
-            f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; check its scheme, and for hdfs:// "
-            "HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
-        ) from reason
+        to_do = "its scheme, and for hdfs:// HADOOP_CONF_DIR, or pip install 'ndcg-spark[hdfs]'"
+        if path.startswith(("s3://", "s3a://")):
+            to_do = "the bucket, its region and credentials (AWS_REGION and the like), AWS_ENDPOINT_URL and the network"
+        raise error(f"{where}: no storage for {masked(path)}, {masked(first_line(reason))}; check {to_do}") from reason
     return system, fs_path
 
 

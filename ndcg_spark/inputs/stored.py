@@ -21,6 +21,7 @@ from ndcg_spark import background
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
+from ndcg_spark.inputs.column_names import refuse_alike
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
@@ -28,7 +29,6 @@ from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
-from ndcg_spark.rules import refuse_alike
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.scratch import Scratch
 

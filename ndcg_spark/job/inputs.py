@@ -20,6 +20,7 @@ from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.scores import about_judged_rates
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
@@ -115,9 +116,11 @@ def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
     what = f"{number:,} {one if number == 1 else several}"
     report_step("read", f"{counts.rows:,} {source.name} of {what} from {source.origin}")
     if isinstance(counts, ResultCounts) and source.without:
-        nothing = "; that is right if the results leave them out already, else check that both write ids alike"
-        sentence = f"{counts.excluded:,} results, by {source.without.origin}{'' if counts.excluded else nothing}"
-        report_step("excluded", sentence)
+        if counts.excluded:
+            report_step("excluded", f"{counts.excluded:,} results, by {source.without.origin}")
+        else:
+            advice = "that is right if the results leave them out already, else check that both write ids alike"
+            report_step("warning", f"exclude: {source.without.origin} removes no result; {advice}")
     if counts.rejections:
         report_step("rejected", f"{counts.rejected:,} rows of {source.name}: {limits.summary(counts.rejections)}")
 
@@ -228,5 +231,5 @@ def refuse_low_rates(config: EvaluationConfig, checked: CheckedTables, rows: Seq
         tables, excluded = (checked.judgments, checked.results), checked.result_counts.excluded
         advice = limits.check_ids("document ids", ["doc_id"], *tables, excluded)
     limits.refuse_low_rates(rates, deepest, config.min_judged_rate, advice)
-    for sentence in limits.about_judged_rates(rows, deepest, advice):
+    for sentence in about_judged_rates(rows, deepest, advice):
         report_step("warning", sentence)

@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
-from ndcg_spark.errors import StorageError, first_line
+from ndcg_spark.errors import ConfigurationError, StorageError, first_line
 from ndcg_spark.nights.store import FAILURES, LOG, Store, folder
 from ndcg_spark.schemas import EVALUATIONS
 
@@ -182,8 +182,11 @@ def utc_now() -> str:
 def revise(night: Night, **entries: Any) -> None:
     """Add a copy of a night's row with a `note`, or the reason why it is `accepted` as a baseline, to the log.
 
-    StorageError if the night was replaced or removed in the meantime, so that nothing was changed that counts.
+    ConfigurationError for an empty note; StorageError if the night was replaced or removed in the meantime, so that
+    nothing was changed that counts.
     """
+    if "note" in entries and not entries["note"].strip():
+        raise ConfigurationError("note: the text is empty; say what to remember about the night")
     row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
     row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):

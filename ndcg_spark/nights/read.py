@@ -117,9 +117,14 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:
-    """The rows of the log of the last evaluations of dates without a night."""
-    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
-    return list({row["evaluated_on"]: row for row in nights.attempts if row["evaluated_on"] not in there}.values())
+    """The rows of the log of the last evaluations that published nothing, of dates without a night or after it."""
+    there: dict[str, str] = {}
+    for night in nights:
+        if dataset in (None, night.dataset):
+            date, time = night.evaluated_on, night.row["committed_at"] or ""
+            there[date] = max(time, there.get(date, ""))
+    last = {row["evaluated_on"]: row for row in nights.attempts}
+    return [row for date, row in last.items() if date not in there or (row["committed_at"] or "") > there[date]]
 
 
 def _attempt(row: Mapping[str, Any]) -> str:
@@ -127,8 +132,10 @@ def _attempt(row: Mapping[str, Any]) -> str:
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """The last sentences about dates without a night whose evaluation failed, and gaps longer than usual."""
-    sentences = list(map(_attempt, failed_attempts(nights, dataset)))
+    """The last sentences about dates whose last evaluation published nothing, and gaps longer than usual."""
+    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    failed = failed_attempts(nights, dataset)
+    sentences = [("evaluated again, " if row["evaluated_on"] in there else "") + _attempt(row) for row in failed]
     for name, group in itertools.groupby(nights, key=lambda night: night.dataset):
         days = [datetime.date.fromisoformat(night.evaluated_on) for night in group if dataset in (None, name)]
         steps = [(after - before).days for before, after in itertools.pairwise(days)]

@@ -23,9 +23,8 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import baseline_night, baseline_nights, earlier, night_rows, read_dataset_scores, read_rows
+from ndcg_spark.nights.read import baseline_night, earlier, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.words import Labels, day
-from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name
 
@@ -79,12 +78,12 @@ class PageBaseline:
 
 def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
-    if request.baseline_date == GOOD and not baseline_nights(nights, night, GOOD):
-        report_step("note", f"no night before {night} is good, so its page is compared as if none were named")
-    elif request.baseline_date is not None:
+    if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
-        if named.record["options"] != night.record["options"]:
-            raise ConfigurationError(f"baseline-date: {named} has another convention; choose another night")
+        is_itself = named == night and request.baseline is None
+        if is_itself or named.record["options"] != night.record["options"]:
+            problem = "would be compared with itself" if is_itself else "has another convention"
+            raise ConfigurationError(f"baseline-date: {named} {problem}; choose another night")
         return PageBaseline(request.baseline, [named])
     if request.baseline not in (None, *runs):
         raise unknown_name("baseline", "run", str(request.baseline), runs)
@@ -152,7 +151,8 @@ class NightData:
             raise unknown_name("run", "run", str(request.run), self.runs)
         self.baseline = choose_baseline(night, nights, self.runs, request)
         #: Who accepts this night accepts the loss of the one that failed, too.
-        self.last_good, self.failed_before = _good_and_failed(earlier(nights, night.dataset, night.evaluated_on))
+        before = earlier(nights, night.dataset, night.evaluated_on)
+        self.last_good, self.failed_before = _good_and_failed(before)
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
@@ -163,6 +163,8 @@ class NightData:
         self.run = request.run or self._chosen()
         self.mean, self.row = self.scores[self.run, self.metric[1]], self.compared.get(self.run)
         self.slices = [row for row in compared if row["run"] == self.run and row["attribute"] is not None]
+        #: The runs that the baseline does not have.
+        self.new = [run for run in self.runs if self.baseline.nights and run not in self.compared]
         #: The share of the difference that each slice has, the largest first; and the one that explains most.
         self.causes = causes(self.row, self.slices) if self.row else []
         self.cause = next(filter(explains, self.causes), None)
@@ -191,19 +193,17 @@ class NightData:
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
-        self.warnings = self._warnings()
+        self.warnings = self._warnings(before)
 
-    def _warnings(self) -> list[str]:
+    def _warnings(self, before: Sequence[Night]) -> list[str]:
         warnings = list(self.verdict.get("warnings", ()))
         if self._sides and self._sides.rejudged.any():
             what = "they are left out" if self._sides.only is not None else "that alone changes scores"
             judged = f"The judgments of {self._sides.rejudged.sum():,} queries changed since {self.baseline.label}"
             warnings.insert(0, f"{judged}; {what}")
-        if self._sides and self.baseline.nights and not (self.baseline.run or self.verdict):
-            before = day(self.baseline.nights[-1].evaluated_on)
-            gone = sorted({*self._sides.baseline.runs} - {*self.runs})
-            warnings += [f"{run} had scores on {before} and has none tonight" for run in gone]
-        return warnings
+        known, there = before[-1:], {*self.runs, *(row["run"] for row in self.missing)}
+        gone = sorted({row["run"] for rows in read_dataset_scores(known) for row in rows} - there)
+        return warnings + [f"{run} had scores on {day(known[0].evaluated_on)} and has none tonight" for run in gone]
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -215,7 +215,8 @@ class NightData:
         decided = [row["run"] for word in ("fail", "undecided") for row in self.results if row["result"] == word]
         rows = self.compared.values() if self.baseline.nights else ()
         worse = sorted((row["difference"], row["run"]) for row in rows if row["conclusion"] == "worse")
-        named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *self.runs]
+        broken = filter(self._lost_queries, self.runs if self.baseline.nights else ())
+        named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *broken, *self.runs]
         return next((run for run in named if run in self.compared), self.runs[0])
 
     def _read_sides(self) -> Sides | None:
@@ -258,13 +259,20 @@ class NightData:
     @functools.cached_property
     def unanswered(self) -> tuple[int, int, float] | None:
         """How many queries have no results, how many at most in the baseline, and their share; None if not more."""
-        rows = (row for rows in read_dataset_scores(self.baseline.nights) for row in rows)
-        key, now = (self.baseline.run or self.run, self.metric[1]), self.mean["missing_queries"] or 0
-        before = [row["missing_queries"] or 0 for row in rows if (row["run"], row["cutoff"]) == key]
-        if not before or now <= max(before):
+        lost = self._lost_queries(self.run)
+        if lost is None:
             return None
         share = self._share(self._missing(self.night, self.run))
-        return now, max(before), share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
+        return *lost, share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
+
+    def _lost_queries(self, run: str) -> tuple[int, int] | None:
+        key, now = (self.baseline.run or run, self.metric[1]), self.scores[run, self.metric[1]]["missing_queries"] or 0
+        before = [row["missing_queries"] or 0 for row in self._rows_before if (row["run"], row["cutoff"]) == key]
+        return (now, max(before)) if before and now > max(before) else None
+
+    @functools.cached_property
+    def _rows_before(self) -> list[Row]:
+        return [row for rows in read_dataset_scores(self.baseline.nights) for row in rows]
 
     @functools.cached_property
     def answered(self) -> tuple[int, float] | None:

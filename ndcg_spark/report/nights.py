@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
+from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
@@ -77,14 +77,14 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
         [trends, unusual] if unusual.rows else [trends],
-        [{**vars(line), "points": list(map(vars, line.points))} for line in lines],
+        [{**line.key, "points": list(map(vars, line.points))} for line in lines],
         _COLUMNS,
         [row for line in lines for row in _rows(line)],
     )
 
 
 def _row(line: TrendLine) -> dict[str, Any]:
-    points = [point for point in last_stretch(line.points) if point.value is not None]
+    points = [point for point in line.stretch if point.value is not None]
     values = [point.value for point in points if point.value is not None]
     return {
         "dataset": line.dataset,
@@ -132,7 +132,7 @@ def _events(point: Point) -> Iterator[tuple[str, ...]]:
 def _rows(line: TrendLine) -> Iterator[dict[str, Any]]:
     for point in line.points:
         yield {
-            **{field: getattr(line, field) for field in ("dataset", "run", "measure", "cutoff")},
+            **line.key,
             **vars(point),
             "evaluated_on": point.date,
             "breaks": " ".join(point.breaks),

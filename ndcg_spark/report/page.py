@@ -3,19 +3,22 @@
 import base64
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup, escape
 
+from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import TrendLine, last_stretch, lines
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
@@ -32,6 +35,7 @@ from ndcg_spark.text import masked
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
 
+T = TypeVar("T")
 #: The table of queries has at most so many rows.
 _QUERIES = 500
 #: How many runs of a dataset have a trend in the index, and how many are named in a row of it.
@@ -78,14 +82,42 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
+    _warn_of_unmatched(page.parts, request)
     if html is not None:
         write_file("report", html, page.html)
     return page
 
 
+def _as_asked(what: str, read: Callable[[Request], T], request: Request) -> T:
+    """What is read as the request asks, or with a run and a baseline of its own where a night does not have those."""
+    try:
+        return read(request)
+    except ConfigurationError as error:
+        alone = dataclasses.replace(request, run=None, baseline=None, baseline_date=None)
+        if alone == request:
+            raise
+        report_step("note", f"{what} has its own run and baseline, as it lacks those asked for, {error}")
+        return read(alone)
+
+
+def _warn_of_unmatched(parts: Sequence[NightData], asked: Request) -> None:
+    attributes, labels = asked.attributes, asked.labels
+    ids = {query.query_id for data in parts for query in data.queries}
+    if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
+        report_step("warning", unmatched("query_attributes", attributes))
+    lists = (facts.returned for data in parts for one in data.documents.values() for facts in one[:2] if facts)
+    named = any(row.doc_id in labels.documents for rows in lists for row in rows) or not ids.isdisjoint(labels.queries)
+    if not named and (known := [*labels.queries, *labels.documents]):
+        what = f"none of its {len(known):,} id(s) is that of a query or document of the page, e.g. {known[0]}"
+        report_step("warning", f"labels: {what}; check its ids")
+
+
 @read_again
 def write_site(output: str, folder: Path, request: Request) -> None:
-    """Write a page for every date, unless the evaluations on it still count; and `latest.html` and an index."""
+    """Write a page for every date, unless the evaluations on it still count; and `latest.html` and an index.
+
+    A night that lacks the run or the baseline of the request is shown with its own; if all lack it, it is refused.
+    """
     known = committed(output)
     newest = select_nights(known, output, None, request.dataset)
     nights = [night for night in known if request.dataset in (None, night.dataset)]
@@ -94,16 +126,19 @@ def write_site(output: str, folder: Path, request: Request) -> None:
         text = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
         written = set(text.partition('name="evaluations" content="')[2].partition('"')[0].split())
         if not _evaluations(night for night in nights if night.evaluated_on == date) <= written <= _evaluations(known):
-            write_file("site", file, read_page(output, date, request).html)
+            page = _as_asked(date, functools.partial(read_page, output, date), request)
+            write_file("site", file, page.html)
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
     rows: list[Mapping[str, Any]] = [
         {**night.row, "notes": night.notes, **night.record["findings"]} for night in nights
     ]
     rows += failed_attempts(known, request.dataset)
     shown = sorted(rows, key=lambda row: row["evaluated_on"], reverse=True)
-    parts = [_Index(NightData(output, night, known, request), output, nights, request.run) for night in newest]
-    said = {(part.data.night.dataset, date): (part.data.run, text) for part in parts for date, text in part.nights()}
+    datas = (_as_asked(str(night), functools.partial(NightData, output, night, known), request) for night in newest)
+    parts = [_Index(data, output, nights, request.run) for data in datas]
+    said = {(part.data.night.dataset, date): shown for part in parts for date, *shown in part.nights()}
     write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts, said=said))
+    _warn_of_unmatched([part.data for part in parts], request)
 
 
 class _Index:
@@ -128,21 +163,29 @@ class _Index:
 
         return sorted((line for line in recent if line.points[-1].date >= first), key=key)[:_CARDS]
 
-    def nights(self) -> Iterator[tuple[str, Markup]]:
-        """For each night, the score of the run of the page, and the others that stand out, the largest fall first."""
+    def nights(self) -> Iterator[tuple[str, str, Markup]]:
+        """For each night a run with its score, and the others that stand out, the largest fall first.
+
+        The run is that of the page or, if it is of other nights, the best.
+        """
         known = {line.run: {point.date: point for point in line.points} for line in self.lines}
         for before, date in itertools.pairwise(["", *self.dates]):
             found = []
-            for run, points in known.items():
+            there = {run: points for run, points in known.items() if points.keys() & {before, date}}
+            here = [(points[date].value or 0.0, run) for run, points in there.items() if date in points]
+            first = self.data.run if self.data.run in there or not here else max(here)[1]
+            for run, points in there.items():
                 change, score, why = words.night_score(points.get(before), points.get(date), self.data.options.margin)
+                if run == first and date in points and points[date].breaks:
+                    why = [f"other {' and other '.join(points[date].breaks)}", *why]
                 said = f"{score} ({'; '.join(why)})" if why else score
-                if run == self.data.run:
+                if run == first:
                     found.append((-math.inf, run, Markup.escape(said)))
                 elif why:
                     found.append((change, run, Markup("{}: {}").format(words.name(run), said)))
             texts = [text for *_, text in sorted(found)]
             more = [f"{len(texts) - _NAMED:,} more"] if len(texts) > _NAMED else []
-            yield date, Markup("; ").join([*texts[:_NAMED], *more])
+            yield date, first, Markup("; ").join([*texts[:_NAMED], *more])
 
 
 def _evaluations(nights: Iterable[Night]) -> set[str]:
@@ -220,6 +263,7 @@ def evaluate_with_report(
         request = Request(baseline=baseline, labels=labels or words.Labels())
         with hidden():
             page = read_page(str(outcome.output), config.date.isoformat(), request, is_kept)
+        _warn_of_unmatched(page.parts, request)
         write_file("report", html, page.html)
         report_step("report", str(html))
         return outcome if is_kept else dataclasses.replace(outcome, output=None)

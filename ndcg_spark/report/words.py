@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
 from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import rename_advice, resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
@@ -28,7 +28,7 @@ WHAT = {
     "down": "relevant documents moved down",
     "up": "relevant documents moved up",
     "came_in": "relevant documents entered the {top}",
-    "same_rank": "same rank, different gain",
+    "same_rank": "same rank, other gain or ideal",
 }
 #: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
@@ -38,6 +38,7 @@ _CHANCE = {
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
+_NEW = "not in the baseline"
 #: At most so many runs and bars are drawn.
 _RUNS, _BARS = 6, 240
 #: The columns of labels beside query_id.
@@ -77,12 +78,18 @@ def read_labels(file: Path) -> Labels:
     table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
     ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
     known = [ours.get(own, own) for own in table.column_names]
-    if "text" not in known or not {"query_id", "doc_id"} & {*known}:
+    needed = ("doc_id" if "doc_id" in known else "query_id", "text")
+    if lost := [name for name in needed if name not in known]:
         has, wanted = ", ".join(table.column_names), "query_id and text, or doc_id, text and perhaps link"
-        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}")
-    rows = table.rename_columns(known).to_pylist()
-    queries = {row["query_id"]: row["text"] for row in rows if row.get("query_id") and row["text"]}
-    return Labels(queries, {row["doc_id"]: (row["text"], row.get("link")) for row in rows if row.get("doc_id")})
+        advice = rename_advice(lost, table.column_names)
+        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}; {advice}")
+    named: dict[str, dict[str, tuple[str | None, str | None]]] = {"doc_id": {}, "query_id": {}}
+    for row in table.rename_columns(known).to_pylist():
+        key, said = next((name for name in named if row.get(name)), ""), (row["text"], row.get("link"))
+        if key and named[key].setdefault(row[key], said) != said:
+            raise ConfigurationError(f"labels: {file} has two texts or links for {key}={row[key]}; remove one")
+    queries = {name: text for name, (text, _) in named["query_id"].items() if text}
+    return Labels(queries, named["doc_id"])
 
 
 def day(date: str, year: bool = False) -> str:
@@ -127,7 +134,7 @@ def banner(data: "NightData") -> Banner:
         tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
     elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
         # It is about something else than the difference of the run, and may begin with the name of a run.
-        said = [headline] if row is not None else []
+        said = [headline] if row is not None or data.run != verdict["run"] else []
         headline = Markup("{}.").format(sentence(message(verdict["sentence"]).rstrip(".")))
     return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
 
@@ -189,6 +196,9 @@ def _evidence(data: "NightData") -> list[Markup]:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
     chance = chance.format(margin=data.options.margin)
+    if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
+        # The interval is of the t test alone and of this run alone.
+        sure[-1] += ", the larger one of two tests, adjusted for all runs"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if "other_judgments" in row["flags"]:
         numbers = "the judgments of some queries changed, so the difference says nothing about the run"
@@ -232,6 +242,8 @@ def unanswered(data: "NightData") -> list[Markup]:
     """The queries that have no results and those that have some again, in a sentence each."""
     of, said = (data.row or data.mean)["queries"], []
     if data.unanswered:
+        # Those that are not in the baseline count, too.
+        of = max(of, data.mean["queries"])
         now, before, share = data.unanswered
         words = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
         said.append(words.format(name(data.run), now, of, before, _part_of("loss", share)))
@@ -260,12 +272,35 @@ def _others(data: "NightData") -> list[Markup]:
     for run, row in sorted(data.compared.items(), key=lambda pair: pair[1]["difference"] or 0.0):
         if run != data.run:
             runs.setdefault(in_words(row), []).append(name(run))
-    ordered = {word: runs[word] for word in CONCLUSIONS if word in runs}
+    if new := [name(run) for run in data.new if run != data.run]:
+        runs[_NEW] = new
+    ordered = {word: runs[word] for word in (*CONCLUSIONS, _NEW) if word in runs}
     total = sum(map(len, runs.values()))
     if total > _NAMED:
         listed = ", ".join(f"{len(named):,} {word}" for word, named in ordered.items())
         return [Markup("Of {:,} other runs: {}.").format(total, listed)]
     return [Markup("{}: {}.").format(Markup(", ").join(named), word) for word, named in ordered.items()]
+
+
+def uncompared(data: "NightData") -> list[tuple[str, str, str]]:
+    """The runs without a difference: the name, the score and why."""
+    scores = [(run, score(data.scores[run, data.metric[1]].get(data.metric[0])), _NEW) for run in data.new]
+    return scores + [(row["run"], "", "no results") for row in data.missing if row["run"]]
+
+
+def worse_others(data: "NightData") -> list[str]:
+    """The other runs that are worse than they were, at most a few."""
+    rows = data.compared.values() if data.baseline.nights else ()
+    return [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != data.run][:_NAMED]
+
+
+def accepts_loss(data: "NightData") -> bool:
+    """Whether a night failed before this one, and its run is not known to be where it was before that."""
+    failed, compared = data.failed_before, data.baseline.nights[-1:]
+    if not failed or not compared or compared[0].evaluated_on >= failed.evaluated_on:
+        return failed is not None
+    row = data.compared.get(failed.record["verdict"]["run"])
+    return row is None or (row["difference"] or 0.0) < -data.options.margin
 
 
 def is_lost(data: "NightData") -> bool:

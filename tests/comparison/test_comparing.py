@@ -254,6 +254,14 @@ def test_attributes_of_which_no_query_has_scores_are_told(dataset):
     assert ["none of its queries" in warning for warning in comparison.warnings] == [True] * (dataset == "other")
 
 
+def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none():
+    before, now = (scores({"new": [0.5, 0.6]}, judgments_hash=text) for text in "12")
+    given = {"attributes": attributes({"q0": {"kind": "x"}}), "weights": weights([1.0])}
+    comparison = compared(now, before, unchanged_queries=True, **given)
+    assert [row["queries"] for row in comparison.rows if row["attribute"] is None] == [0] * 2
+    assert len(comparison.warnings) == 1
+
+
 @pytest.mark.parametrize("weight", [1e-100, 1e100])
 def test_the_smallest_and_the_largest_weight_change_nothing(weight):
     baseline, run = pairs_of("normal", MANY, 4)

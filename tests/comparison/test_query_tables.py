@@ -55,6 +55,20 @@ def test_columns_are_mapped_or_have_the_names_of_other_tools(tmp_path):
         read(tmp_path / "w.tsv", config=WeightsConfig, columns={"weight": "traffic"})
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Slices;;\nquery_id;lang;kind\nq1;de;x\n", "2 columns have no name, beside 'Slices'; .* a title"),
+        ("Slices;\nquery_id;lang\nq1;de\n", "columns Slices, ; .* a title"),
+        ("Nr,lang\nq1,de\n", "columns Nr, lang; .*; rename its columns to query_id$"),
+    ],
+)
+def test_a_file_without_ids_is_refused_with_its_columns_and_what_to_do(tmp_path, text, words):
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        attribute_rows(read(tmp_path / "a.csv"))
+
+
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "q1 de\n"), ("a.csv", "qid,lang\nq1,de,en\n"), ("a.jsonl", "{")])
 def test_what_is_no_table_is_refused(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")

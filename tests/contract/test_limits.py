@@ -22,8 +22,8 @@ def judged(queries=5, dataset=None):
     return JudgmentCounts(rows=100, queries={dataset: queries})
 
 
-def bad(rows, of):
-    rejections = [Rejection("results", "no_run", rows, "run=")] if rows else []
+def bad(rows, of, reason="no_run", example="run="):
+    rejections = [Rejection("results", reason, rows, example)] if rows else []
     return Counts(rows=of, rejected=rows, rejections=rejections)
 
 
@@ -33,6 +33,9 @@ def bad(rows, of):
         (refuse_rejected, (RESULTS, bad(0, 1)), None),
         (refuse_rejected, (RESULTS, bad(0, 0)), "no rows in runs/bm25"),
         (refuse_rejected, (RESULTS, bad(1, 9)), r"^results: 1 row\(s\) without a run"),
+        (refuse_rejected, (RESULTS, bad(1, 9, "score_is_no_number", "q;d;0,6")), "with a point"),
+        (refuse_rejected, (RESULTS, bad(1, 9, "score_is_no_number", "query_id=q score=-1,5")), "with a point"),
+        (refuse_rejected, (RESULTS, bad(1, 9, "score_is_no_number", "1,2,bad")), "correct them"),
         (refuse_rejected, (RESULTS, bad(3, 30), 0.1), None),
         (refuse_rejected, (RESULTS, bad(3, 29), 0.1), "3 of 29 rows rejected, max_rejected_fraction is 0.1"),
         (refuse_rejected, (RESULTS, bad(3, 3), 1.0), "3 of 3 rows rejected"),

@@ -127,18 +127,29 @@ def test_a_night_that_a_signal_ends_is_told_by_the_script(night):
     environment = {"SPARK_HOME": fake_spark(night, "kill -9 $$"), "NDCG_SPARK_SUBMIT": "--master local[1]"}
     done = script("nightly.sh", "2020-01-02", night / "night.toml", "--on-end", "cat", **environment)
     assert (done.returncode, '"reason": "ended by signal 9"' in done.stderr) == (137, True)
+    # bash would add a line of its own.
+    assert "Killed" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("2020-01-02", "no.toml"), ("2020-1-2", "night.toml"), ("yesterday",)])
+@pytest.mark.parametrize(("code", "level"), [(0, "info"), (3, "error"), (5, "error"), (6, "warning")])
+def test_the_last_line_has_the_level_of_the_end(night, code, level):
+    environment = {"SPARK_HOME": fake_spark(night, f"exit {code}"), "NDCG_SPARK_SUBMIT": "--master local[1]"}
+    done = script("nightly.sh", "2020-01-02", night / "night.toml", "--log-format=json", **environment)
+    assert (done.returncode, json.loads(done.stderr.splitlines()[-1])["level"]) == (code, level)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["2020-01-02 no.toml", "2020-1-2 night.toml", "yesterday", "--date=2020-01-02", "--config night.toml"]
+)
 def test_a_date_or_a_configuration_that_is_none_is_told_with_exit_code_2(night, arguments):
-    done = script("nightly.sh", *arguments, cwd=night)
+    done = script("nightly.sh", *arguments.split(), cwd=night)
     assert (done.returncode, "give [YYYY-MM-DD] [CONFIG.toml]" in done.stderr) == (2, True)
 
 
 def test_lines_are_json_where_those_of_the_evaluation_are(tmp_path):
     done = script("nightly.sh", 'a "b"', "--log-format", "json", cwd=tmp_path)
     told = json.loads(done.stderr)
-    assert (done.returncode, told["step"]) == (2, "nightly")
+    assert (done.returncode, told["step"], told["level"]) == (2, "nightly", "error")
     assert told["message"].startswith("unexpected argument 'a \"b\"'")
 
 

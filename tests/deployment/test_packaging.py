@@ -102,6 +102,18 @@ def test_an_environment_is_made_once_and_pyspark_takes_the_place_of_its_client(i
     assert installed("dev") == []
 
 
+@pytest.mark.parametrize(("python", "code"), [("exit 1", 4), (None, 2)])
+def test_a_night_that_cannot_be_installed_is_told_and_repeated_where_that_helps(installed, python, code):
+    shutil.rmtree(installed.folder / ".venv")
+    if python:
+        program(installed.folder / ".venv/bin/python", python)
+    night = ["scripts/nightly.sh", "2020-01-02", "pyproject.toml"]
+    environment = {"PATH": "/usr/bin:/bin", "NDCG_SPARK_PYTHON": "nowhere"}
+    done = subprocess.run(night, cwd=installed.folder, env=environment, capture_output=True, text=True, check=False)
+    told = [line.split()[2] for line in done.stderr.splitlines() if " nightly: " in line]
+    assert (done.returncode, told) == (code, ["begin", "end"]), done.stderr
+
+
 def test_another_spark_is_installed_in_place_of_the_pinned_one(installed):
     installed("dev", SPARK_VERSION="4.0")
     pins = (installed.folder / ".venv/constraints.txt").read_text(encoding="utf-8").splitlines()

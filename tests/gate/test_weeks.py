@@ -61,6 +61,13 @@ WEEKS = {
         night(PASS),
         night(PASS, scores=RUNS),
     ),
+    "a new run": (
+        gate(),
+        FIRST,
+        night(("none", "new_run"), scores=RUNS),
+        night(("none", "new_run"), scores=RUNS, accepted="dense is new"),
+        night(PASS, scores=RUNS),
+    ),
     "a missing run that no check is for": (
         gate({"runs": ["hybrid"]}),
         night(NO_BASELINE, scores=RUNS, accepted="first"),

@@ -30,9 +30,8 @@ def resolved(table, has, given=()):
         (RESULTS, ["qid", "docid", "docno", "score"], "query_id=qid doc_id=docno score=score"),
         (RESULTS, ["topic", "docno", "score", "position"], "query_id=topic doc_id=docno score=score"),
         (RESULTS, ["user", "item", "rating", "position"], "query_id=user doc_id=item score=rating"),
-        # The text of a query names it only where documents are listed.
-        (QUERY_ATTRIBUTES, ["id", "query", "lang"], ""),
-        (QUERY_WEIGHTS, ["id", "query", "lang"], ""),
+        (QUERY_ATTRIBUTES, ["qid", "query", "lang"], "query_id=qid"),
+        (QUERY_WEIGHTS, ["query", "traffic"], "query_id=query weight=traffic"),
         (QUERY_WEIGHTS, ["qid", "Traffic"], "query_id=qid weight=Traffic"),
         (QUERY_ATTRIBUTES, ["qid", "Attribute", "value"], "query_id=qid attribute=Attribute value=value"),
     ],

@@ -179,6 +179,8 @@ def test_a_storage_that_is_not_known_is_told_with_what_to_do(monkeypatch):
     with pytest.raises(StorageError, match=r"output: no storage for nope://x.*check its scheme"):
         storage("nope://x", "output", StorageError)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    with pytest.raises(StorageError, match=r"no storage for s3:///x, .* AWS_ENDPOINT_URL"):
+        storage("s3:///x", "output", StorageError)
     for _ in range(2):
         with pytest.raises(InputError, match=r"no storage for hdfs:///x, .* HADOOP_CONF_DIR, or pip install"):
             storage("hdfs:///x", "results")

@@ -162,9 +162,14 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
 
 
 def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
-    before = records(nights)["2026-11-02"]
-    done = program(nights, "gate", "out", "--config", "gate.toml", "--accept-baseline", "the new index")
-    assert done.returncode == 5, done.stderr
+    before, file = records(nights)["2026-11-02"], nights / "night.prom"
+    config = 'metrics_file = "night.prom"\n' + (nights / "gate.toml").read_text(encoding="utf-8")
+    (nights / "told.toml").write_text(config, encoding="utf-8")
+    told, name = 'ndcg_spark_evaluated_on_timestamp_seconds{dataset="default"} 1793577600.0\n', "ndcg_spark_verdict"
+    told += f'{name}{{dataset="default"}}'
+    file.write_text(f"{told} 2\n", encoding="utf-8")
+    done = program(nights, "gate", "out", "--config", "told.toml", "--accept-baseline", "the new index")
+    assert (done.returncode, file.read_text(encoding="utf-8")) == (5, f"{told} 0\n"), done.stderr
     assert "accepted default of 2026-11-02, as a baseline of later nights: the new index" in done.stderr
     after = records(nights)["2026-11-02"]
     assert after.pop("accepted") == "the new index"

@@ -87,16 +87,19 @@ def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
         publish(output, f"e{day}", 0.1, date=f"2026-11-{day:02}")
     log_attempt(output, "2026-11-04", "x", StorageError("disk full"), 4)
     log_attempt(output, "2026-11-05", "y", StorageError("one row is broken"), 3)
-    log_attempt(output, "2026-11-07", "z", StorageError("another has counted"), 3)
+    for day, year in ((6, 2025), (7, 2099)):
+        row = {"evaluation_id": "z", "exit_code": 3, "reason": "empty", "committed_at": f"{year}-11-08T00:00:00+00:00"}
+        append(Store(output), f"2026-11-{day:02}", [log_row({}, status="refused", **row)])
     known = committed(output)
-    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [("failed", 4), *[("refused", 3)] * 2]
+    assert [(row["status"], row["exit_code"]) for row in known.attempts] == [("failed", 4), *[("refused", 3)] * 3]
     assert [night.evaluation_id for night in known] == ["e1", "e2", "e3", "e6", "e7"]
     assert unpublished(known) == [
         "2026-11-04 was failed with exit code 4: disk full",
         "2026-11-05 was refused with exit code 3: one row is broken",
+        "evaluated again, 2026-11-07 was refused with exit code 3: empty",
         "web has no night between 2026-11-03 and 2026-11-06",
     ]
-    assert len(unpublished(known, "shop")) == 3
+    assert len(unpublished(known, "shop")) == 4
 
 
 def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):

@@ -142,6 +142,15 @@ def test_a_run_that_was_not_evaluated_one_night_has_the_nights_that_it_was(tmp_p
     assert [point.date for point in points] == [date(0), date(1), date(3)]
 
 
+def test_the_last_nights_are_dates_and_what_is_said_of_a_stretch_is_of_all_of_it(capsys, tmp_path):
+    for number in range(6):
+        runs = {"a": 0.1 * number, **({} if number == 4 else {"b": 0.5})}
+        night(tmp_path, number, runs, judgments="old" if number < 2 else "new")
+    shown = run(capsys, "trend", tmp_path, "--last", "2")[1].splitlines()[2:4]
+    assert [line.split()[1:5] for line in shown] == [["a", "2", date(2), "0.2000"], ["b", "1", date(2), "0.5000"]]
+    assert [point.date for point in lines(str(tmp_path), run="b", last=2)[0][0].points] == [date(3), date(5)]
+
+
 def test_a_date_whose_log_is_damaged_is_warned_of_once(tmp_path):
     for number in range(2):
         night(tmp_path, number, {"a": 0.5})
@@ -166,4 +175,5 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_show
     assert notes(tmp_path) == {("shop", date(1)): ["new ranker"], ("web", date(1)): ["new ranker", "index rebuilt"]}
     shown = run(capsys, "trend", tmp_path, "--dataset", "shop")[1]
     assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
+    assert [run(capsys, "note", tmp_path, text)[0] for text in ("", " \t")] == [2, 2]
     assert run(capsys, "note", tmp_path, "x", "--date", "2025-01-01")[0] == 2

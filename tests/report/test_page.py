@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from commands import command_line
 from kept_nights import date
+from logged import logged_steps
 from page_nights import GRADES, lists_of, night, verdict
 from pages import Page
 from scipy import stats
@@ -24,7 +26,7 @@ from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.night import NightData, Request
 from ndcg_spark.report.page import read_page, write_report, write_site
-from ndcg_spark.report.words import WHAT, Labels, banner, read_labels
+from ndcg_spark.report.words import WHAT, Labels, banner, read_labels, uncompared
 from ndcg_spark.tables.table import cell
 from ndcg_spark.text import printable
 
@@ -170,7 +172,7 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
     for number in range(2):
         lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * number})
         languages = LANGUAGES if third else ("en", "fr")
-        night(tmp_path, number, lists, languages=languages, missing=number * missing)
+        night(tmp_path, number, lists, languages=languages, missing=bool(number * missing))
     page = Page(read_page(str(tmp_path)).html).words
     assert ("it is unlikely to be chance" in page.lower(), said in page, "could well be" in page) == (True, True, False)
     # Slices are named by themselves where none explains the loss.
@@ -178,9 +180,34 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
     if missing:
         assert re.search(r"0\.1\d\d below 1 January, the best of the comparable nights", page)
         # A query that has results in neither night does not count.
-        night(tmp_path, 2, lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}), languages=languages, missing=1)
+        night(tmp_path, 2, lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}), languages=languages, missing=True)
         page = Page(read_page(str(tmp_path)).html).words
         assert "hybrid has results again for 19 of 60 queries that had none, all of the gain." in page
+
+
+def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_best_and_it_may_be_chance(tmp_path):
+    for number in range(2):
+        lists = lists_of(RUNS, 60, seed=1, lost={"bm25": 6 * number, "dense": 60 * number})
+        night(tmp_path, number, lists, missing=bool(number))
+    page = Page(read_page(str(tmp_path)).html).words
+    assert "dense returned nothing for 20 of 60 queries" in page
+    # What is said about another run is to be done, too.
+    page = Page(read_page(str(tmp_path), request=Request(run="hybrid")).html).words
+    assert re.findall(r"Look at (\w+), which is worse: ndcg-spark report .* --run (\w+) --html", page) == [
+        ("dense",) * 2
+    ]
+    night(tmp_path, 2, {**lists, "new": lists["hybrid"]}, missing=True)
+    night(tmp_path, 3, lists_of({"late": 0.6}, 60))
+    data = data_of(tmp_path, date(2))
+    assert (data.new, [words[0] for words in uncompared(data)]) == (["new"], ["new"])
+    write_site(str(tmp_path), tmp_path / "site", Request())
+    index = Page(tmp_path / "site" / "index.html")
+    assert [row[3] for row in index.rows if row[:1] and row[0].startswith("2026")] == [
+        "late",
+        "new",
+        "hybrid",
+        "hybrid",
+    ]
 
 
 def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be_chance(tmp_path):
@@ -223,6 +250,8 @@ def test_a_night_of_another_convention_is_not_compared(output, tmp_path):
     night(tmp_path / "out", 10, lists_of(RUNS, 60), options={"gain": "linear"})
     with pytest.raises(ConfigurationError, match="another convention"):
         data_of(tmp_path / "out", baseline_date=date(9))
+    with pytest.raises(ConfigurationError, match="compared with itself"):
+        data_of(tmp_path / "out", baseline_date=date(10))
     assert data_of(tmp_path / "out").baseline.label == ""
 
 
@@ -231,8 +260,9 @@ def test_a_site_of_good_baselines_has_nights_before_the_first_good_one(tmp_path)
     for number, options in enumerate([{}, good, {}, {}]):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), **options)
     write_site(str(tmp_path), tmp_path / "site", Request(baseline_date="good"))
-    labels = [data_of(tmp_path, date(number), baseline_date="good").baseline.label for number in range(4)]
-    assert labels == ["hybrid", "the night of 1 January", *["the night of 2 January"] * 2]
+    pages = [Page(tmp_path / "site" / f"{date(number)}.html").words for number in range(4)]
+    compared = [re.findall(r"compared with (hybrid|the night of \S+ January)", page) for page in pages]
+    assert compared == [["hybrid"], ["the night of 1 January"], *[["the night of 2 January"]] * 2]
 
 
 def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path):
@@ -256,6 +286,12 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
     (compare,) = [command for command in commands_of(page) if "compare" in command]
     assert compare.endswith(f"--date {date(3)} --dataset shop --baseline-date good --unchanged-queries")
     assert command_line(*shlex.split(compare)[1:], cwd=tmp_path).returncode == 0
+    # Where the run is compared with a night before the failed one, and has recovered, there is no loss to accept.
+    back = {"verdict": {**MISSING, "baselines": verdict(nights=[0])["baselines"]}, "configuration": {"file": "x.toml"}}
+    for number, options in enumerate([*states[:2], back]):
+        night(tmp_path / "back", number, lists_of(RUNS, 60), **options)
+    page = read_page(str(tmp_path / "back")).html
+    assert ("as the new baseline" in page, "accepting this one accepts" in page) == (True, False)
     revise(committed(str(tmp_path))[1], accepted="known")
     assert "January failed" not in read_page(str(tmp_path)).html
 
@@ -300,6 +336,23 @@ def test_labels_stand_for_ids_and_link_to_addresses_only(output, tmp_path):
     assert "javascript:" not in page
     with pytest.raises(ConfigurationError, match="has columns query_id, language, segment; give"):
         read_labels(Path(__file__).parents[2] / "conf/example/queries.csv")
+    file.write_text("query;text\nq0035;phone\nq0035;phone\nq0035;case\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="query_id=q0035"):
+        read_labels(file)
+
+
+@pytest.mark.parametrize("write", [write_report, write_site])
+def test_slices_and_labels_of_which_no_id_is_on_a_page_are_warned_of_once(output, tmp_path, write):
+    def told(**asked):
+        arguments = (None, None) if write == write_report else (tmp_path,)
+        with logged_steps() as steps:
+            write(str(output), *arguments, Request(**asked))
+        return [sentence.partition(":")[0] for step, sentence in steps if step == "warning"]
+
+    kinds = [pa.table({"query_id": [name], "attribute": ["a"], "value": ["b"]}) for name in ("q0001", "Q1")]
+    assert [told(attributes=kind) for kind in kinds] == [[], ["query_attributes"]]
+    labels = [Labels({"q0001": "a"}), Labels({"Q1": "a"}, {"d0": ("b", None)}), Labels({"Q1": "a"})]
+    assert [told(labels=label) for label in labels] == [[], [], ["labels"]]
 
 
 @pytest.mark.slow

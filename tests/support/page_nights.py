@@ -52,7 +52,7 @@ def night(
     accepted: str | None = None,
     judgments: str = "j1",
     unjudged: int = 2,
-    missing: int = 0,
+    missing: bool = False,
     configuration: Mapping[str, Any] | None = None,
     evaluation_id: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -82,11 +82,12 @@ def night(
     rows = [{**row, "ndcg": row["dcg"] / ideal} for row in rows]
     queries = sorted({row["query_id"] for row in rows})
     lists_kept = [row for run in lists for query, listed in lists[run].items() for row in kept(run, query, listed)]
-    none = {"missing_queries": missing, "no_relevant_queries": 0, "unjudged_queries": 0}
+    none = {"no_relevant_queries": 0, "unjudged_queries": 0}
     means = []
     for run in lists:
         own = [row for row in rows if row["run"] == run]
         mean = {name: math.fsum(row[name] for row in own) / len(own) for name in ("ndcg", "precision")}
+        mean["missing_queries"] = sum(row["status"] == "missing" for row in own)
         mean["judged_rate"] = sum(row["judged"] for row in own) / sum(row["returned"] for row in own)
         formula = {"convention": "standard", "formula": "gain / log2(rank + 1)"}
         means.append({**scored, **none, **mean, **formula, "run": run, "queries": len(own)})
