@@ -19,8 +19,9 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
+from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
@@ -67,8 +68,14 @@ def _convention(given: object) -> Convention:
     """The convention of a preset's name, or of a table of options that may name the `preset` to start from."""
     if isinstance(given, Convention):
         return given
-    options = dict(given) if isinstance(given, Mapping) else {"preset": given}
+    options = _chosen(given)
     return Convention.preset(str(options.pop("preset", "standard"))).replace(**options)
+
+
+def _chosen(given: object) -> dict[str, Any]:
+    if isinstance(given, Convention):
+        return parse_label(given.label)
+    return dict(given) if isinstance(given, Mapping) else {} if given is None else {"preset": given}
 
 
 Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
@@ -239,13 +246,13 @@ def validate(
     """The settings as a configuration, or one ConfigurationError that names every problem in them."""
     try:
         config = model.model_validate(settings)
-        problems = list(_contradictions(config))
+        chosen = _chosen(settings.get("convention"))
+        problems = list(_contradictions(config, chosen))
     except ValidationError as error:
         problems = list(_problems(error, model))
     if problems:
         raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
-    chosen = settings.get("convention")
-    config._chosen_options = frozenset(chosen if isinstance(chosen, Mapping) else ["preset"] if chosen else [])
+    config._chosen_options = frozenset(chosen)
     return config
 
 
@@ -273,7 +280,11 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
     return [*model.model_fields]
 
 
-def _contradictions(config: EvaluationConfig) -> Iterator[str]:
+def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[str]:
+    for option, value in config.measure_set.options.items():
+        if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
+            other = f"measures: {option}={value} in a measure, but {option}={show(chosen[option])} in the convention"
+            yield f"{other}; remove it there, or evaluate twice"
     if config.remote and config.engine == "embedded":
         yield "engine: embedded, but remote names a server; remove one of them"
     if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1):

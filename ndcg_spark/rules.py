@@ -104,12 +104,12 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
 
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
-    options = " ".join(f"--column {name}=NAME" for name in missing)
-    advice = f'map them with {options}, or in the configuration columns.{missing[0]} = "NAME"'
+    options = " ".join(f"--column {name.replace(' or ', '=NAME or --column ')}=NAME" for name in missing)
+    advice = f'map them with {options}, or in the configuration columns.{missing[0].split()[0]} = "NAME"'
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
         if OF_RESULTS & {name.lower() for name in known}:
-            advice = "these look like results: give the judgments first, then the results"
+            advice = "if these are results, give the judgments first; if judgments without grades, --relevance 1"
     what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
     return InputError(f"{where}: {what}; {rename_advice(missing, known, advice)}")
 
@@ -170,12 +170,12 @@ def require_columns(
     judgments: Sequence[str], results: Sequence[str], convention: Convention, where: str = "the table"
 ) -> None:
     """Refuse tables that lack a column which the convention needs; `where` is where the results were read."""
-    for name, is_needed in (("score", convention.needs_score), ("rank", convention.needs_rank)):
+    for name, other, is_needed in (("score", "rank", convention.needs_score), ("rank", "score", convention.needs_rank)):
         if is_needed and name not in results:
-            use = "order=rank" if name == "score" else "ties=doc_id_asc" if convention.ties == name else "order=score"
+            use = "ties=doc_id_asc" if convention.ties == name else f"order={other}" if other in results else ""
             raise MissingColumnError(
                 f"results: no column {name} in {where}, which the convention {convention.label} ranks by; name it, "
-                f"--column results.{name}=NAME, or set {use}",
+                f"--column results.{name}=NAME{use and f', or set {use}'}",
                 name,
             )
     if ("dataset" in judgments) != ("dataset" in results):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import (
     MEASURES,
     NDCG_ONLY,
@@ -106,24 +107,28 @@ class Scores:
         column, cutoff = known[0]
         if measure is not None:
             (column, text), *more = parse_columns(str(measure), _PARTS, self.measures.options)
-            cutoffs = [cutoff for name, cutoff in known if column in (name, *_PARTS)]
-            cutoffs = cutoffs[:1] if text == ALL_CUTOFFS else [at for at in cutoffs if at == parse_cutoff(text)]
-            if more or not cutoffs:
-                choices = ", ".join(self._columns)
+            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
+            is_always = column in ("ndcg", *_PARTS)
+            cutoffs = self._cutoffs if is_always else [at for name, at in known if name == column]
+            cutoff = self.measures.main_cutoff(column, cutoffs) if text == ALL_CUTOFFS else parse_cutoff(text)
+            if more or cutoff not in cutoffs:
+                choices = ", ".join(dict.fromkeys([*self._columns, *(written("ndcg", at) for at in self._cutoffs)]))
                 raise ConfigurationError(f"measure: {measure} was not computed; choose one of {choices}")
-            cutoff = cutoffs[0]
         rows = _at(self.query_scores, cutoff)
         key = ["dataset", "query_id"] if rows["dataset"].nunique() > 1 else "query_id"
         table = rows.pivot(index=key, columns="run", values=column).astype(float).rename_axis(columns=None)
         return table.rename_axis(index=None) if key == "query_id" else table
 
+    @property
+    def _cutoffs(self) -> list[Cutoff]:
+        return sorted({None if pd.isna(at) else int(at) for at in self.dataset_scores["cutoff"]}, key=by_depth)
+
     @functools.cached_property
     def _columns(self) -> dict[str, tuple[str, Cutoff]]:
         """The measures that are shown, by heading, each with its column and cutoff, that of the headline first."""
-        cutoffs = {None if pd.isna(cutoff) else int(cutoff) for cutoff in self.dataset_scores["cutoff"]}
-        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in sorted(cutoffs, key=by_depth)]
+        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in self._cutoffs]
         columns = {}
-        for name, cutoff in (self.measures.headline(cutoffs), *pairs):
+        for name, cutoff in (self.measures.headline(self._cutoffs), *pairs):
             is_ndcg = name == "ndcg"
             heading = written(name, cutoff) if is_ndcg else published(name, cutoff, self.measures.options)
             columns[heading] = MEASURES[name].column, cutoff
@@ -200,8 +205,20 @@ def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[s
     # Whatever the convention makes of missing queries, without documents there is no rate.
     elif all(row["judged_rate"] is None for row in rows):
         yield "results: no run has results for a judged query; write ids alike in both"
+    elif few := [row for row in rows if _answered(row) < min(row["missing_queries"], row["unjudged_queries"])]:
+        first, several = few[0], len({row["run"] for row in few})
+        what = f"lacks {first['missing_queries']} and answered {first['unjudged_queries']} others; write ids alike"
+        yield f"results: {several} run(s) lack over half of the judged queries, e.g. run={first['run']} {what} in both"
     deepest = max((row["cutoff"] for row in rows), key=by_depth)
     yield from about_judged_rates(rows, deepest, "write document ids in the same way")
+
+
+def _answered(row: Mapping[str, Any]) -> int:
+    """How many judged queries have results, at most, as of those without gain some may be missing."""
+    options = Convention.parse(row["convention"])
+    left_out = row["no_relevant_queries"] if options.no_relevant == "skip" else 0
+    answered: int = row["queries"] + left_out - (row["missing_queries"] if options.missing_query == "zero" else 0)
+    return answered
 
 
 def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:

@@ -70,6 +70,8 @@ def test_measures_set_cutoffs_and_options():
     config = configured(measures="AP(rel=2) P(rel=2)@5", cutoffs=[3])
     assert (config.cutoffs, config.measures) == ([3, 5, None], ["ap(rel=2)@all", "precision(rel=2)@5"])
     assert config.convention.label == "standard relevant_from=2"
+    chosen = Convention(relevant_from=2)
+    assert configured(measures="P(rel=2)@5", convention=chosen).chosen_options == {"preset", "relevant_from"}
     assert config.headline == "ap@all"
 
 
@@ -90,6 +92,8 @@ def test_measures_set_cutoffs_and_options():
         ({"documents": "all"}, ["documents"]),
         ({"convention": {"gain": "a", "ties": "b"}}, ["convention"]),
         ({"convention": {"gain": {}}}, ["convention"]),
+        ({"convention": {"relevant_from": 2}, "measures": "P(rel=1)@5"}, ["measures"]),
+        ({"convention": Convention(rbp_persistence=0.9), "measures": "RBP(p=0.5)"}, ["measures"]),
         ({"query_weights": "w.csv"}, ["query_weights"]),
         ({"metrics_file": "a.txt"}, ["metrics_file"]),
         (results(columns="docno"), ["results.columns"]),

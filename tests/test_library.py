@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 import uuid
+import warnings
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -169,14 +170,16 @@ NO_TABLES = {
     "half a character": ({"q": {"d\ud800": 1}}, "cannot be read as a table"),
     "an id twice": ({1: {"d": 1}, "1": {"d": 2}}, "cannot be read as a table"),
     "truth": ({"q": {"d": 1.0, "e": True}}, "true, false or a tuple"),
-    "uneven tuples": ([("q", "d", 1), ("q", "d")], "cannot be read as a table"),
+    "uneven tuples": ([("q", "d", 1), ("q", "d")], "a tuple of 2 value(s), e.g. ('q', 'd')"),
+    "another library's": (type("Qrels", (), {"to_dataframe": None})(), "give what its to_dataframe() returns"),
+    "lists": ({"q": ["d"]}, "without grades, relevance=1"),
     **{f"the id {key!r}": ({"q": {key: 1}}, "doc_id is ") for key in (1.0, b"1")},
     **{f"the id {key!r}": ({"q": {key: 1}}, "true, false or a tuple") for key in (True, ("q", 1, 2))},
     "a date as a query": (
         {datetime.date(2026, 1, 1): {"d": 1}},
         "(the table): 1 column(s) of the wrong type, query_id is date",
     ),
-    "results": (pd.DataFrame({**COLUMNS, "rank": [1, 2, 3]}), "give the judgments first, then the results"),
+    "results": (pd.DataFrame({**COLUMNS, "rank": [1, 2, 3]}), "if these are results, give the judgments first"),
 }
 
 
@@ -192,6 +195,8 @@ def test_what_is_no_table_is_refused_in_words(kind):
 NOT_RANKED = {
     "no documents": ({"r": {"q": {"d": 1}}, "s": {}}, "run 's': the table is empty"),
     "sets": ({"q": {"d"}}, "has set, not"),
+    "pairs": ({"q": [("d", 0.5)]}, "a tuple of 2 value(s), e.g. ('d', 0.5); give (query_id, doc_id, score)"),
+    "neither scores nor ranks": (pd.DataFrame({"qid": ["1"], "docno": ["10"], "scroe": [1.0]}), "docno, scroe; rename"),
     "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
     "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
     "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
@@ -266,6 +271,9 @@ def test_a_table_has_a_row_per_run_and_a_column_per_measure():
 def test_columns_are_the_measures_as_they_were_asked_for():
     scores = evaluate(JUDGED, RUNS, measures="RBP(p=0.5) P@2")
     assert list(scores.table()) == ["RBP(p=0.5)", "P@2"]
+    # In the tables, though not asked for.
+    ndcg, dcg, ideal = (scores.per_query(measure).loc["1", "b"] for measure in ("ndcg@2", "dcg@2", "ideal_dcg"))
+    assert ndcg == dcg / ideal
     assert compare(scores, "a")["measure"].tolist() == ["rbp", "precision"]
     assert compare(scores, "a", measures="RBP(p=0.5)")["mean"][0] == scores.per_query("RBP(p=0.5)")["b"].mean()
     with pytest.raises(ConfigurationError, match="has arguments"):
@@ -314,7 +322,7 @@ def test_scores_are_compared_in_their_slices_unless_others_are_given(session, sp
 
 
 MISSED = {
-    "scores": (pd.DataFrame({"qid": ["1"], "docno": ["10"]}), "rename its column to score, or set order=rank in conv"),
+    "scores": (pd.DataFrame({"qid": ["1"], "docno": ["10"]}), "rename its columns? to score( or rank)?$"),
     "columns": (pd.DataFrame({"qid": ["1"], "x": ["10"]}), "rename its columns to doc_id"),
 }
 
@@ -394,6 +402,17 @@ def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, pres
     other = session.createDataFrame(pa.table({**COLUMNS, "query_id": ["other"] * 3}))
     with pytest.warns(UserWarning, match="no run has results"):
         evaluate(JUDGED, other, 10, preset).to_pandas()
+
+
+@pytest.mark.parametrize("preset", ["trec_eval", "standard missing_query=skip"])
+@pytest.mark.parametrize("unjudged", [1, 2])
+def test_ids_that_seldom_meet_are_a_warning_too(session, preset, unjudged):
+    judged, returned = dict.fromkeys("1abc", JUDGED["1"]), dict.fromkeys("1xy"[: 1 + unjudged], RETURNED["1"])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for options in {}, {"session": session}:
+            evaluate(judged, returned, 10, preset, **options).to_pandas()
+    assert len([one for one in told if one.category is UserWarning]) == (2 if unjudged > 1 else 0)
 
 
 DOUBTFUL = {

@@ -73,8 +73,10 @@ def evaluate(
         if reason := next((reason for is_wrong, reason in refused if is_wrong), None):
             raise ConfigurationError(f"arguments: {reason}")
         papers = {name: measure.column for measure in MEASURES.values() for name in measure.written}
-        sort = sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
+        given, sort = sort, sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
         if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:
+            if (name := column.partition("@")[0]) in QUERY_SCORES.names:
+                raise ConfigurationError(f"sort: {given} has a cutoff, but every row has its own; write {name}")
             raise unknown_name("sort", "column", column, QUERY_SCORES.names)
         refuse_unwritable("junit", junit, remove=True)
         evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)

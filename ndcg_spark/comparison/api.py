@@ -13,7 +13,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.memory import to_arrow
+from ndcg_spark.inputs.memory import is_number, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
 from ndcg_spark.scores import Scores, SparkScores
@@ -62,7 +62,7 @@ def compare(
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
         cutoff, a measure is compared at all at which it has values. By default those that `evaluate` was asked for, or
-        NDCG.
+        the only column of numbers, or NDCG.
     runs : several str, optional
         The runs to compare; by default all.
     alpha, correction
@@ -101,13 +101,13 @@ def compare(
     """
     is_ours = isinstance(query_scores, Scores | SparkScores)
     asked, kept = (query_scores.measures, query_scores.attributes) if is_ours else (NDCG_ONLY, None)
-    if measures is None:
-        measures = asked.texts or "ndcg"
-    text = " ".join(map(str, listed(measures)))
+    text = " ".join(map(str, listed((asked.texts or "ndcg") if measures is None else measures)))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
+    if measures is None and not is_ours and len(known := _numbers(scores)) == 1:
+        text = known[0]
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
     others: dict[str, ScoreSource] | None = None
     if not names:
@@ -160,6 +160,10 @@ def _unwrapped(table: Any) -> Any:
     return table.query_scores if isinstance(table, Scores | SparkScores) else table
 
 
+def _numbers(table: pa.Table) -> list[str]:
+    return [field.name for field in table.schema if is_number(field.type) and field.name not in _KEY]
+
+
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
     """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night."""
     has = {field.name: field.type for field in table.schema}
@@ -168,10 +172,11 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
             raise InputError(
                 f"{where}: no column {name}; it has {', '.join(has)}; give the columns run, query_id and a measure"
             )
-    numeric = (name for name, kind in has.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind))
-    known = [name for name in numeric if name not in _KEY]
+    known = _numbers(table)
     for name in {*measures}.difference(known):
-        raise ConfigurationError(f"measures: no numbers {name!r} in {where}; it has {', '.join(known)}")
+        place = "the table" if where == "query_scores" else where
+        choices = ", ".join(known) or "none"
+        raise ConfigurationError(f"measures: no numbers {name!r} in {place}; it has {choices}; name one, measures=")
     kinds = {name: QUERY_SCORES.field(name).type for name in _KEY} | dict.fromkeys(measures, pa.float64())
     columns = {
         name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)

@@ -230,8 +230,13 @@ def about_input(
             "queries; find out why the results are missing, or remove the judgments"
         )
     runs = _sorted(returned.runs)
-    strangers = [run for run in runs if run.unjudged_queries and not run.judged_queries]
-    yield from _about(strangers, "answered no judged query", _WRITE_ALIKE)
+    strangers = [run for run in runs if run.unjudged_queries > run.judged_queries]
+    # Of a dataset without judgments, runs answer no judged query.
+    strangers = [run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)]
+    for run in strangers[:1]:
+        expected = judged.queries.get(run.dataset, 0)
+        counts = f"it answered {run.judged_queries:,} of {expected:,}, and {run.unjudged_queries:,} that are not judged"
+        yield from _about(strangers, "answered under half of the judged queries", f"{counts}; {_WRITE_ALIKE}")
     yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]

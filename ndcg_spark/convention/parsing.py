@@ -113,7 +113,9 @@ def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """How to write what trec_eval calls P_5 or ndcg_cut_10, or others ndcg10; of another name, any measure."""
+    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; else, any measure."""
+    if persistence := re.fullmatch(r"rbp(\.\d+)", word):
+        return f"RBP(p={float(persistence[1]):g})"
     tools = re.fullmatch(r"(\w+?)(?:_cut)?[_.]?(\d+)", word)
     return f"{tools[1]}@{tools[2]}" if tools and tools[1] in names else "P@5"
 

@@ -43,6 +43,14 @@ _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
+#: What a file is that begins with these bytes, and what to do.
+_REFUSED = {
+    codecs.BOM_UTF16_LE + b"|" + codecs.BOM_UTF16_BE: "in UTF-16; save it as UTF-8",
+    rb"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",
+    rb"BZh[1-9]1AY&SY": "compressed by bzip2; compress it by gzip, as .gz",
+    rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
+    rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
+}
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -114,10 +122,9 @@ class File:
             read = bytes(stream.read(_HEAD))
             if b"\n" not in read:
                 read += stream.read(_LONGEST_HEAD)
-        if read.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(f"{where}: {self.path} is in UTF-16; save it as UTF-8")
-        if read.startswith(b"PK\x03\x04"):
-            raise InputError(f"{where}: {self.path} is an Excel workbook or a zip archive; save it as CSV")
+        for first, what in _REFUSED.items():
+            if re.match(first, read):
+                raise InputError(f"{where}: {self.path} is {what}")
         # A line that is cut off does not count, unless it is the only one.
         whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
         return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")

@@ -42,6 +42,10 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
 def holds_structs(kind: pa.DataType) -> bool:
     """Whether the values are lists of structs, whose fields may be columns of ours."""
     return is_list(kind) and bool(pa.types.is_struct(kind.value_type))
@@ -116,7 +120,12 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
     wanted_or_key = wanted or ("dataset", "query_id")
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
+    # Scores that are compared may have any name.
+    numbers = (one.name for one in table.schema if "ndcg" in wanted and is_number(one.type))
+    ours = {name: name for name in numbers} | ours
     lost = [name for name in ("query_id", "doc_id", "weight") if name in wanted and name not in ours.values()]
+    is_ranked = {"score", "rank"} & {*ours.values()} or any(is_list(column.type) for column in table.columns)
+    lost += ["score or rank"] if "score" in wanted and table.num_rows and not is_ranked else []
     if lost and not any(holds_structs(column.type) for column in table.columns):
         rename = f"rename its columns to {' and '.join(lost)}"
         give = "give the columns run, query_id and a measure" if "ndcg" in wanted else rename
@@ -142,6 +151,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         return _of_dictionary(table, wanted, where)
     if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
+        kept += [name for name, kind in table.dtypes if "ndcg" in wanted and kind == "double" and name not in kept]
         return (table.select(*kept) if wanted else table).toArrow()
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):
         table = table.collect()
@@ -149,6 +159,8 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         return pa.table(table)
     rows = list(table) if isinstance(table, Iterable) else []
     if not rows or not all(isinstance(row, tuple) for row in rows):
+        if hasattr(type(table), "to_dataframe"):
+            raise InputError(f"{where}: {type(table).__name__} is not a table; give what its to_dataframe() returns")
         is_path = isinstance((rows or [table])[0], str | os.PathLike)
         read = "read paths first, on Spark with spark.read; " if is_path else ""
         raise InputError(
@@ -157,6 +169,9 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         )
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
+    if odd := next((row for row in rows if len(row) != len(names)), None):
+        what = f"a tuple of {len(odd)} value(s), e.g. {odd!r}"
+        raise InputError(f"{where}: {what}; give ({', '.join(names)}), or {{query: {{document: number}}}}")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 

@@ -19,10 +19,11 @@ from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
-from ndcg_spark.inputs.memory import holds_structs
+from ndcg_spark.inputs.memory import holds_structs, is_list
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
+from ndcg_spark.rules import missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 from ndcg_spark.text import refuse_alike
 
@@ -130,6 +131,9 @@ def _read(
     if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
         needed = {"relevance": "relevance"} if graded else {}
         dataframes.names_in(has, needed | {**shape.columns}, schema, context.origin)
+        has_lists = shape.has_lists or any(map(is_list, footers[0].columns.values() if footers else ()))
+        if name == "results" and not has_lists and not {"score", "rank"} & shape.has:
+            raise missing_columns(["score or rank"], has, context.origin)
     # The column of runs does not count where they are named otherwise.
     is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
     called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}

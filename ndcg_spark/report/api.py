@@ -144,7 +144,8 @@ def explain(
     if is_night:
         return explanation_view(explain_night(str(source), _text(date), request))
     if isinstance(source, SparkScores) or (results is None and getattr(source, "inputs", None) is None):
-        raise ConfigurationError("explain: no documents are known; give a night's folder, or judgments and results")
+        what = "no documents are known, as pickled scores and those of Spark keep none"
+        raise ConfigurationError(f"explain: {what}; give a night's folder, or judgments and results")
     settings, scratch = {"convention": convention or "standard"}, Scratch()
     given = {"judgments": source, "results": results, "exclude": exclude}
     config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)

@@ -36,6 +36,14 @@ def test_a_table_of_any_kind_is_compared(kind):
     assert row["evaluated_on"] == (datetime.date(2026, 11, 20) if "dates" in kind else None)
 
 
+def test_the_only_numbers_are_compared_whatever_they_are_called(session):
+    frame = FRAME.rename(columns={"ndcg": "my score"})
+    for table in (frame, session.createDataFrame(frame)):
+        assert compare(table, "old")["difference"].tolist() == [pytest.approx(0.5 / 3)]
+    with pytest.raises(ConfigurationError, match="it has my score, other; name one, measures="):
+        compare(frame.assign(other=1), "old")
+
+
 def test_a_series_is_a_table_with_its_index():
     weights = pd.Series([1.0, 2.0, 2.0], pd.Index([1, 2, 3], name="user"), name="weight")
     _, row = compare_rows(COLUMNS, "old", weights=weights)

@@ -272,7 +272,7 @@ def test_the_smallest_and_the_largest_weight_change_nothing(weight):
 
 REFUSED = [
     ({"baseline": "odl"}, ConfigurationError, "no run is called 'odl'"),
-    ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in query_scores"),
+    ({"measures": "query_id"}, ConfigurationError, "no numbers 'query_id' in the table; it has ndcg"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
     ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
     ({"query_scores": {"old": {"a": 0.1}}}, InputError, "it has old; give the columns run, query_id and a measure"),

@@ -244,7 +244,7 @@ def test_one_list_in_order_settles_all_of_a_run(session):
 
 def about(options=None, **counts):
     runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
-    counted = JudgmentCounts(rows=1, queries={None: 1}), [], ResultCounts(rows=18, runs=runs)
+    counted = JudgmentCounts(rows=1, queries={None: 3}), [], ResultCounts(rows=18, runs=runs)
     return [sentence.split(", e.g. run=r")[0] for sentence in limits.about_input(*counted, Convention(**options or {}))]
 
 
@@ -252,7 +252,10 @@ def about(options=None, **counts):
     ("counts", "beginning"),
     [
         ({}, None),
-        ({"judged_queries": 0, "unjudged_queries": 2}, "1 run(s) answered no judged query"),
+        ({"judged_queries": 0, "unjudged_queries": 2}, "1 run(s) answered under half of the judged queries"),
+        ({"judged_queries": 1, "unjudged_queries": 2}, "1 run(s) answered under half of the judged queries"),
+        ({"judged_queries": 1, "unjudged_queries": 1}, None),
+        ({"judged_queries": 2, "unjudged_queries": 9}, None),
         ({"rows": 0, "judged_queries": 0}, "1 run(s) have no results"),
         ({"lists": 2, "tied_lists": 1}, None),
         ({"lists": 2, "tied_lists": 2}, "1 run(s) give all results of a query the same score"),

@@ -62,6 +62,7 @@ def test_arguments_set_options_of_the_convention(measures, options):
         ("Rprec AP ndcg_cut_10", "called 'Rprec' or 'ndcg_cut_10'; choose from ndcg, precision, .* P@5, ndcg@10$"),
         ("hitrate@10", r"called 'hitrate@10' \(did you mean 'HitRate'\?\); "),
         ("recal@10 ndcg10", r"'recal@10' \(.* 'recall'\?\) or 'ndcg10' \(.* 'ndcg'\?\); .* write P@5, ndcg@10$"),
+        ("rbp.80", r"or write RBP\(p=0\.8\)$"),
         ("P@0", "P@0 has an invalid cutoff; write P@10"),
         ("P@٣", "P@٣ has an invalid cutoff"),
         ("P(rel=2@5", r"called 'P\(rel=2@5'"),

@@ -53,8 +53,9 @@ def test_a_file_behind_two_paths_is_read_once(engine, tmp_path):
 def test_a_table_may_have_a_column_of_any_name(engine, tmp_path):
     csv = written(tmp_path / "a.csv", "query_id,doc_id,relevance,broken_line\nq1,d1,2,x\nq1\n")
     assert rows(judged(engine, csv), "doc_id", LINE) == [("d1", None), (None, "q1")]
-    stored = written(tmp_path / "a.parquet", {"run": ["r"], "query_id": ["q1"], "doc_id": ["d1"], "broken_line": ["x"]})
-    assert returned(engine, stored).table.collect() == [("r", "q1", "d1")]
+    columns = {"run": ["r"], "query_id": ["q1"], "doc_id": ["d1"], "rank": [1], "broken_line": ["x"]}
+    stored = written(tmp_path / "a.parquet", columns)
+    assert returned(engine, stored).table.collect() == [("r", "q1", "d1", 1)]
 
 
 ROW = '{"query_id": "q", "doc_id": "d", "relevance": 1}'

@@ -1,7 +1,10 @@
 """Text and JSON: how lines are spaced and quoted, what they lack, and what is quoted of a row that is refused."""
 
+import bz2
+import lzma
 import re
 
+import pyarrow as pa
 import pytest
 from input_files import documents, file, judged, returned, rows, written
 
@@ -75,6 +78,20 @@ def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, enco
     (tmp_path / "a.csv").write_bytes("query_id,doc_id,relevance\nq,d,1\nf\xfcr,d,1".encode(encoding))
     with pytest.raises(InputError, match=error):
         without_broken(judged(engine, tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize("kind", ["bzip2", "xz", "zstd"])
+def test_a_compression_that_is_not_read_is_named(engine, tmp_path, kind):
+    content = {"bzip2": bz2.compress, "xz": lzma.compress, "zstd": pa.Codec("zstd").compress}[kind](b"q 0 d 1\n")
+    with pytest.raises(InputError, match=f"compressed by {kind}; compress it by gzip"):
+        judged(engine, written(tmp_path / "a.qrels", bytes(content)))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_path, kind):
+    text = "query_id,doc_id,scroe\nq,d,1\n" if kind == "csv" else '{"query_id": "q", "doc_id": "d", "scroe": 1}\n'
+    with pytest.raises(InputError, match=r"score or rank; it has query_id, doc_id, scroe; map .* --column rank=NAME"):
+        returned(engine, written(tmp_path / f"a.{kind}", text))
 
 
 @pytest.mark.parametrize("header", ["score,run\n", "run,score,rank\n", "1,2\n", "query_id\n"])

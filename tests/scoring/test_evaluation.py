@@ -111,7 +111,7 @@ def test_a_run_of_which_no_query_was_judged_has_null_scores_and_its_count(sessio
 @pytest.mark.parametrize(
     ("returned", "options", "message"),
     [
-        (arrow_results(*RETURNED).drop_columns("score"), {}, "no column score"),
+        (arrow_results(*RETURNED).drop_columns("score"), {}, "missing, score or rank"),
         (arrow_results(*RETURNED), {"ties": "rank"}, "no column rank"),
         (arrow_results(result(dataset="one")), {}, "judgments: no column dataset"),
     ],
