@@ -12,18 +12,20 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
-from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import masked
+
+if TYPE_CHECKING:
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
@@ -33,7 +35,7 @@ _DATED = re.compile(r'^ndcg_spark_evaluated_on_timestamp_seconds\{dataset=(".*")
 
 
 @contextlib.contextmanager
-def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
+def notifying(config: EvaluationConfig) -> Iterator["list[EvaluationOutcome]"]:
     """Around an evaluation, whose outcome the block adds to the list that it gets: notify programs however it ends."""
     outcomes: list[EvaluationOutcome] = []
     exit_code, failure = 0, None
@@ -55,7 +57,7 @@ def notifying(config: EvaluationConfig) -> Iterator[list[EvaluationOutcome]]:
 
 
 def notify(
-    config: EvaluationConfig, exit_code: int, failure: str | None = None, outcome: EvaluationOutcome | None = None
+    config: EvaluationConfig, exit_code: int, failure: str | None = None, outcome: "EvaluationOutcome | None" = None
 ) -> None:
     """Write the metrics file if there is an outcome, and run the command, as far as each is configured."""
     nights: Sequence[Night] = ()
@@ -163,7 +165,7 @@ def _content(
     }
 
 
-def metrics(outcome: EvaluationOutcome, before: str = "") -> str:
+def metrics(outcome: "EvaluationOutcome", before: str = "") -> str:
     """The metrics of an evaluation in Prometheus' text format; scores that are null have no line.
 
     Datasets that it has not evaluated keep their lines of `before`, so that one which stops arriving grows old.

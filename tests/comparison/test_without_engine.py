@@ -46,6 +46,7 @@ assert list(ndcg_spark.compare(scores, "old")["run"]) == ["new"]
 assert len(ndcg_spark.trend("out", run="new", measures="ndcg@3")) == 2
 assert ndcg_spark.gate_night("out", "gate.toml").json()[0]["verdict"] in ("pass", "none")
 assert len(ndcg_spark.explain("out", query="q0").to_pandas())
+run("gate", "out", "--config=gate.toml", "--accept-baseline=known")
 assert not {"pyspark", "pysail"} & {*sys.modules}
 """
 GATE = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ measure = "ndcg", cutoff = 3, max_drop = 0.5 }]\n'
