@@ -101,7 +101,7 @@ def _dates(text: str) -> dict[str, str]:
     return {name: datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat() for name, at in times.items()}
 
 
-def accepted(config: EvaluationConfig, verdicts: Sequence[Verdict]) -> None:
+def mark_accepted(config: EvaluationConfig, verdicts: Sequence[Verdict]) -> None:
     """In the metrics file, nights that it has and that were without a verdict are now accepted."""
     if config.metrics_file and (file := _metrics_file(config)).exists():
         with _failures_shown("metrics-file"):

@@ -54,7 +54,7 @@ fi
 for argument; do
     # Otherwise another configuration would be locked, and another night told, than the one that is evaluated.
     if [[ $argument =~ ^--(config|date)(=|$) ]]; then
-        tell error "$argument: the date and the configuration have no names here; give [YYYY-MM-DD] [CONFIG.toml], then options"
+        tell error "$argument: the date and the configuration are not options here; give [YYYY-MM-DD] [CONFIG.toml], then options"
         exit 2
     fi
 done

@@ -13,7 +13,7 @@ from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.monitoring import accepted, finish, metrics, notify, notifying
+from ndcg_spark.monitoring import finish, mark_accepted, metrics, notify, notifying
 from ndcg_spark.nights.log import append, log_row
 from ndcg_spark.nights.store import Store
 
@@ -145,7 +145,7 @@ def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, dataset, da
 def test_a_night_that_is_accepted_later_changes_the_file_that_it_has_written(tmp_path, day, verdict, value):
     file, known = tmp_path / "ndcg.prom", replace(FAILED[0], evaluated_on=str(DATE), verdict=verdict)
     file.write_text(metrics(outcome(verdicts=[known])), encoding="utf-8")
-    accepted(configuration(tmp_path)(metrics_file=str(file)), [replace(known, evaluated_on=f"2026-11-{day}")])
+    mark_accepted(configuration(tmp_path)(metrics_file=str(file)), [replace(known, evaluated_on=f"2026-11-{day}")])
     assert samples(file.read_text(encoding="utf-8"))["verdict", 'dataset="web"'] == value
 
 

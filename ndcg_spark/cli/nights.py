@@ -98,7 +98,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
     refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accepted)
     if accepted is not None:
-        monitoring.accepted(settings, verdicts)
+        monitoring.mark_accepted(settings, verdicts)
     if junit is not None:
         write_junit(junit, verdicts)
     print_view(verdict_view(verdicts), style)

@@ -150,8 +150,8 @@ class NightData:
         if request.run not in (None, *self.runs):
             raise unknown_name("run", "run", str(request.run), self.runs)
         self.baseline = choose_baseline(night, nights, self.runs, request)
-        #: Who accepts this night accepts the loss of the one that failed, too.
         before = earlier(nights, night.dataset, night.evaluated_on)
+        #: Who accepts this night accepts the loss of the one that failed, too.
         self.last_good, self.failed_before = _good_and_failed(before)
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"

@@ -20,7 +20,13 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
+from ndcg_spark.nights.read import (
+    failed_attempts,
+    missing_datasets,
+    read_again,
+    read_dataset_scores,
+    select_nights,
+)
 from ndcg_spark.report import words
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
@@ -30,7 +36,7 @@ from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import rendered
-from ndcg_spark.text import masked
+from ndcg_spark.text import GOOD, masked, unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -89,15 +95,27 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
 
 
 def _as_asked(what: str, read: Callable[[Request], T], request: Request) -> T:
-    """What is read as the request asks, or with a run and a baseline of its own where a night does not have those."""
+    """What is read as the request asks, or without the baseline, or the run, that a night does not have."""
     try:
         return read(request)
     except ConfigurationError as error:
-        alone = dataclasses.replace(request, run=None, baseline=None, baseline_date=None)
-        if alone == request:
+        less = dataclasses.replace(request, baseline=None, baseline_date=None)
+        less = less if less != request else dataclasses.replace(request, run=None)
+        if less == request:
             raise
-        report_step("note", f"{what} has its own run and baseline, as it lacks those asked for, {error}")
-        return read(alone)
+        report_step("note", f"{what} is shown as if it were not asked for: {error}")
+        return _as_asked(what, read, less)
+
+
+def _refuse_unknown(request: Request, nights: Sequence[Night]) -> None:
+    """ConfigurationError for a run or a date that no night has."""
+    named = {option: name for option in ("run", "baseline") if (name := getattr(request, option)) is not None}
+    runs = {row["run"] for rows in read_dataset_scores(nights if named else ()) for row in rows}
+    for option, name in named.items():
+        if name not in runs:
+            raise unknown_name(option, "run", name, runs)
+    if request.baseline_date not in (None, GOOD, *(night.evaluated_on for night in nights)):
+        raise ConfigurationError(f"baseline-date: no night of {request.baseline_date}; ndcg-spark nights lists them")
 
 
 def _warn_of_unmatched(parts: Sequence[NightData], asked: Request) -> None:
@@ -105,8 +123,9 @@ def _warn_of_unmatched(parts: Sequence[NightData], asked: Request) -> None:
     ids = {query.query_id for data in parts for query in data.queries}
     if attributes is not None and ids and ids.isdisjoint(attributes["query_id"].to_pylist()):
         report_step("warning", unmatched("query_attributes", attributes))
-    lists = (facts.returned for data in parts for one in data.documents.values() for facts in one[:2] if facts)
-    named = any(row.doc_id in labels.documents for rows in lists for row in rows) or not ids.isdisjoint(labels.queries)
+    lists = [lists for data in parts for lists in data.documents.values()]
+    rows = (row for one in lists for facts in (one.facts, one.newest) if facts for row in facts.returned)
+    named = not ids.isdisjoint(labels.queries) or any(row.doc_id in labels.documents for row in rows)
     if not named and (known := [*labels.queries, *labels.documents]):
         what = f"none of its {len(known):,} id(s) is that of a query or document of the page, e.g. {known[0]}"
         report_step("warning", f"labels: {what}; check its ids")
@@ -116,11 +135,12 @@ def _warn_of_unmatched(parts: Sequence[NightData], asked: Request) -> None:
 def write_site(output: str, folder: Path, request: Request) -> None:
     """Write a page for every date, unless the evaluations on it still count; and `latest.html` and an index.
 
-    A night that lacks the run or the baseline of the request is shown with its own; if all lack it, it is refused.
+    A night that lacks the run or the baseline of the request is shown with its own. ConfigurationError if all lack it.
     """
     known = committed(output)
     newest = select_nights(known, output, None, request.dataset)
     nights = [night for night in known if request.dataset in (None, night.dataset)]
+    _refuse_unknown(request, nights)
     for date in sorted({night.evaluated_on for night in nights}):
         file = folder / f"{date}.html"
         text = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
@@ -136,7 +156,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     shown = sorted(rows, key=lambda row: row["evaluated_on"], reverse=True)
     datas = (_as_asked(str(night), functools.partial(NightData, output, night, known), request) for night in newest)
     parts = [_Index(data, output, nights, request.run) for data in datas]
-    said = {(part.data.night.dataset, date): shown for part in parts for date, *shown in part.nights()}
+    said = {(part.data.night.dataset, date): cells for part in parts for date, *cells in part.nights()}
     write_file("site", folder / "index.html", _rendered("site", title="Nights", nights=shown, pages=parts, said=said))
     _warn_of_unmatched([part.data for part in parts], request)
 

@@ -195,7 +195,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
         changed = f"{measure} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
         if abs(score.ideal_dcg - baseline.score.ideal_dcg) > 1e-9:
-            changed += f", and the ideal DCG changed from {baseline.score.ideal_dcg:.4f} to {score.ideal_dcg:.4f}"
+            changed += f"; ideal DCG {baseline.score.ideal_dcg:.4f} to {score.ideal_dcg:.4f}"
         documents = changed_documents(facts, [baseline])
         moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
         parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))

@@ -38,6 +38,7 @@ _CHANCE = {
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
+#: What is said of a run that the baseline does not have.
 _NEW = "not in the baseline"
 #: At most so many runs and bars are drawn.
 _RUNS, _BARS = 6, 240
@@ -198,7 +199,7 @@ def _evidence(data: "NightData") -> list[Markup]:
     chance = chance.format(margin=data.options.margin)
     if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
         # The interval is of the t test alone and of this run alone.
-        sure[-1] += ", the larger one of two tests, adjusted for all runs"
+        sure[-1] += ", the larger of two tests, adjusted for all runs"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if "other_judgments" in row["flags"]:
         numbers = "the judgments of some queries changed, so the difference says nothing about the run"

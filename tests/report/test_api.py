@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import pickle
+import re
 
 import pandas as pd
 import pytest
@@ -70,6 +71,10 @@ def test_tables_are_explained_without_a_night(session):
     assert (value["run"], value["ndcg"], value["convention"]) == ("new", 1.0, "trec_eval")
     assert "Compared with old" in str(view)
     assert view.to_pandas()["doc_id"].tolist() == ["a", "b"]
+    for returned, ideals in ({"b": 1}, ["1.0000 to 2.6309"]), ({"b": 2, "a": 1}, []):
+        runs = {**RUNS, "old": {"q": returned}}
+        view = explain(JUDGED, runs, query="q", run="new", baseline="old", convention="trec_eval ideal=retrieved")
+        assert re.findall("changes sum to .*; ideal DCG (.*)", str(view)) == ideals
     (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1).json()
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
     excluded = {"query_id": ["q"], "doc_id": ["b"]}

@@ -210,6 +210,15 @@ def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_
     ]
 
 
+def test_an_interval_without_0_beside_what_may_be_chance_is_explained(tmp_path):
+    # All signs of five changes are the same with a probability of 2 / 2**5.
+    for number in range(2):
+        night(tmp_path, number, lists_of(RUNS, 30, seed=1, lost={"dense": 15 * number}))
+    data = data_of(tmp_path, run="dense")
+    assert (data.row["conclusion"], data.row["interval_high"] < 0) == ("cannot_tell", True)
+    assert ", the larger of two tests, adjusted for all runs." in banner(data).sentence
+
+
 def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be_chance(tmp_path):
     lists = lists_of({"old": 0.8}, 60)["old"]
     for number, lost in enumerate((1, 2)):
@@ -263,11 +272,19 @@ def test_a_site_of_good_baselines_has_nights_before_the_first_good_one(tmp_path)
     pages = [Page(tmp_path / "site" / f"{date(number)}.html").words for number in range(4)]
     compared = [re.findall(r"compared with (hybrid|the night of \S+ January)", page) for page in pages]
     assert compared == [["hybrid"], ["the night of 1 January"], *[["the night of 2 January"]] * 2]
+    night(tmp_path, 4, lists_of({"dense": 0.7}, 60))
+    write_site(str(tmp_path), tmp_path / "other", Request(run="hybrid"))
+    assert "dense, the last 5 nights" in Page(tmp_path / "other" / f"{date(4)}.html").words
+    for unknown in ({"run": "hybird"}, {"baseline": "hybird"}, {"baseline_date": "2025-01-01"}):
+        with pytest.raises(ConfigurationError, match=next(iter(unknown)).replace("_", "-")):
+            write_site(str(tmp_path), tmp_path / "none", Request(**unknown))
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_difference_under_other_judgments_says_nothing_about_the_run(tmp_path):
     for number in range(2):
         night(tmp_path, number, lists_of(RUNS, 60, seed=number), judgments=f"j{number}")
+    assert "Find out why the judgments changed." in Page(read_page(str(tmp_path)).html).words
     said = banner(data_of(tmp_path, baseline_date=date(0))).sentence.striptags()
     assert ("so the difference says nothing about the run" in said, "chance" in said) == (True, False)
 
