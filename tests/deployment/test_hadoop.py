@@ -118,7 +118,9 @@ def hadoop(jars, tmp_path_factory):
             # What YARN started may end meanwhile.
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
-        process.communicate()
+        # A thread of py4j reads and closes its output.
+        process.stdin.close()
+        process.wait()
 
 
 def write_text(folder, queries, depth, files):
