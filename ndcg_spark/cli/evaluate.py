@@ -88,8 +88,8 @@ def evaluate(
             outcome = evaluated(config)
         else:
             # Imported here, because a page needs statistics.
+            from ndcg_spark.report.labels import read_labels
             from ndcg_spark.report.page import evaluate_with_report
-            from ndcg_spark.report.words import read_labels
 
             names = read_labels(labels) if labels else None
             outcome = evaluate_with_report(config, report, evaluated, baseline, names)

@@ -160,9 +160,9 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     since when, which queries caused it, why, and what to do. Details follow, folded.
     """
     from ndcg_spark.comparison.matrix import read_query_tables
-    from ndcg_spark.report.night import Request
+    from ndcg_spark.report.baselines import Request
+    from ndcg_spark.report.labels import Labels, read_labels
     from ndcg_spark.report.page import write_report, write_site
-    from ndcg_spark.report.words import Labels, read_labels
 
     date, slices = (arguments.pop(name) for name in ("date", "slices"))
     if (html is None) == (site is None) or (site is not None and date is not None):

@@ -19,12 +19,13 @@ from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import call, make_config
 from ndcg_spark.report import words
+from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
-from ndcg_spark.report.night import Request
+from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.nights import trend_view, verdict_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.scores import explanation_view, paper_table
-from ndcg_spark.report.words import Labels, bars, difference_chart, read_labels
+from ndcg_spark.report.shapes import bars, difference_chart
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.tables.writers import View, rendered

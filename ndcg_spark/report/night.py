@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import zlib
 from collections.abc import Container, Mapping, Sequence
 from math import fsum
@@ -10,7 +9,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import night_sources
@@ -18,15 +16,14 @@ from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, 
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix, read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Facts, changed_documents
-from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import baseline_night, earlier, night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.words import Labels, day
+from ndcg_spark.nights.read import earlier, night_rows, read_dataset_scores, read_rows
+from ndcg_spark.report.baselines import Request, choose_baseline, good_and_failed
+from ndcg_spark.report.words import day
 from ndcg_spark.tables.table import best_first
-from ndcg_spark.text import GOOD, unknown_name
+from ndcg_spark.text import unknown_name
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
@@ -38,80 +35,6 @@ NIGHTS, _DEPTH = 28, 10
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """What a page is asked to show; None for what it chooses itself."""
-
-    dataset: str | None = None
-    run: str | None = None
-    measure: str | None = None
-    baseline: str | None = None
-    baseline_date: str | None = None
-    attributes: pa.Table | None = None
-    labels: Labels = dataclasses.field(default_factory=Labels)
-
-
-@dataclasses.dataclass(frozen=True)
-class PageBaseline:
-    #: The run that the others are compared with; None: every run with the one of its name.
-    run: str | None = None
-    #: The other nights that it is the mean of, the newest last; none if it is a run of the same night.
-    nights: Sequence[Night] = ()
-    #: The gate's name of it; None if the gate did not compare with it.
-    name: str | None = None
-    #: Whether there is no earlier night, so that runs are compared with the best one, if at all.
-    is_first: bool = False
-
-    @property
-    def label(self) -> str:
-        """Its name: `the mean of 7 good nights, 13 to 19 November`, `bm25 in the night of 19 November` or `bm25`."""
-        if not self.nights:
-            return self.run or ""
-        first, last, good = *(self.nights[at].evaluated_on for at in (0, -1)), "good " if self.name == GOOD else ""
-        since = str(int(first[8:])) if first[:7] == last[:7] else day(first)
-        mean = f"the mean of {len(self.nights)} {good}nights, {since} to {day(last)}"
-        nights = mean if len(self.nights) > 1 else f"the {good}night of {day(last)}"
-        return nights if self.run is None else f"{self.run} in {nights}"
-
-
-def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
-    """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
-    if request.baseline_date is not None:
-        named = baseline_night(nights, night, request.baseline_date)
-        is_itself = named == night and request.baseline is None
-        if is_itself or named.record["options"] != night.record["options"]:
-            problem = "would be compared with itself" if is_itself else "has another convention"
-            raise ConfigurationError(f"baseline-date: {named} {problem}; choose another night")
-        return PageBaseline(request.baseline, [named])
-    if request.baseline not in (None, *runs):
-        raise unknown_name("baseline", "run", str(request.baseline), runs)
-    if request.baseline is not None:
-        return PageBaseline(request.baseline)
-    verdict, options = night.record["verdict"] or {}, night.record["options"]
-    known = [other for other in nights if other.dataset == night.dataset and other.record["options"] == options]
-    decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
-    # The one that the verdict is about comes first.
-    for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):
-        name, kept = entry["name"], [other for other in known if other.evaluated_on in entry["nights"]]
-        if baseline_run(name) is not None:
-            return PageBaseline(baseline_run(name), name=name)
-        if kept and len(kept) == len(entry["nights"]):
-            # One that was evaluated again has other numbers than those that the gate saw.
-            return PageBaseline(None, kept, name if kept[-1].evaluation_id == entry["evaluation_id"] else None)
-    judgments = night.row["judgments_fingerprint"]
-    before = earlier(nights, night.dataset, night.evaluated_on)
-    if same := [other for other in before if other in known and other.row["judgments_fingerprint"] == judgments]:
-        return PageBaseline(None, same[-1:])
-    return PageBaseline(runs[0] if len(runs) > 1 and not before else None, is_first=not before)
-
-
-def _good_and_failed(nights: Sequence[Night]) -> tuple[Night | None, Night | None]:
-    """The newest good night, and the newest after it that failed."""
-    good = next((night for night in reversed(nights) if night.is_good), None)
-    after = itertools.takewhile(lambda night: night != good, reversed(nights))
-    return good, next((night for night in after if night.row["verdict"] == "fail"), None)
 
 
 class QueryScore(NamedTuple):
@@ -152,7 +75,7 @@ class NightData:
         self.baseline = choose_baseline(night, nights, self.runs, request)
         before = earlier(nights, night.dataset, night.evaluated_on)
         #: Who accepts this night accepts the loss of the one that failed, too.
-        self.last_good, self.failed_before = _good_and_failed(before)
+        self.last_good, self.failed_before = good_and_failed(before)
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()

@@ -27,10 +27,12 @@ from ndcg_spark.nights.read import (
     read_dataset_scores,
     select_nights,
 )
-from ndcg_spark.report import words
+from ndcg_spark.report import shapes, words
+from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.night import NIGHTS, NightData, Request
+from ndcg_spark.report.labels import Labels
+from ndcg_spark.report.night import NIGHTS, NightData
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
@@ -218,11 +220,11 @@ def _rendered(template: str, **values: Any) -> str:
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     # Our own, and named by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words}  # noqa: S704
+    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "shapes": shapes}  # noqa: S704
     return rendered(f"report/{template}.html.j2", **shared, **values)
 
 
-def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, Table]]:
+def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]]:
     yield "queries", "Queries", _queries(data, labels)
     yield "runs", "Runs", _runs(data)
     shares = {(row["attribute"], row["value"]): row["share"] for row in data.causes}
@@ -239,7 +241,7 @@ def _details(data: NightData, labels: words.Labels) -> Iterator[tuple[str, str, 
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
 
 
-def _queries(data: NightData, labels: words.Labels) -> Table:
+def _queries(data: NightData, labels: Labels) -> Table:
     lines, half, total = [], _QUERIES // 2, len(data.queries)
     was, now = ("baseline", "run") if data.baseline.run else ("before", "now")
     for query in data.queries if total <= _QUERIES else [*data.queries[:half], *data.queries[-half:]]:
@@ -270,7 +272,7 @@ def evaluate_with_report(
     html: Path,
     evaluate: "Callable[[EvaluationConfig], EvaluationOutcome]",
     baseline: str | None = None,
-    labels: words.Labels | None = None,
+    labels: Labels | None = None,
 ) -> "EvaluationOutcome":
     """Evaluate with this function and write the page; without an output, the night is kept until then."""
     refuse_unwritable("report", html)
@@ -280,7 +282,7 @@ def evaluate_with_report(
         # Writing to a folder that is removed is not reported.
         with contextlib.nullcontext() if is_kept else hidden("wrote"):
             outcome = evaluate(config.model_copy(update=kept))
-        request = Request(baseline=baseline, labels=labels or words.Labels())
+        request = Request(baseline=baseline, labels=labels or Labels())
         with hidden():
             page = read_page(str(outcome.output), config.date.isoformat(), request, is_kept)
         _warn_of_unmatched(page.parts, request)

@@ -1,23 +1,17 @@
-"""What a page says and draws: names, dates, scores, the verdict and its reasons; and its charts in percent."""
+"""What a page says and draws: names, dates, scores, the verdict and its reasons."""
 
-import dataclasses
 import datetime
 import itertools
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.comparison.trend import Point, TrendLine, last_stretch
-from ndcg_spark.config import AttributesConfig
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.inputs.column_names import resolve_columns
-from ndcg_spark.inputs.query_tables import read_query_table
+from ndcg_spark.comparison.trend import Point, last_stretch
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import message, printable, rename_advice
+from ndcg_spark.text import message, printable
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
@@ -40,10 +34,6 @@ _CHANCE = {
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
 #: What is said of a run that the baseline does not have.
 _NEW = "not in the baseline"
-#: At most so many runs and bars are drawn.
-_RUNS, _BARS = 6, 240
-#: The columns of labels beside query_id.
-_LABELS = ("doc_id", "text", "link")
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
@@ -54,43 +44,6 @@ def name(text: str) -> Markup:
     if len(shown) <= _LONGEST:
         return Markup("<bdi>{}</bdi>").format(shown)
     return Markup('<bdi title="{}">{}…</bdi>').format(shown[:1000], shown[:_LONGEST])
-
-
-@dataclasses.dataclass(frozen=True)
-class Labels:
-    """The text of queries, and the title and the link of documents, by id."""
-
-    queries: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    documents: Mapping[str, tuple[str | None, str | None]] = dataclasses.field(default_factory=dict)
-
-    def query(self, query_id: str) -> Markup:
-        return name(self.queries.get(query_id, query_id))
-
-    def document(self, doc_id: str) -> Markup:
-        title, link = self.documents.get(doc_id, (None, None))
-        shown = name(title or doc_id)
-        # Nothing but an address: a page runs no script of others.
-        is_link = str(link).startswith(("https://", "http://"))
-        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(link, shown) if is_link else shown
-
-
-def read_labels(file: Path) -> Labels:
-    """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
-    table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
-    ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
-    known = [ours.get(own, own) for own in table.column_names]
-    needed = ("doc_id" if "doc_id" in known else "query_id", "text")
-    if lost := [name for name in needed if name not in known]:
-        has, wanted = ", ".join(table.column_names), "query_id and text, or doc_id, text and perhaps link"
-        advice = rename_advice(lost, table.column_names)
-        raise ConfigurationError(f"labels: {file} has columns {has}; give {wanted}; {advice}")
-    named: dict[str, dict[str, tuple[str | None, str | None]]] = {"doc_id": {}, "query_id": {}}
-    for row in table.rename_columns(known).to_pylist():
-        key, said = next((name for name in named if row.get(name)), ""), (row["text"], row.get("link"))
-        if key and named[key].setdefault(row[key], said) != said:
-            raise ConfigurationError(f"labels: {file} has two texts or links for {key}={row[key]}; remove one")
-    queries = {name: text for name, (text, _) in named["query_id"].items() if text}
-    return Labels(queries, named["doc_id"])
 
 
 def day(date: str, year: bool = False) -> str:
@@ -311,55 +264,6 @@ def is_lost(data: "NightData") -> bool:
     return (is_worse or is_undecided) and not data.baseline.is_first
 
 
-def forest(data: "NightData") -> dict[str, Any]:
-    rows = [row for row in data.compared.values() if row["difference"] is not None]
-    rows.sort(key=lambda row: (row["run"] != data.run, row["conclusion"] not in TONES, -abs(row["difference"])))
-    shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
-    result = data.result(data.run) or {}
-    limit = -result["allowed"] if result.get("allowed") else None
-    return difference_chart(shown, limit, len(rows) - len(shown)) | {"margin": data.options.margin}
-
-
-def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:
-    """The differences of these rows of COMPARISONS, and the limit; `more` are not drawn."""
-    columns = {"at": "difference", "low": "interval_low", "high": "interval_high"}
-    known = [0.0, limit or 0.0, *(row[column] or 0.0 for row in rows for column in columns.values())]
-    low, high = min([*known, -1e-3]), max([*known, 1e-3])
-
-    def at(value: float | None) -> float | None:
-        return None if value is None else 4 + 92 * (value - low) / (high - low)
-
-    marks = [{"row": row, **{end: at(row[column]) for end, column in columns.items()}} for row in rows]
-    return {"rows": marks, "zero": at(0.0), "limit": at(limit), "allowed": limit, "more": more}
-
-
-def trend(line: TrendLine) -> dict[str, Any]:
-    points = [(at, point) for at, point in enumerate(line.points) if point.value is not None]
-    known = (value for _, point in points for value in (point.value, point.low, point.high))
-    values = [value for value in known if value is not None] or [0.0]
-    # The same numbers added in another order make no slope.
-    margin = max(0.1 * (max(values) - min(values)), 0.001)
-    low, high = min(values) - margin, max(values) + margin
-
-    def point_at(at: int, value: float | None) -> str:
-        return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - (value or 0.0)) / (high - low):.1f}"
-
-    parts, areas = [], []
-    stretches = list(itertools.accumulate(bool(point.breaks) for point in line.points))
-    for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
-        stretch = list(group)
-        parts.append([point_at(at, point.value) for at, point in stretch])
-        ends = [(at, point) for at, point in stretch if point.low is not None]
-        areas.append([point_at(at, p.low) for at, p in ends] + [point_at(at, p.high) for at, p in reversed(ends)])
-    return {
-        "lines": parts,
-        "areas": [area for area in areas if area],
-        "last": parts[-1][-1] if parts else "98,50",
-        "low": low,
-        "high": high,
-    }
-
-
 def night_score(before: Point | None, now: Point | None, margin: float) -> tuple[float, str, list[str]]:
     """The change of a run since the night before, its score, and why that stands out."""
     was = before.value if before else None
@@ -369,11 +273,3 @@ def night_score(before: Point | None, now: Point | None, margin: float) -> tuple
     if not why and abs(moved) > margin:
         why = [f"{'up' if moved > 0 else 'down'} {score(abs(moved))} from the night before"]
     return moved, score(now.value), why
-
-
-def bars(changes: Sequence[Any]) -> list[tuple[float, Any]]:
-    step = max(1.0, len(changes) / _BARS)
-    shown = [changes[int(at * step)] for at in range(int(len(changes) / step))]
-    if shown:
-        shown[-1] = changes[-1]
-    return [(100 * at / len(shown), change) for at, change in enumerate(shown)]

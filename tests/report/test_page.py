@@ -24,9 +24,11 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import night_rows
-from ndcg_spark.report.night import NightData, Request
+from ndcg_spark.report.baselines import Request
+from ndcg_spark.report.labels import Labels, read_labels
+from ndcg_spark.report.night import NightData
 from ndcg_spark.report.page import read_page, write_report, write_site
-from ndcg_spark.report.words import WHAT, Labels, banner, read_labels, uncompared
+from ndcg_spark.report.words import WHAT, banner, uncompared
 from ndcg_spark.tables.table import cell
 from ndcg_spark.text import printable
 
