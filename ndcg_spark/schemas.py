@@ -86,7 +86,8 @@ DATASET_SCORES = _table(
 )
 
 #: One row per query and unjudged document that a run returned; key (dataset, query_id, doc_id). `weight` is the sum of
-#: the discounts of its ranks, over the `runs` that return it within the deepest cutoff.
+#: the discounts of its ranks, over the `runs` that return it within the deepest cutoff; or of how far they differ from
+#: those of another night.
 TO_JUDGE = _table("dataset query_id doc_id string, runs bigint, best_rank int, weight double")
 
 #: One row per dataset of two sets of judgments, A and B; key dataset. `pairs` counts the documents that both judge, the

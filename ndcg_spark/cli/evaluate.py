@@ -18,6 +18,7 @@ from ndcg_spark.text import expanded, unknown_name
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
+_NIGHTS_ONLY = "arguments: --baseline-date is for published nights; give their folder alone"
 
 
 @command(
@@ -32,7 +33,7 @@ _QUERY_FORMATS = ("table", "json", "csv")
     option("--baseline", "RUN", "Compare every other run with this one."),
     options.slices,
     option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom."),
-    option("--on-end", "COMMAND", "Run this at the end, however it ends, with JSON on its stdin."),
+    option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
     option("--after", None, "", type=int, hidden=True),  # for nightly.sh: what remains to be done after this exit code
     codes=options.GATE_CODES,
 )
@@ -133,22 +134,27 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 @command(
     options.evaluation(without="output documents measures"),
     option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
+    date("--baseline-date", "List what matters to the difference from this night."),
     output_format(*FORMATS),
 )
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
-    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff.
-    Judging tools can load the output of --format csv.
+    and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff; with
+    --baseline-date, those of both nights that stand at other ranks there. Judging tools can load the output of
+    --format csv.
     """
     from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
+    chosen["baseline_date"] = arguments.pop("baseline_date")
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
         from ndcg_spark.job.explain import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
+    elif chosen["baseline_date"] is not None:
+        raise ConfigurationError(_NIGHTS_ONLY)
     else:
         from ndcg_spark.job.check import documents_to_judge
 
@@ -232,7 +238,7 @@ def explain(style: str, **arguments: Any) -> None:
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
-        raise ConfigurationError("arguments: --baseline-date is for published nights; give their folder alone")
+        raise ConfigurationError(_NIGHTS_ONLY)
     else:
         from ndcg_spark.job.explain import explain_on
         from ndcg_spark.job.inputs import engine_for

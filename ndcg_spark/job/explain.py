@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.config import EvaluationConfig
@@ -16,7 +17,15 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
 from ndcg_spark.nights.log import Night, committed
-from ndcg_spark.nights.read import Where, night_rows, read_again, read_dataset_scores, read_rows, select_nights
+from ndcg_spark.nights.read import (
+    Where,
+    baseline_night,
+    night_rows,
+    read_again,
+    read_dataset_scores,
+    read_rows,
+    select_nights,
+)
 from ndcg_spark.schemas import query_key
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import did_you_mean, unknown_name
@@ -97,7 +106,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if cutoff not in ranks:
         raise ConfigurationError(
             f"cutoff: {night} has no scores at {format_cutoff(cutoff)}, only at "
-            f"{', '.join(map(format_cutoff, ranks))}; explain it from --judgments and --results"
+            f"{', '.join(map(format_cutoff, ranks))}; explain it from the judgments and results"
         )
     # A baseline of another night is no run of this one.
     own = dataclasses.replace(request, baseline=None) if request.baseline_date else request
@@ -121,7 +130,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 def _not_kept(night: Night, query: str) -> ConfigurationError:
     return ConfigurationError(
         f"documents: {night} keeps none of query {query!r} and these runs; evaluate it with --documents all, or "
-        "explain from --judgments and --results"
+        "explain it from the judgments and results"
     )
 
 
@@ -162,20 +171,36 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
 
 @read_again
 def night_documents_to_judge(
-    output: str, limit: int, date: str | None = None, dataset: str | None = None, run: str | None = None
+    output: str,
+    limit: int,
+    date: str | None = None,
+    dataset: str | None = None,
+    run: str | None = None,
+    baseline_date: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all."""
-    nights = select_nights(committed(output), output, date, dataset)
-    if not any(night.kept_rows("ranked_documents") for night in nights):
-        raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
+    """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all.
+
+    With another night, those of both, each weighted by how far its discount differs: what judging it can change.
+    """
+    known = committed(output)
+    nights = select_nights(known, output, date, dataset)
+    others = [baseline_night(known, night, baseline_date) for night in nights] if baseline_date else []
+    if others == nights:
+        raise ConfigurationError(f"baseline-date: {nights[0]} would be compared with itself; choose another night")
     runs = {row["run"] for rows in read_dataset_scores(nights) for row in rows}
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
     where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
-    key = ["dataset", "query_id", "doc_id"]
-    rows = read_rows(nights, "ranked_documents", [*key, "run", "rank", "discount"], where).group_by(key)
-    sums = rows.aggregate([("run", "count"), ("rank", "min"), ("discount", "sum")])
+    key, sides = ["dataset", "query_id", "doc_id"], []
+    for side, sign in ((nights, 1.0), (others, -1.0)):
+        if side and not any(night.kept_rows("ranked_documents") for night in side):
+            raise ConfigurationError(f"documents: {side[0]} keeps none; evaluate it with --documents all")
+        rows = read_rows(side, "ranked_documents", [*key, "run", "rank", "discount"], where)
+        sides.append(rows.append_column("signed", pc.multiply(rows["discount"], sign)))
+    lists = pa.concat_tables(sides).group_by([*key, "run"]).aggregate([("rank", "min"), ("signed", "sum")])
+    lists = lists.append_column("weight", pc.abs(lists["signed_sum"]))
+    sums = lists.group_by(key).aggregate([("run", "count"), ("rank_min", "min"), ("weight", "sum")])
     named = sums.rename_columns([*key, "runs", "best_rank", "weight"])
     order = [("order", "descending"), *((name, "ascending") for name in key)]
     ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
-    return list(ordered.drop_columns(["order"]).slice(0, limit).to_pylist())
+    return list(ordered.filter(pc.field("order") > 0).drop_columns(["order"]).slice(0, limit).to_pylist())

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
-_WEIGHT = "weight: the sum of the discounts of the document's ranks, over the runs that return it within the cutoff"
-_ALL_JUDGED = "every document that a run returns within the cutoff is judged"
+_WEIGHT = (
+    "weight: the sum over runs of the discount of the document's rank within the cutoff, or of its change since the "
+    "other night"
+)
+_ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")

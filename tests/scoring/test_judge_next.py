@@ -2,7 +2,13 @@
 
 import math
 
+import pytest
+from kept_nights import date
+from page_nights import DEPTH, night
 from programs import command_line
+
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.job.explain import night_documents_to_judge
 
 
 def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discounts(tmp_path):
@@ -18,3 +24,19 @@ def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discoun
     assert command_line(*arguments, "--set", "unjudged=drop", cwd=tmp_path).stdout == printed
     table = command_line(*arguments[:-2], "--documents", "1", cwd=tmp_path).stdout
     assert table.splitlines()[1].split() == ["q1", "x", "2", "1", f"{1 + 1 / math.log2(3):.4f}"]
+
+
+def test_for_a_difference_what_stands_at_other_ranks_in_either_night_is_judged(tmp_path):
+    # x0 moves from rank 3 to 1, x1 leaves, x2 comes in, and x3 stays.
+    for number, listed in enumerate([["d0", "x1", "x0", "x3"], ["x0", "d0", "x2", "x3"]]):
+        night(tmp_path, number, {"one": {"q1": listed}}, unjudged=DEPTH)
+    rows = night_documents_to_judge(str(tmp_path), 9, baseline_date=date(0))
+    assert {row["doc_id"]: row["weight"] for row in rows} == pytest.approx(
+        {"x0": 1 / 2, "x1": 1 / math.log2(3), "x2": 1 / 2}
+    )
+    assert [row["doc_id"] for row in rows] == ["x1", "x0", "x2"]
+    assert [row["best_rank"] for row in rows] == [2, 1, 3]
+    with pytest.raises(ConfigurationError, match="itself"):
+        night_documents_to_judge(str(tmp_path), 9, baseline_date=date(1))
+    refused = command_line("judge-next", "qrels.txt", "one.run", "--baseline-date", date(0), cwd=tmp_path)
+    assert refused.returncode == 2
