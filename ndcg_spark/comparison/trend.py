@@ -99,12 +99,12 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
         mad = statistics.median(abs(value - median) for value in before)
         width = max(_DEVIATIONS * _OF_MAD * mad, FLOOR)
         point.median, point.low, point.high = median, median - width, median + width
-        if not point.low <= values[at] <= point.high:
-            code, side = ("low", "below") if values[at] < median else ("high", "above")
-            usual = (
-                f"{point.low:.4f} to {point.high:.4f}, the usual range of the {len(before)} comparable nights before"
-            )
-            point.flags = ((code, f"{values[at]:.4f} is {side} {usual}"),)
+        # As people see them: a value that is shown as an end of the range is in it.
+        low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
+        if not low <= value <= high:
+            code, side = ("low", "below") if value < low else ("high", "above")
+            usual = f"{low:.4f} to {high:.4f}, the usual range of the {len(before)} comparable nights before"
+            point.flags = ((code, f"{value:.4f} is {side} {usual}"),)
 
 
 def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
