@@ -53,6 +53,12 @@ def _version(given: object) -> object:
     return int(given) if isinstance(given, str) else given
 
 
+def _prom(file: str) -> str:
+    if not file.endswith(".prom"):
+        raise ValueError(f"{file} does not end in .prom")
+    return file
+
+
 def _output(given: str) -> str:
     path = expanded(given)
     if re.match(r"[a-z][a-z0-9]+:/[^/]", path):
@@ -172,7 +178,7 @@ class EvaluationConfig(Strict):
     min_judged_rate: _Fraction = 0.0
     #: What other programs get after an evaluation: a file for the collector of Prometheus, which reads no others, and
     #: a command that reads on its stdin how it ended.
-    metrics_file: Annotated[str, Field(pattern=r"\.prom$")] | None = None
+    metrics_file: Annotated[str, AfterValidator(_prom)] | None = None
     on_end: _Text | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None
@@ -233,7 +239,9 @@ def load(
     None is an argument that is not set. A preset replaces the file's convention; options without one change it.
     """
     settings = file if isinstance(file, Mapping) else _read(file) if file else {}
-    config = validate(_merged(settings, overrides), str(file) if isinstance(file, Path) else "arguments", model)
+    where = str(file) if isinstance(file, Path) else "arguments"
+    where += " and arguments" if isinstance(file, Path) and _merged({}, overrides) else ""
+    config = validate(_merged(settings, overrides), where, model)
     others = _merged({}, {**overrides, "date": None, "output": None})
     path = str(file.expanduser().resolve()) if isinstance(file, Path) else None
     config._source = {"file": path, "overridden": bool(others)}
@@ -265,7 +273,9 @@ def _problems(error: ValidationError, model: Any) -> Iterator[str]:
             continue
         if entry["type"] == "extra_forbidden":
             meant = _OF_OPTIONS.get(str(keys[-1]), str(keys[-1]))
-            reason = f"unknown key{did_you_mean(meant, _keys(model, keys[:-1]))}"
+            known = _keys(model, keys[:-1])
+            others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
+            reason = f"unknown key{did_you_mean(meant, known) or others}"
         elif entry["type"] == "missing":
             reason = f"missing; give --{keys[0]} or [{keys[0]}]" if keys[0] in ("judgments", "results") else "missing"
         name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
