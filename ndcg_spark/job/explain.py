@@ -187,6 +187,13 @@ def night_documents_to_judge(
     others = [baseline_night(known, night, baseline_date) for night in nights] if baseline_date else []
     if others == nights:
         raise ConfigurationError(f"baseline-date: {nights[0]} would be compared with itself; choose another night")
+    for night, other in zip(nights, others, strict=False):
+        # What the other judgments judge is not known from the documents of a night.
+        if night.row["judgments_fingerprint"] != other.row["judgments_fingerprint"]:
+            raise ConfigurationError(
+                f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged; "
+                "evaluate both with the same judgments, or leave out --baseline-date"
+            )
     runs = {row["run"] for rows in read_dataset_scores(nights) for row in rows}
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)

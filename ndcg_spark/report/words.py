@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, last_stretch
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import message, printable
+from ndcg_spark.text import GOOD, message, printable
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
@@ -246,6 +246,15 @@ def worse_others(data: "NightData") -> list[str]:
     """The other runs that are worse than they were, at most a few."""
     rows = data.compared.values() if data.baseline.nights else ()
     return [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != data.run][:_NAMED]
+
+
+def rejudged_since(data: "NightData") -> str | None:
+    """The baseline, as `compare` takes it, that the gate could not compare with because of other judgments."""
+    for row in data.verdict.get("results", ()):
+        if row["reason"] == "other_judgments" and row["baseline"] == row["baseline_night"]:
+            return str(row["baseline"])
+    newest = [night.evaluated_on for night in data.baseline.nights[-1:]]
+    return GOOD if data.last_good else next(iter(newest), None)
 
 
 def accepts_loss(data: "NightData") -> bool:

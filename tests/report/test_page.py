@@ -159,6 +159,9 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     page = Page(tmp_path / "site" / f"{date(9)}.html")
     assert ("since 9 January" in page.words, "Note of 9 January: new index" in page.words) == (True, True)
     assert ("that nobody has judged" in page.words, "judge-next" in page.words) == (advised, advised)
+    assert (f"--baseline-date {date(6)}, then evaluate" in page.words, "--accept-baseline" in page.words) == (
+        (advised, advised)
+    )
     assert "Warning: a warning of the gate" in page.words
 
 
@@ -304,6 +307,8 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
     assert "The night of 2 January failed" in page
     (compare,) = [command for command in commands_of(page) if "compare" in command]
     assert compare.endswith(f"--date {date(3)} --dataset shop --baseline-date good --unchanged-queries")
+    for number, advised in ((2, False), (3, True)):
+        assert ("accept the first of them" in read_page(str(tmp_path), date(number)).html) == advised
     assert command_line(*shlex.split(compare)[1:], cwd=tmp_path).returncode == 0
     # Where the run is compared with a night before the failed one, and has recovered, there is no loss to accept.
     back = {"verdict": {**MISSING, "baselines": verdict(nights=[0])["baselines"]}, "configuration": {"file": "x.toml"}}
@@ -313,6 +318,9 @@ def test_who_accepts_a_night_of_other_judgments_is_told_of_the_failed_one_before
     assert ("as the new baseline" in page, "accepting this one accepts" in page) == (True, False)
     revise(committed(str(tmp_path))[1], accepted="known")
     assert "January failed" not in read_page(str(tmp_path)).html
+    dated = {**REJUDGED["results"][0], "baseline": date(1), "baseline_night": date(1)}
+    night(tmp_path, 4, lists_of(RUNS, 60), **{**rejudged, "verdict": {**REJUDGED, "results": [dated]}})
+    assert f"--baseline-date {date(1)} --unchanged-queries" in read_page(str(tmp_path)).html
 
 
 @pytest.mark.slow
