@@ -5,6 +5,7 @@ import re
 import shutil
 from xml.etree import ElementTree as ET
 
+import gates
 import pytest
 import sessions
 from commands import command_line
@@ -13,6 +14,7 @@ from kept_nights import damage
 
 from ndcg_spark.config import validate
 from ndcg_spark.job.evaluate import evaluate
+from ndcg_spark.job.gate import report_verdicts
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows
 
@@ -50,6 +52,22 @@ def short(evaluated_nights):
 def test_an_acceptance_ends_with_its_scores(after_two, caplog):
     assert short(evaluated(after_two, settings(after_two, "2026-11-01"))) == [("none", "no_baseline", 6, [])]
     assert "was accepted, the first night" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "baseline", "told"),
+    [
+        ("other_judgments", "2026-11-19", True),
+        ("new_run", "2026-11-19", True),
+        ("missing_run", "2026-11-19", False),
+        ("other_judgments", "good", False),
+    ],
+)
+def test_who_accepts_a_night_is_told_that_a_date_in_baseline_stays(caplog, reason, baseline, told):
+    refused = gates.result("not_comparable", reason, baseline=baseline)
+    with caplog.at_level("INFO"):
+        report_verdicts([gates.verdict(refused, accepted="judged again")])
+    assert ("let `baseline` name 2026-11-20 in its place" in caplog.text) == told
 
 
 def test_a_night_that_fails_is_published_with_what_its_verdict_rests_on(after_two):
