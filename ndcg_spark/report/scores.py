@@ -28,6 +28,7 @@ _WEIGHT = (
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
+_IDEAL_ONLY = "only those of the ideal ranking, because a night keeps no others"
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
 _STATUS = {
     "missing": "the run has no results for this query",
@@ -191,7 +192,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     parts = [
         ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
-        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, []),
+        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, [] if facts.whole else [_IDEAL_ONLY]),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
