@@ -71,7 +71,7 @@ constraints() {
 cmp --silent <(constraints) .venv/constraints.txt || constraints >.venv/constraints.txt || exit 2
 extras=$1
 # The tests' requirements include the embedded engine, with pyspark in place of the client.
-[ ! -x .venv/bin/spark-submit ] || extras=dev
+[ ! -x .venv/bin/spark-submit ] || extras=${extras/#embedded/dev}
 stamped "$extras" .venv/constraints.txt pyproject.toml -- install_project "$extras"
 
 export PATH="$PWD/.venv/bin:$PATH"

@@ -33,7 +33,7 @@ tell() { # LEVEL TEXT
         printf '{"time": "%s", "level": "%s", "step": "nightly", "message": "%s"}\n' \
             "$(date -u -Iseconds)" "$1" "${text//\"/\\\"}" >&2
     else
-        echo "$(date -u +%FT%TZ) nightly: $2" >&2
+        printf '%s %-7s nightly: %s\n' "$(date -u -Iseconds)" "${1^^}" "$2" >&2
     fi
 }
 

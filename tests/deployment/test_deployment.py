@@ -99,9 +99,10 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night, gate, code):
     done = script("nightly.sh", "2020-01-02", night / "night.toml", cwd=night, NDCG_SPARK_EXPORT=tables)
     assert done.returncode == code, done.stderr
     told = [line for line in done.stderr.splitlines() if " nightly: " in line]
-    assert re.fullmatch(r"\S+Z nightly: begin 2020-01-02 \S+night.toml", told[0])
-    ending = "exit code 6, published, the gate came to no verdict" if gate else "exit code 0"
-    assert re.fullmatch(rf"\S+Z nightly: end 2020-01-02 \S+night.toml: {ending} after \d+ s", told[-1])
+    assert re.fullmatch(r"\S+ INFO    nightly: begin 2020-01-02 \S+night.toml", told[0])
+    ending = "WARNING", "exit code 6, published, the gate came to no verdict"
+    level, ending = ending if gate else ("INFO   ", "exit code 0")
+    assert re.fullmatch(rf"\S+ {level} nightly: end 2020-01-02 \S+night.toml: {ending} after \d+ s", told[-1])
     assert list(night.glob("out/dataset_scores/evaluated_on=2020-01-02/*/*.parquet"))
     assert (night / "tables/dataset_scores/_delta_log").is_dir()
 

@@ -100,6 +100,7 @@ def test_an_environment_is_made_once_and_pyspark_takes_the_place_of_its_client(i
     # What has pyspark keeps it, and has the embedded engine.
     assert installed("embedded") == []
     assert installed("dev") == []
+    assert installed("embedded,delta")[-1] == ".[dev,delta]"
 
 
 @pytest.mark.parametrize(("python", "code"), [("exit 1", 4), (None, 2)])
@@ -110,7 +111,7 @@ def test_a_night_that_cannot_be_installed_is_told_and_repeated_where_that_helps(
     night = ["scripts/nightly.sh", "2020-01-02", "pyproject.toml"]
     environment = {"PATH": "/usr/bin:/bin", "NDCG_SPARK_PYTHON": "nowhere"}
     done = subprocess.run(night, cwd=installed.folder, env=environment, capture_output=True, text=True, check=False)
-    told = [line.split()[2] for line in done.stderr.splitlines() if " nightly: " in line]
+    told = [line.split()[3] for line in done.stderr.splitlines() if " nightly: " in line]
     assert (done.returncode, told) == (code, ["begin", "end"]), done.stderr
 
 
