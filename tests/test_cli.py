@@ -32,7 +32,8 @@ FILES = {
     "two.txt": RUN + RUN.replace("bm25", "dense") + "q3 Q0 c 1 1.0 bm25\n",
     "slices.csv": "qid,language\nq1,de,en\n",
     "gate.toml": "[[gate.check]]\ncutoff = 3\nmax_drop = 0.1\n",
-    "typos.toml": 'measures = []\n[gate]\nalpha = true\nbaseline = "gud"\n[[gate.check]]\ncutof = 3\nmax_drp = 1\n',
+    "typos.toml": 'measures = []\n[gate]\nalpha = true\nbaseline = "gud"\n'
+    "[[gate.check]]\ncutof = 3\nmax_drp = 1\nsensitivity = 2\n",
     "deep.txt": RUN + "".join(f"q1 Q0 deep{rank} {rank} -{rank} bm25\n" for rank in (3, 4, 5, 4)),
 }
 

@@ -67,7 +67,7 @@ PRESETS: Mapping[str, Preset] = {
         _SKLEARN,
         "sklearn.metrics.ndcg_score(y_true, y_score, k=k)",
         "scikit-learn 1.9.1",
-        ("ignore_ties=True, " + _RANDOM_TIES,),
+        ("ignore_ties=True, " + _RANDOM_TIES, "its refusal of a list of one document"),
     ),
     "torchmetrics": Preset(
         {**_SKLEARN, "score_precision": "float32", "negative": "keep"},

@@ -34,8 +34,8 @@ def removable(
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
-    Unless `baselines` is set or the `date` is theirs, the newest good night of a dataset is kept, and so are the nights
-    that the gate of its newest night compares with: without them the next night would have no verdict.
+    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a dataset are kept as its
+    gate takes, at least one, and those that the gate names: without them the next night could have no verdict.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -63,7 +63,7 @@ def removable(
         keys = sorted(key for key in there & (since.keys() | left) if key[0] == day)
         paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
         removals.append((f"the nights of {day}", [*dict.fromkeys(paths)]))
-    why = "the gate compares with them; --baselines removes them, too"
+    why = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
     return removals, [f"the nights of {day} stay: {why}" for day in sorted(old & needed)]
 
 

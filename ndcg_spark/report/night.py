@@ -122,7 +122,9 @@ class NightData:
         warnings = list(self.verdict.get("warnings", ()))
         if self._sides and self._sides.rejudged.any():
             what = "they are left out" if self._sides.only is not None else "that alone changes scores"
-            judged = f"The judgments of {self._sides.rejudged.sum():,} queries changed since {self.baseline.label}"
+            many = int(self._sides.rejudged.sum())
+            queries = "1 query" if many == 1 else f"{many:,} queries"
+            judged = f"The judgments of {queries} changed since {self.baseline.label}"
             warnings.insert(0, f"{judged}; {what}")
         known, there = before[-1:], {*self.runs, *(row["run"] for row in self.missing)}
         gone = sorted({row["run"] for rows in read_dataset_scores(known) for row in rows} - there)

@@ -262,9 +262,12 @@ def _runs(data: NightData) -> Table:
         counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
         lines.append({"run": run, data.measure: scores[data.metric[0]], **compared, **counts})
     lines += [{"run": row["run"], "conclusion": "no results"} for row in data.missing if row["run"]]
+    notes = [DECIDES] if data.compared else []
+    if any((data.result(run) or {}).get("p") is not None for run in data.compared):
+        notes.append("For runs that the gate checks, it is adjusted for the checks of the gate.")
     # The run that the others are compared with has fewer.
     names = max(lines, key=len)
-    return make_table([{**dict.fromkeys(names), **line} for line in lines], (), [DECIDES] if data.compared else [])
+    return make_table([{**dict.fromkeys(names), **line} for line in lines], (), notes)
 
 
 def evaluate_with_report(

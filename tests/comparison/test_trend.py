@@ -55,7 +55,7 @@ def test_a_night_under_another_convention_is_held_against_none_and_the_next_agai
     assert (points[100].median, points[101].median is None, flagged(points, "low", "high")) == (None, False, [])
 
 
-@pytest.mark.parametrize(("share", "low"), [(0.99, []), (1.01, [*range(100, 114)])])
+@pytest.mark.parametrize(("share", "low"), [(0.99, []), (1.01, [*range(100, 114)]), (1 + 4e-5 / FLOOR, [])])
 def test_the_floor_is_the_least_distance_and_three_deviations_of_the_level(share, low):
     points = trend(year(lambda n: -share * FLOOR if n >= 100 else 0.0, noise=0.0))
     assert (flagged(points, "low"), flagged(points, "level_fell")[0]) == (low, 103)
