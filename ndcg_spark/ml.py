@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark import reference, rules
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.rules import quoted
 
 
@@ -44,8 +44,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     ----------
     predictionCol, labelCol : str
         A row per query with an array of documents, the best first, and one of the relevant ones. Both may be arrays of
-        structs with a score or a grade, as `recommendForAllUsers` returns them. As it stands it takes the place of
-        Spark's RankingEvaluator, whose documents are doubles.
+        structs with a score or a grade, as `recommendForAllUsers` returns them, whose fields have the names that
+        `evaluate` knows or those of `itemCol`, `scoreCol` and `gradeCol`. As it stands it takes the place of Spark's
+        RankingEvaluator, whose documents are doubles.
     queryCol, itemCol, scoreCol, gradeCol : str
         The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it; by
         default the others are `item`, `prediction` and `rating`. A row without a grade is unjudged; one without a score
@@ -96,7 +97,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             for query in lists.collect():
                 _score(query.asDict(), convention, k)
         if mean is None:
-            raise InputError("dataset: no query has a relevant document, so there is no mean; check the grades")
+            lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")
+            raise InputError(f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns")
         return float(mean)
 
     def _long(self, dataset: DataFrame) -> DataFrame:
@@ -116,8 +118,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     def _listed(self, dataset: DataFrame) -> DataFrame:
         """The lists of a row per query; a row without labels is no query."""
-        columns = self._arrays(dataset, "predictionCol", ("returned", "scores"), "score")
-        columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance")
+        columns = self._arrays(dataset, "predictionCol", ("returned", "scores"), "score", "scoreCol")
+        columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance", "gradeCol")
         columns |= {"out": self._column(dataset, "excludeCol")} if self.isSet("excludeCol") else {}
         rows = dataset.where(self._column(dataset, "labelCol").isNotNull())
         lists = rows.select(*(value.alias(name) for name, value in columns.items()))
@@ -136,7 +138,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             raise InputError(f"dataset: no column {name!r}, which {param} names; it has {', '.join(has)}; set {param}")
         return F.col(quoted(name if name in named else named[0]))
 
-    def _arrays(self, dataset: DataFrame, param: str, ours: tuple[str, str], number: str) -> dict[str, Column]:
+    def _arrays(
+        self, dataset: DataFrame, param: str, ours: tuple[str, str], number: str, number_param: str
+    ) -> dict[str, Column]:
         """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
         name, column = self.getOrDefault(param), self._column(dataset, param)
         kind = dataset.select(column).schema[0].dataType
@@ -146,9 +150,18 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             )
         if not isinstance(kind.elementType, StructType):
             return {ours[0]: column}
-        fields = resolve_columns({}, ["doc_id", number], kind.elementType.names, f"dataset: {name}")
-        if "doc_id" not in fields:
-            raise InputError(f"dataset: {name} has no field for the document, but {', '.join(kind.elementType.names)}")
+        struct, params = kind.elementType, {"doc_id": "itemCol", number: number_param}
+        given = {one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)}
+        fields = resolve_columns(given, ["doc_id", number], struct.names, f"dataset: {name}")
+        # A number of another name may be what is missing, without which a list would be scored as if it had none.
+        known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
+        numbers = [field for field in struct if isinstance(field.dataType, NumericType) and field.name not in known]
+        needed = ["doc_id", *([number] if numbers else []), *given]
+        if lost := next((one for one in needed if fields.get(one) not in struct.names), None):
+            what = "document" if lost == "doc_id" else lost
+            raise InputError(
+                f"dataset: {name} has no field for the {what}, but {', '.join(struct.names)}; set {params[lost]}"
+            )
         named = zip(ours, ("doc_id", number), strict=True)
         # Not getField of the array, which the embedded engine takes for a position in it.
         paths = {alias: f"{quoted(name)}.{quoted(fields[field])}" for alias, field in named if field in fields}

@@ -108,12 +108,30 @@ def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
     assert of_lists(session, row, columns=columns, **params) == pytest.approx(NDCG)
 
 
+def test_the_fields_of_structs_are_named_by_the_parameters_of_the_long_format_or_refused(session):
+    columns = "prediction array<struct<item:int,odds:float>>, label array<struct<thing:int,stars:float>>"
+    rows = ([(8, 0.9), (7, 0.2), (9, 0.1)][::-1], [(7, 5.0), (9, 1.0)])
+    named = columns.replace("thing", "item")
+    params = {"convention": "trec_eval", "scoreCol": "odds", "gradeCol": "stars"}
+    assert of_lists(session, rows, columns=named, **params) == pytest.approx(NDCG)
+    for unnamed, lost in (("scoreCol", "score"), ("gradeCol", "relevance")):
+        less = {name: value for name, value in params.items() if name != unnamed}
+        with pytest.raises(InputError, match=f"no field for the {lost}, but item, .*; set {unnamed}"):
+            of_lists(session, rows, columns=named, **less)
+    with pytest.raises(InputError, match="no field for the document, but thing, stars; set itemCol"):
+        of_lists(session, rows, columns=columns, **params)
+    with pytest.raises(InputError, match="no field for the relevance, but item, stars; set gradeCol"):
+        of_lists(session, rows, columns=named, **{**params, "gradeCol": "rating"})
+    ranked = "prediction array<struct<item:int,rank:int>>, label array<int>"
+    assert of_lists(session, ([(7, 1), (8, 2)], [7]), columns=ranked) == 1
+
+
 @pytest.mark.parametrize(
     ("row", "columns", "message"),
     [
         (([1], "1"), "prediction array<int>, label string", "label is string, not an array"),
         (([1], [(1,)]), "prediction array<int>, label array<struct<x:int>>", "label has no field for the document"),
-        (([1], None), LISTS, "no query has a relevant document"),
+        (([1], None), LISTS, "no query counts"),
         (
             (["7.0"], [7.0]),
             "prediction array<string>, label array<double>",

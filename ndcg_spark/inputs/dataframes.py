@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ndcg_spark.background import is_spark
 from ndcg_spark.engine import Engine, failure_reason, failures
@@ -83,6 +83,9 @@ def union_all(tables: Sequence[DataFrame]) -> DataFrame:
 def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schema, where: str) -> DataFrame:
     """The schema's columns under the schema's names, one row per document; `columns` are what the table calls ours."""
     refuse_alike((name for name in table.columns if name.lower() in {*schema.names, *columns.values()}), where)
+    # A list of structs is unpacked, whatever it is called: `items`, `label`.
+    structs = {field.name for field in table.schema if _struct_in(field.dataType)}
+    columns = {ours: theirs for ours, theirs in columns.items() if theirs not in structs}
     if "doc_id" in schema.names and "doc_id" not in columns:
         table = _unpacked(table, schema.names, where)
     names = names_in(table.columns, columns, schema, where)
@@ -99,6 +102,12 @@ def names_in(has: Sequence[str], columns: Mapping[str, str], schema: pa.Schema, 
     return {ours: theirs for ours, theirs in sources.items() if theirs in has}
 
 
+def _struct_in(kind: DataType) -> StructType | None:
+    """The struct that this is an array of; None if it is none."""
+    element = kind.elementType if isinstance(kind, ArrayType) else None
+    return element if isinstance(element, StructType) else None
+
+
 def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     """The table with the array of structs that has documents as an array of each field; InputError for several.
 
@@ -107,16 +116,16 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
     names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
     packed: dict[str, dict[str, str]] = {}
     for field in table.schema:
-        element = field.dataType.elementType if isinstance(field.dataType, ArrayType) else None
-        if isinstance(element, StructType):
+        if element := _struct_in(field.dataType):
             fields = resolve_columns({}, names, element.names, f"{where}: {field.name}")
             packed |= {field.name: fields} if "doc_id" in fields else {}
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
     for column, fields in packed.items():
         # Not getField of the array, which the embedded engine takes for a position in it.
-        arrays = {ours: F.col(f"{quoted(column)}.{quoted(theirs)}") for ours, theirs in fields.items()}
-        table = table.withColumns(arrays).drop(column)
+        arrays = (F.col(f"{quoted(column)}.{quoted(theirs)}").alias(ours) for ours, theirs in fields.items())
+        others = [name for name in table.columns if name != column and name not in fields]
+        table = table.select(*map(quoted, others), *arrays)
     return table
 
 

@@ -46,6 +46,29 @@ RESULTS_READ = {
         {},
         BOTH,
     ),
+    "lists of structs by a name of lists": (
+        {
+            "one.parquet": {
+                "user": ["11", "12"],
+                "doc_ids": [[{"item": "b", "score": 2.5}, {"item": "a", "score": 0.5}], [{"item": "c", "score": 1.5}]],
+            }
+        },
+        {},
+        BOTH,
+    ),
+    "lists of structs by the name of their documents": (
+        {
+            "one.parquet": {
+                "user": ["11", "12"],
+                "doc_id": [
+                    [{"doc_id": "b", "score": 2.5}, {"doc_id": "a", "score": 0.5}],
+                    [{"doc_id": "c", "score": 1.5}],
+                ],
+            }
+        },
+        {},
+        BOTH,
+    ),
     "an empty list": ({"one.parquet": {"user_id": [11, 12, 13], "items": [*ITEMS["items"], []]}}, {}, RANKED),
 }
 
