@@ -269,5 +269,16 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     assert ("scored   standard" in done.stderr, "scored   torchmetrics" in done.stderr) == (True, False)
 
 
+@pytest.mark.slow
+def test_what_a_preset_refuses_can_be_set_for_all_presets(folder):
+    asked = ("--engine", "embedded", "--cutoffs", "2", "--set", "negative=as_unjudged", "--format", "csv")
+    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", *asked, cwd=folder)
+    names = [line.partition(",")[0] for line in done.stdout.splitlines()[1:]]
+    assert {"standard", "sklearn negative=as_unjudged"} <= {*names}
+    assert "negative grade(s)" not in done.stdout
+    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", "--set", "negative=odd", cwd=folder)
+    assert done.returncode == 2
+
+
 def test_the_version_is_that_of_the_package():
     assert ndcg_spark("--version").stdout == f"ndcg-spark {__version__}\n"

@@ -12,6 +12,7 @@ from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, option, output_format
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.convention.measures import MEASURES, written
+from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report.console import echo, print_view, refuse_unwritable
 from ndcg_spark.text import expanded, unknown_name
@@ -264,11 +265,14 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    options.evaluation(only="cutoffs measures input_format engine"),
+    options.evaluation(only="cutoffs measures set input_format max_rejected_fraction engine"),
     output_format(*FORMATS),
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
-    """List the presets, explain one, or compare all on your data."""
+    """List the presets, explain one, or compare all on your data.
+
+    With --compare, --set changes an option of every preset, such as one because of which some refuse the data.
+    """
     if compare is None:
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
@@ -280,5 +284,6 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     from ndcg_spark.job.compare_inputs import compare_presets
     from ndcg_spark.report.scores import print_presets
 
+    changed = dict(map(parse_option, arguments["set"]))
     config = load_arguments({**arguments, "paths": compare})
-    print_presets(compare_presets(config), style, config.measure_set)
+    print_presets(compare_presets(config, changed), style, config.measure_set)

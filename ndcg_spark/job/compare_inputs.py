@@ -1,6 +1,7 @@
 """Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -120,8 +121,8 @@ class PresetScores:
     refused: str | None = None
 
 
-def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
-    """The configured data scored under every preset, in the order of PRESETS.
+def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None = None) -> list[PresetScores]:
+    """The configured data scored under every preset, in the order of PRESETS, each with the options that `changed`.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
     preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.
@@ -129,7 +130,7 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     compared = []
     with engine_for(config) as engine:
         for name in PRESETS:
-            compared.append(_scored(engine, config, Convention.preset(name).replace(**config.measure_set.options)))
+            compared.append(_scored(engine, config, name, {**config.measure_set.options, **(changed or {})}))
             if compared[-1].refused is None:
                 report_step("scored", name)
     if all(entry.refused for entry in compared):
@@ -137,13 +138,16 @@ def compare_presets(config: EvaluationConfig) -> list[PresetScores]:
     return compared
 
 
-def _scored(engine: Engine, config: EvaluationConfig, convention: Convention) -> PresetScores:
-    changed = {"convention": convention, "query_attributes": None}
+def _scored(engine: Engine, config: EvaluationConfig, preset: str, options: Mapping[str, Any]) -> PresetScores:
+    convention = Convention.preset(preset)
     try:
+        convention = convention.replace(**options)
         with hidden():
-            outcome = evaluate(config.model_copy(update=changed), engine=engine)
+            outcome = evaluate(
+                config.model_copy(update={"convention": convention, "query_attributes": None}), engine=engine
+            )
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
-            return _scored(engine, config, convention.replace(ties="doc_id_asc"))
+            return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
         return PresetScores(convention.label, [], str(error))
     return PresetScores(outcome.convention, outcome.dataset_scores)
