@@ -98,7 +98,8 @@ def compare_sources(
             comparison.warnings.extend(sentence for sentence in said if sentence not in comparison.warnings)
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
-    comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
+    if comparison.rows:
+        comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
     return comparison
 
 

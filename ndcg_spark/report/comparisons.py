@@ -186,6 +186,6 @@ def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list
         adjusted = f", adjusted for {' or '.join(map(str, sizes))} comparisons ({_CORRECTIONS[correction]})"
     names = {"the run of the same name" if row["baseline"] == row["run"] else row["baseline"] for row in rows}
     dates = {str(row["baseline_night"])[:10] for row in rows if row["baseline_night"] is not None}
-    notes = [f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"]
+    against = f"baseline: {', '.join(sorted(names))}{' of ' * bool(dates)}{', '.join(sorted(dates))}"
     is_tested = any(row["p_value"] is not None for row in rows)
-    return [*notes, *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]
+    return [*([against] if rows else []), *([f"p: two-sided paired t test{adjusted}{meaning}"] if is_tested else [])]

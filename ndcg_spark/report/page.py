@@ -235,7 +235,8 @@ def _details(data: NightData, labels: Labels) -> Iterator[tuple[str, str, Table]
         for row in data.slices
     ]
     if slices:
-        notes = ["A query may be in several slices, so that shares can sum to more than 100 %."] if shares else []
+        note = "Shares can be above 100 %, as others changed the other way, or as a query is in several slices."
+        notes = [note] if shares else []
         yield "slices", "Slices", make_table(slices, (), [*notes, DECIDES])
     if data.verdict.get("results"):
         yield "gate", "Checks of the gate", verdict_table(data.verdict)
