@@ -88,7 +88,10 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         if metric not in labels:
             raise ConfigurationError(f"metricName: {metric!r} is neither ndcg nor ndcgAtK; evaluate has other measures")
         if metric == "ndcgAtK" and self.isSet("convention"):
-            raise ConfigurationError("metricName: ndcgAtK is the convention mllib_binary; set only one of them")
+            raise ConfigurationError(
+                "metricName: ndcgAtK is the convention mllib_binary; leave out one of them, and write options as in "
+                "convention='mllib_binary min_relevance=4'"
+            )
         convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
         mean, is_refused = _averaged(lists, convention, k).collect()[0]

@@ -160,7 +160,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
         from ndcg_spark.job.check import documents_to_judge
 
         rows = documents_to_judge(load_arguments(arguments), documents)
-    print_documents(rows, style)
+    print_documents(rows, style, documents)
 
 
 @command(

@@ -13,6 +13,7 @@ class Preset(NamedTuple):
     not_reproduced: tuple[str, ...] = ()
 
 
+_COUNTED_TWICE = "a document that is returned twice counts twice"
 _RANDOM_TIES = "ties in the order that an unstable sort happens to leave"
 _GRADED = "Jarvelin and Kekalainen 2002, Burges et al. 2005"
 
@@ -100,12 +101,14 @@ PRESETS: Mapping[str, Preset] = {
         (
             "an ideal in the order of the labels given, by which NDCG reaches 1.58",
             "graded labels from Python, which never reach the JVM",
+            _COUNTED_TWICE,
         ),
     ),
     "mllib_binary": Preset(
         {"gain": "binary", "no_relevant": "zero"},
         "pyspark.ml RankingEvaluator(metricName='ndcgAtK') and RankingMetrics.ndcgAt(k) of relevant documents",
         "Spark 4.2.1",
+        (_COUNTED_TWICE,),
     ),
     "recommenders": Preset(
         {"gain": "linear", "ties": "doc_id_num_asc", "negative": "keep", "relevant_from": "judged"},

@@ -162,8 +162,10 @@ def print_check(checked: Mapping[str, Any], style: str) -> None:
     print_view(View([make_table(counts), rates], checked), style)
 
 
-def print_documents(rows: Sequence[Mapping[str, Any]], style: str) -> None:
-    table = make_table(rows, TO_JUDGE.names, [_WEIGHT if rows else _ALL_JUDGED])
+def print_documents(rows: Sequence[Mapping[str, Any]], style: str, most: int) -> None:
+    """Print rows of TO_JUDGE, of which `most` were asked for."""
+    notes = [f"the first {most:,}; --documents N lists more, if there are more"] if len(rows) == most else []
+    table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
 
 

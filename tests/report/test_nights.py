@@ -65,7 +65,7 @@ def test_json_has_the_record_of_every_night_and_nothing_of_the_program(capsys, t
 
 
 def test_what_needs_no_words_is_printed_as_it_is(capsys):
-    print_documents([], "table")
+    print_documents([], "table", 100)
     assert capsys.readouterr().out.splitlines()[-1] == "every document that matters within the cutoff is judged"
     rates = [
         {"dataset": "web", "run": run, "cutoff": None, "judged_rate": rate} for run, rate in (("a", 0.5), ("b", 1.0))

@@ -24,6 +24,7 @@ def test_the_document_to_judge_next_is_the_unjudged_one_with_the_largest_discoun
     assert command_line(*arguments, "--set", "unjudged=drop", cwd=tmp_path).stdout == printed
     table = command_line(*arguments[:-2], "--documents", "1", cwd=tmp_path).stdout
     assert table.splitlines()[1].split() == ["q1", "x", "2", "1", f"{1 + 1 / math.log2(3):.4f}"]
+    assert "the first 1;" in table
 
 
 def test_for_a_difference_what_stands_at_other_ranks_in_either_night_is_judged(tmp_path):
