@@ -279,6 +279,14 @@ def test_an_engine_says_why_in_one_line(session):
     assert failure_reason(failed.value).startswith("[UNRESOLVED_COLUMN")
 
 
+@pytest.mark.embedded
+def test_an_answer_that_cannot_be_decoded_is_asked_for_again(session, monkeypatch):
+    decode, damaged = grpc._common.deserialize, iter([True])
+    monkeypatch.setattr("grpc._common.deserialize", lambda *given: None if next(damaged, False) else decode(*given))
+    assert session.range(3).selectExpr("id AS asked_again").columns == ["asked_again"]
+    assert next(damaged, None) is None
+
+
 def started(monkeypatch, start):
     monkeypatch.setattr("os.environ", {**os.environ})
     os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)

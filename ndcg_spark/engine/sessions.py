@@ -39,6 +39,8 @@ CALL_SITES = "spark.python.sql.dataFrameDebugging.enabled"
 _LONG_METHODS = "-XX:-DontCompileHugeMethods"
 #: The gRPC status codes of an address without a server, with a server of another kind, or with one that refuses us.
 _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "UNKNOWN", "UNAUTHENTICATED", "PERMISSION_DENIED")
+#: What gRPC says in this process of an answer that it cannot decode, which has no code of its own.
+_UNREADABLE = "Exception deserializing response!"
 #: The channels of `require_server` are never closed: closing one can deadlock gRPC, which then holds Python's lock, so
 #: that not even a signal ends the process.
 _CHANNELS: list[object] = []
@@ -179,8 +181,14 @@ def require_server(url: str) -> None:
 def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
+    class Policy(DefaultPolicy):  # type: ignore[misc,unused-ignore]  # Any, where pyspark has no types
+        def can_retry(self, e: BaseException) -> bool:
+            # Very seldom, an answer of Sail cannot be decoded; the next answer to the same request can.
+            is_unreadable = _status(e) == "INTERNAL" and e.details() == _UNREADABLE  # type: ignore[attr-defined]
+            return bool(super().can_retry(e) or is_unreadable)
+
     # The session is Any: before Spark 4.2 the type of its `client` is wrong.
-    session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=longest_pause)])
+    session.client.set_retry_policies([Policy(max_retries=retries, max_backoff=longest_pause)])
 
 
 def start_session(builder: SparkSession.Builder, what: str) -> SparkSession:
