@@ -60,7 +60,7 @@ def compare(
     compared = compare_nights(output, options, date, dataset, baseline_date)
     if not compared.rows:
         raise ConfigurationError("arguments: there is no run to compare with the baseline; give another")
-    print_compared(compared, style, options)
+    print_compared(compared, style)
 
 
 @command(

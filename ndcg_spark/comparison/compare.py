@@ -79,6 +79,9 @@ class Comparison:
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
     warnings: list[str]
+    #: How p values were adjusted, and the significance level.
+    correction: str = "holm"
+    alpha: float = 0.05
 
 
 def compare_sources(
@@ -86,7 +89,7 @@ def compare_sources(
 ) -> Comparison:
     """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
     _refuse_unknown(own, own if others is None else list(others.values()), options)
-    comparison = Comparison([], [], [])
+    comparison = Comparison([], [], [], options.correction, options.alpha)
     tables = {"query_attributes": options.attributes, "query_weights": options.weights}
     strange = {name: table for name, table in tables.items() if table is not None}
     for source in sorted(own, key=lambda source: source.dataset):

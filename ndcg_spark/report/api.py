@@ -226,11 +226,11 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
 
 
-def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
+def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
     """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as with ``--format latex``. Raises ConfigurationError
-    if there is no such run.
+    With a baseline, scores that differ significantly have stars, as with ``--format latex``; `correction` says how p
+    values are adjusted, as in `compare`. Raises ConfigurationError if there is no such run or correction.
     """
     if isinstance(baseline, list | tuple):
         raise ConfigurationError("baseline: a table has one; give the name of a run")
@@ -238,8 +238,8 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None) -> str:
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
     notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
     if baseline is not None:
-        compared = _rows(compare(scores, baseline, full=True))
-        notes, marks = [*notes, *notes_on_tests(compared, "holm")], significance_marks(compared)
+        compared = _rows(compare(scores, baseline, correction=correction, full=True))
+        notes, marks = [*notes, *notes_on_tests(compared, correction)], significance_marks(compared)
     return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ndcg_spark.comparison.compare import Comparison
-    from ndcg_spark.comparison.differences import ComparisonOptions
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -51,9 +50,9 @@ _MOVED = "moved: the share of the total discount that moved, which limits how fa
 _QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
 
 
-def print_compared(compared: "Comparison", style: str, options: "ComparisonOptions") -> None:
-    tables = comparison_tables(compared, options.correction, options.alpha)
-    print_view(View(tables, comparison_value(compared), COMPARISONS.names, flat(compared.rows)), style)
+def print_compared(compared: "Comparison", style: str) -> None:
+    tables, value = comparison_tables(compared), comparison_value(compared)
+    print_view(View(tables, value, COMPARISONS.names, flat(compared.rows)), style)
 
 
 def print_judgments(rows: Rows, style: str, ranked_by: str) -> None:
@@ -79,7 +78,7 @@ def comparison_value(compared: "Comparison") -> dict[str, Any]:
     return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
 
 
-def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: float = 0.05) -> list[Table]:
+def comparison_tables(compared: "Comparison") -> list[Table]:
     """One row per comparison, by dataset, measure and attribute, the worst first; and the queries that changed most."""
     measures = list(dict.fromkeys(map(_measure, compared.rows)))
 
@@ -102,7 +101,7 @@ def comparison_tables(compared: "Comparison", correction: str = "holm", alpha: f
     hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     more = {"title": counts(compared.rows), "sentences": compared.warnings}
-    compared_table = make_table(lines, names, comparison_notes(rows, correction, alpha), **more)
+    compared_table = make_table(lines, names, comparison_notes(rows, compared.correction, compared.alpha), **more)
     queries = [
         {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
         | {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}

@@ -44,7 +44,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
-        notes += notes_on_tests(compared.rows, "holm") if compared else []
+        notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         marks = significance_marks(compared.rows) if compared else {}
         tables = [paper_table(outcome.dataset_scores, notes, measures, marks)]
     else:

@@ -30,7 +30,7 @@ def row(run, difference=0.1, **more):
 
 
 def shown(rows, queries=(), **more):
-    return comparison_tables(Comparison(rows, queries, []), **more)[-1 if queries else 0]
+    return comparison_tables(Comparison(rows, queries, [], **more))[-1 if queries else 0]
 
 
 MANY = [

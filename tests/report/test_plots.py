@@ -63,4 +63,6 @@ def test_a_paper_has_the_best_in_bold_and_stars_where_runs_differ(scores):
     table = latex(scores, "old")
     assert r"new & \textbf{0.9385}\textsuperscript{*} & \textbf{0.8333}\textsuperscript{*} \\" in table
     assert "% baseline: old" in table
+    assert "(Holm)" in table
+    assert "(Bonferroni)" in latex(scores, "old", correction="bonferroni")
     assert "textsuperscript" not in latex(scores)
