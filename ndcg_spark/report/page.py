@@ -70,8 +70,17 @@ class Page:
 
 
 @read_again
-def read_page(output: str, date: str | None = None, request: Request | None = None, is_kept: bool = True) -> Page:
-    """The page of a night, the newest if no date is named; `is_kept`: whether commands can name its output."""
+def read_page(
+    output: str,
+    date: str | None = None,
+    request: Request | None = None,
+    is_kept: bool = True,
+    in_site: bool = False,
+) -> Page:
+    """The page of a night, the newest if no date is named.
+
+    `is_kept`: whether commands can name its output. `in_site`: whether an index.html is beside it.
+    """
     asked, location = request or Request(), masked(output) if "://" in output else str(Path(output).resolve())
     known = committed(output)
     nights = select_nights(known, output, date, asked.dataset)
@@ -81,7 +90,8 @@ def read_page(output: str, date: str | None = None, request: Request | None = No
     if absent:
         report_step("note", absent)
     title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
-    shown = {"pages": parts, "output": location if is_kept else None, "labels": asked.labels, "note": absent}
+    shown: dict[str, Any] = {"pages": parts, "labels": asked.labels, "note": absent, "in_site": in_site}
+    shown["output"] = location if is_kept else None
     dates = {(data.night.dataset, date) for data in parts for date in (data.night.evaluated_on, words.since(data))}
     evaluations = " ".join(_evaluations(night for night in known if (night.dataset, night.evaluated_on) in dates))
     return Page(_rendered("page", title=title, evaluations=evaluations, details=_details, **shown), parts)
@@ -148,7 +158,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
         text = file.read_text(encoding="utf-8", errors="replace")[:20_000] if file.is_file() else ""
         written = set(text.partition('name="evaluations" content="')[2].partition('"')[0].split())
         if not _evaluations(night for night in nights if night.evaluated_on == date) <= written <= _evaluations(known):
-            page = _as_asked(date, functools.partial(read_page, output, date), request)
+            page = _as_asked(date, functools.partial(read_page, output, date, in_site=True), request)
             write_file("site", file, page.html)
     write_file("site", folder / "latest.html", file.read_text(encoding="utf-8"))
     rows: list[Mapping[str, Any]] = [

@@ -75,6 +75,8 @@ def test_every_number_is_against_the_mean_of_the_good_nights(output):
     # The gate's own p value and warnings.
     assert data.warnings == ["a warning of the gate"]
     assert data.row["p_decides"] == 0.00001
+    assert "For runs that the gate checks, it is adjusted for the checks of the gate." in read_page(str(output)).html
+    assert "For runs that the gate checks" not in read_page(str(output), date(8)).html
     assert data.row["losses"] == sum(query.change < -1e-9 for query in data.queries)
 
 
@@ -404,6 +406,7 @@ def test_a_site_has_a_page_per_night_and_writes_what_is_new(output, tmp_path):
     )
     assert (site / "index.html").read_text(encoding="utf-8").count("<svg") == len(RUNS)
     assert "Note: a note" in index.rows[8][4]
+    assert 'href="index.html"' in (site / "latest.html").read_text(encoding="utf-8")
     assert (site / "latest.html").read_bytes() == (site / f"{date(9)}.html").read_bytes()
 
 
