@@ -82,6 +82,11 @@ class Verdict:
         return {"verdict": self.as_json(), "accepted": self.accepted, "is_baseline": self.is_baseline}
 
 
+def has_dated_baseline(result: Mapping[str, Any]) -> bool:
+    """Whether a check compares with a night by its date, which an acceptance of another night does not change."""
+    return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
+
+
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
     """The exit code of several nights: a failed one outranks one without a verdict that nobody has accepted."""
     return min({verdict.exit_code for verdict in verdicts} - {DONE}, default=DONE)

@@ -12,7 +12,7 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
-from ndcg_spark.gate.verdict import Result, Verdict
+from ndcg_spark.gate.verdict import Result, Verdict, has_dated_baseline
 from ndcg_spark.nights import log
 from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
@@ -51,9 +51,8 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 
 def _stays_incomparable(result: Result) -> bool:
-    """Whether a check compares with a night by its date, which an acceptance does not change."""
-    is_dated = result.baseline is not None and result.baseline == result.baseline_night
-    return is_dated and result.reason in ("other_judgments", "other_convention", "other_cutoff", "new_run")
+    changed = ("other_judgments", "other_convention", "other_cutoff", "new_run")
+    return has_dated_baseline(vars(result)) and result.reason in changed
 
 
 @read_again

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.gate.verdict import has_dated_baseline
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import GOOD, message, printable
@@ -251,7 +252,7 @@ def worse_others(data: "NightData") -> list[str]:
 def rejudged_since(data: "NightData") -> str | None:
     """The baseline, as `compare` takes it, that the gate could not compare with because of other judgments."""
     for row in data.verdict.get("results", ()):
-        if row["reason"] == "other_judgments" and row["baseline"] == row["baseline_night"]:
+        if row["reason"] == "other_judgments" and has_dated_baseline(row):
             return str(row["baseline"])
     newest = [night.evaluated_on for night in data.baseline.nights[-1:]]
     return GOOD if data.last_good else next(iter(newest), None)
