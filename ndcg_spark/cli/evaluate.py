@@ -274,6 +274,8 @@ def conventions(name: str | None, compare: tuple[str, str] | None, style: str, *
     With --compare, --set changes an option of every preset, such as one because of which some refuse the data.
     """
     if compare is None:
+        if given := next((name for name, value in arguments.items() if value not in (None, ())), None):
+            raise ConfigurationError(f"arguments: --{given.replace('_', '-')} is for --compare JUDGMENTS RESULTS")
         echo(list_presets_and_options() if name is None else describe_preset(name))
         return
     if name is not None:

@@ -143,7 +143,8 @@ def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -
 
     if paths := take("paths"):
         if len(paths) < 2 or given.keys() & {"judgments", "results"}:
-            raise ConfigurationError(f"arguments: {paths[0]}: give judgments, then results, or --judgments, --results")
+            ways = "give judgments, then results; or --judgments and --results, which may be repeated"
+            raise ConfigurationError(f"arguments: {paths[0]}: {ways}")
         given |= {"judgments": paths[:1], "results": paths[1:]}
     kind, file, columns = take("input_format"), take("config"), take("column") or ()
     # The tables whose columns a name without a table can be in.
