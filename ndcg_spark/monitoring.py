@@ -81,7 +81,9 @@ def notify(
         with _failures_shown("on-end"):
             # Our stdout is for scores alone.
             words = shlex.split(config.on_end)
-            subprocess.run(words, input=content, stdout=2, timeout=_SECONDS, check=True)  # noqa: S603  # the user's
+            done = subprocess.run(words, input=content, stdout=2, timeout=_SECONDS, check=False)  # noqa: S603  # the user's
+            if done.returncode:
+                raise OSError(f"{words[0]} ended with exit code {done.returncode}")
 
 
 def _metrics_file(config: EvaluationConfig) -> Path:

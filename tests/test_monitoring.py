@@ -166,3 +166,4 @@ def test_failures_are_warnings(tmp_path, monkeypatch, command):
         notify(settings, 0, None, outcome())
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file", "on-end"]
     assert command.split()[0] in steps[1][1]
+    assert ("ended with exit code 1;" in steps[1][1]) == (command == "false")

@@ -244,7 +244,7 @@ def about_input(
         yield from _about(tied, "give all results of a query the same score", advice)
     if convention.order == "score":
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
-        yield from _about(_opposite(returned), what, "the scores decide; if the ranks should, --set order=rank")
+        yield from _about(_opposite(returned), what, "the scores decide; order=rank lets the ranks decide")
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

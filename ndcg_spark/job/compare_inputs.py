@@ -122,7 +122,7 @@ class PresetScores:
 
 
 def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None = None) -> list[PresetScores]:
-    """The configured data scored under every preset, in the order of PRESETS, each with the options that `changed`.
+    """The configured data scored under every preset, in the order of PRESETS; `changed` are options set in each.
 
     If the results have no ranks, a preset that breaks ties by rank breaks them by document id, as its name then says. A
     preset that does not have a score at one of the cutoffs refuses them. InputError if every preset refuses the data.

@@ -260,6 +260,8 @@ def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none(
     comparison = compared(now, before, unchanged_queries=True, **given)
     assert [row["queries"] for row in comparison.rows if row["attribute"] is None] == [0] * 2
     assert len(comparison.warnings) == 1
+    # Where there is no other run, nothing is said of them either.
+    assert compared(now, None, "new", **given).warnings == []
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e100])

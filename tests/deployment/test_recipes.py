@@ -163,3 +163,6 @@ def test_the_hook_for_a_chat_posts_the_text():
         subprocess.run(program, input=b'{"text": "said"}', env=environment, check=True)
         answered.result()
     assert posted == [{"text": "said"}]
+    del environment["NDCG_SPARK_WEBHOOK"]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "NDCG_SPARK_WEBHOOK is not set" in done.stderr) == (1, True)

@@ -18,6 +18,14 @@ SCORES = {"scores": [[2.5, 0.5], [1.5]]}
 RUN = "".join(f"{q} Q0 {d} {r} {s} Anserini\n" for q, d, s, r in BOTH)
 ROW = {"query_id": ["11"], "doc_id": ["a"], "score": [0.5]}
 REST = {"query_id": ["11", "12"], "doc_id": ["b", "c"], "score": [2.5, 1.5]}
+
+
+def structs(column, document, score):
+    """A file of BOTH with this column of lists, whose structs have these fields."""
+    lists = [[{document: "b", score: 2.5}, {document: "a", score: 0.5}], [{document: "c", score: 1.5}]]
+    return {"one.parquet": {"user": ["11", "12"], column: lists}}
+
+
 #: The files, the settings, the rows; the run is called one.
 RESULTS_READ = {
     "JSON of ranks": ({"one.json": '{"11": {"b": 1, "a": 2}, "12": {"c": 1}}'}, {"columns": {"rank": "3"}}, RANKED),
@@ -33,42 +41,9 @@ RESULTS_READ = {
         BOTH,
     ),
     "lists with scores, Parquet": ({"one.parquet": ITEMS | SCORES}, {}, BOTH),
-    "lists of structs, as ALS recommends": (
-        {
-            "one.parquet": {
-                "user": ["11", "12"],
-                "recommendations": [
-                    [{"item": "b", "rating": 2.5}, {"item": "a", "rating": 0.5}],
-                    [{"item": "c", "rating": 1.5}],
-                ],
-            }
-        },
-        {},
-        BOTH,
-    ),
-    "lists of structs by a name of lists": (
-        {
-            "one.parquet": {
-                "user": ["11", "12"],
-                "doc_ids": [[{"item": "b", "score": 2.5}, {"item": "a", "score": 0.5}], [{"item": "c", "score": 1.5}]],
-            }
-        },
-        {},
-        BOTH,
-    ),
-    "lists of structs by the name of their documents": (
-        {
-            "one.parquet": {
-                "user": ["11", "12"],
-                "doc_id": [
-                    [{"doc_id": "b", "score": 2.5}, {"doc_id": "a", "score": 0.5}],
-                    [{"doc_id": "c", "score": 1.5}],
-                ],
-            }
-        },
-        {},
-        BOTH,
-    ),
+    "lists of structs, as ALS recommends": (structs("recommendations", "item", "rating"), {}, BOTH),
+    "lists of structs by a name of lists": (structs("doc_ids", "item", "score"), {}, BOTH),
+    "lists of structs by the name of their documents": (structs("doc_id", "doc_id", "score"), {}, BOTH),
     "an empty list": ({"one.parquet": {"user_id": [11, 12, 13], "items": [*ITEMS["items"], []]}}, {}, RANKED),
 }
 
