@@ -143,7 +143,7 @@ class Explanation:
     #: How much less (above 0) or more (below 0) each document adds than in the ideal ranking, the largest loss first;
     #: `rank` and `ideal_rank` are null for a document that is not there. They sum to ideal DCG - DCG.
     losses: Sequence[Row] = ()
-    #: The relevant documents outside the cutoff, the best first; of a night only those of the ideal ranking.
+    #: The relevant documents outside the cutoff, the best first; of a night only those on its list or in its ideal.
     absent: Sequence[Row] = ()
     unjudged: Sequence[ReturnedDocument] = ()
 

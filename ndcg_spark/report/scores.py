@@ -28,7 +28,7 @@ _WEIGHT = (
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
-_IDEAL_ONLY = "only those of the ideal ranking, because a night keeps no others"
+_KEPT_ONLY = "only those of the ideal ranking and of the list of the run, as far as the night keeps them"
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
 _STATUS = {
     "missing": "the run has no results for this query",
@@ -194,7 +194,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
     parts = [
         ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
-        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, [] if facts.whole else [_IDEAL_ONLY]),
+        ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, [] if facts.whole else [_KEPT_ONLY]),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
