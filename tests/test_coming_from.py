@@ -24,6 +24,7 @@ NEEDED = {
     "ranx": "ranx",
     "PyTerrier": "pyterrier",
     "MLlib": "pyspark",
+    "scikit-learn": "sklearn",
     "RecTools": "rectools",
 }
 
