@@ -270,12 +270,20 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
 
 
 @pytest.mark.slow
-def test_what_a_preset_refuses_can_be_set_for_all_presets(folder):
-    asked = ("--engine", "embedded", "--cutoffs", "2", "--set", "negative=as_unjudged", "--format", "csv")
-    done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", *asked, cwd=folder)
-    names = [line.partition(",")[0] for line in done.stdout.splitlines()[1:]]
-    assert {"standard", "sklearn negative=as_unjudged"} <= {*names}
-    assert "negative grade(s)" not in done.stdout
+def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_leave_out_is_told(folder):
+    (folder / "from0.txt").write_text(RUN.replace("b 2", "b 0"), encoding="utf-8")
+    (folder / "exclude.csv").write_text("query_id,doc_id\nq1,a\n", encoding="utf-8")
+    allowed = ("--set", "negative=as_unjudged", "--max-rejected-fraction", "0.5", "--exclude", "exclude.csv")
+    asked = ("--engine", "embedded", "--cutoffs", "2", *allowed, "--format", "json")
+    done = ndcg_spark("conventions", "--compare", "negative.txt", "from0.txt", *asked, cwd=folder)
+    scored = {entry["preset"]: entry for entry in json.loads(done.stdout)}
+    standard, ranked = scored["standard"], scored["retrieved_list"]
+    assert "sklearn negative=as_unjudged" in scored
+    assert not any("negative grade(s)" in (entry["refused"] or "") for entry in scored.values())
+    # Of q1 and q2, only q2 still has its relevant document.
+    assert (standard["rows"][0]["ndcg"], standard["rejected"]) == (1 / 2, [])
+    assert [(entry["reason"], entry["rows"]) for entry in ranked["rejected"]] == [("rank_is_no_rank", 1)]
+    assert "rejected retrieved_list: 1 rows of results: 1 rank(s)" in done.stderr
     done = ndcg_spark("conventions", "--compare", "negative.txt", "run.txt", "--set", "negative=odd", cwd=folder)
     assert done.returncode == 2
 

@@ -265,7 +265,7 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
 @command(
     argument("name", "A preset, to show its options and formula.", metavar="[NAME]", required=False),
     option("--compare", "JUDGMENTS RESULTS", "Score the same data under every preset, side by side.", nargs=2),
-    options.evaluation(only="cutoffs measures set input_format max_rejected_fraction engine"),
+    options.evaluation(only="exclude cutoffs measures set input_format max_rejected_fraction engine"),
     output_format(*FORMATS),
 )
 def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:

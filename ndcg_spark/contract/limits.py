@@ -47,6 +47,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
         allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
         advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
+        if first.reason == "rank_is_no_rank":
+            advice = "number ranks from 1, or do without them, --set order=score --set ties=doc_id_desc"
         if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
             advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")

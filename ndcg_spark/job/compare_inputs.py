@@ -1,7 +1,7 @@
 """Inputs compared, checked as for an evaluation: two sets of judgments or results, or one under every preset."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.check import check_judgments, check_lists
-from ndcg_spark.contract.limits import refuse_in_lists
+from ndcg_spark.contract.limits import refuse_in_lists, summary
+from ndcg_spark.contract.scan import Rejection
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.convention.presets import PRESETS
@@ -119,6 +120,8 @@ class PresetScores:
     preset: str
     rows: list[dict[str, Any]]
     refused: str | None = None
+    #: The rows of input that were left out, as those of an EvaluationOutcome.
+    rejected: Sequence[Mapping[str, Any]] = ()
 
 
 def compare_presets(config: EvaluationConfig, changed: Mapping[str, Any] | None = None) -> list[PresetScores]:
@@ -150,4 +153,7 @@ def _scored(engine: Engine, config: EvaluationConfig, preset: str, options: Mapp
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
         return PresetScores(convention.label, [], str(error))
-    return PresetScores(outcome.convention, outcome.dataset_scores)
+    for entry in outcome.rejected:
+        what = f"{entry['rows']:,} rows of {entry['table']}: {summary([Rejection(**entry)])}"
+        report_step("rejected", f"{outcome.convention}: {what}")
+    return PresetScores(outcome.convention, outcome.dataset_scores, rejected=outcome.rejected)
