@@ -267,6 +267,20 @@ def accepts_loss(data: "NightData") -> bool:
     return row is None or (row["difference"] or 0.0) < -data.options.margin
 
 
+def unexplained(data: "NightData") -> str:
+    """Why a page cannot show what moved, though the night has documents and a baseline."""
+    if data.metric[0] != "ndcg" or data.metric[1] is None:
+        return "What moved is shown only for NDCG, and only down to a rank."
+    if data.parts:
+        return "What moved cancels out."
+    nights = data.baseline.nights
+    without = sum(not night.kept_rows("ranked_documents") for night in nights)
+    which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
+    which = which if 0 < without < len(nights) else "The baseline keeps"
+    what = "no documents" if without else "no documents of the queries that changed"
+    return f"{which} {what}, so what moved is not known; a night that is evaluated with --documents all keeps them."
+
+
 def is_lost(data: "NightData") -> bool:
     """Whether there is a loss to look into: shown, or larger than is allowed; a first night only compares runs."""
     is_undecided = (data.result(data.run) or {}).get("result") == "undecided"

@@ -244,6 +244,23 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     assert index.rows[1][3:] == ["old", "0.390; gone: no score (0.577 the night before)"]
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ([False, True], "1 of the 2 nights of the baseline keep no documents"),
+        ([False] * 2, "The baseline keeps no doc"),
+    ],
+)
+def test_a_page_says_which_nights_keep_no_documents_where_it_cannot_tell_what_moved(tmp_path, kept, said):
+    for number, documents in enumerate([*kept, True]):
+        # No query of the second night scores as the mean of both.
+        lists = lists_of(RUNS if number else dict.fromkeys(RUNS, 0.0), 60)
+        said_before = verdict(nights=range(2)) if number == 2 else None
+        night(tmp_path, number, lists, documents=documents, verdict=said_before)
+    assert said in read_page(str(tmp_path)).html
+    assert "shown only for NDCG" in read_page(str(tmp_path), request=Request(measure="precision@10")).html
+
+
 def test_a_run_that_is_named_is_the_baseline(output):
     data = data_of(output, baseline="bm25")
     assert (data.baseline.label, set(data.compared)) == ("bm25", {"dense", "hybrid"})
