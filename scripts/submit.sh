@@ -14,6 +14,11 @@ set -euo pipefail
 called_from=$PWD
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+if [[ ${1:-} = -h || ${1:-} = --help ]]; then
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+    exit
+fi
+
 usage_error() {
     echo "submit: $1; usage: submit.sh [--dry-run] [options of spark-submit] -- [arguments of ndcg-spark evaluate]" >&2
     exit 2

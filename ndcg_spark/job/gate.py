@@ -41,7 +41,8 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
         if verdict.accepted is None and verdict.reason == "no_baseline":
-            report_step("note", f"{prefix}--accept-baseline REASON accepts this night as the first baseline")
+            again = "evaluate it again, or use ndcg-spark gate with --config FILE, and with --accept-baseline REASON"
+            report_step("note", f"{prefix}to make this night the first baseline, {again}")
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")

@@ -76,6 +76,14 @@ def test_submit_ends_with_the_exit_code_of_spark_submit_and_runs_where_it_was_ca
     assert (done.returncode, done.stdout) == (3, f"{tmp_path}\n"), done.stderr
 
 
+@pytest.mark.parametrize("name", ["nightly.sh", "submit.sh"])
+def test_scripts_have_a_help_without_the_signs_of_comments(name):
+    done = script(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"    scripts/{name} [" in done.stdout
+    assert "#" not in done.stdout
+
+
 @pytest.fixture
 def night(tmp_path):
     """A folder with one night's files and a configuration for them, by absolute paths."""
