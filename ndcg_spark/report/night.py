@@ -81,7 +81,8 @@ class NightData:
         self._sides = self._read_sides()
         attributes = read_attributes([night]) if request.attributes is None else request.attributes
         self.options = ComparisonOptions(alpha=self._gate.get("alpha", 0.05), attributes=attributes)
-        compared = self._compare()
+        #: `decided_by_gate`: the runs whose p and conclusion are those of the gate, which adjusts for its own checks.
+        compared, self.decided_by_gate = self._compare()
         self.compared = {row["run"]: row for row in compared if row["attribute"] is None}
         self.run = request.run or self._chosen()
         self.mean, self.row = self.scores[self.run, self.metric[1]], self.compared.get(self.run)
@@ -158,16 +159,18 @@ class NightData:
         sides = Sides(own, theirs, metric, key, pairs)
         return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
 
-    def _compare(self) -> list[dict[str, Any]]:
+    def _compare(self) -> tuple[list[dict[str, Any]], list[str]]:
         rows = comparison_rows(self._sides, self.options) if self._sides else []
+        decided = []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
-            if result is not None:
-                row["p_decides"] = row["p_decides"] if result["p"] is None else result["p"]
-                if result["result"] == "fail":
-                    # The gate adjusts p for its own checks, which may be fewer.
-                    row["conclusion"], row["flags"] = "worse", [flag for flag in row["flags"] if flag != "doubt"]
-        return rows
+            # The page says of a loss what the gate says of it. Of what passes, the gate may know the t test alone.
+            word = {"fail": "worse", "undecided": "cannot_tell"}.get(result["result"] if result else "")
+            if result and word and "worse" in (word, row["conclusion"]):
+                row["p_decides"], row["conclusion"] = result["p"], word
+                row["flags"] = [flag for flag in row["flags"] if flag != "doubt"]
+                decided.append(row["run"])
+        return rows, decided
 
     def _queries(self) -> list[QueryScore]:
         measure, cutoff = self.metric

@@ -274,8 +274,8 @@ def _runs(data: NightData) -> Table:
         lines.append({"run": run, data.measure: scores[data.metric[0]], **compared, **counts})
     lines += [{"run": row["run"], "conclusion": "no results"} for row in data.missing if row["run"]]
     notes = [DECIDES] if data.compared else []
-    if any((data.result(run) or {}).get("p") is not None for run in data.compared):
-        notes.append("For runs that the gate checks, it is adjusted for the checks of the gate.")
+    if data.decided_by_gate:
+        notes.append(f"For {', '.join(data.decided_by_gate)} it is that of the gate, adjusted for its checks.")
     # The run that the others are compared with has fewer.
     names = max(lines, key=len)
     return make_table([{**dict.fromkeys(names), **line} for line in lines], (), notes)

@@ -153,7 +153,9 @@ def _evidence(data: "NightData") -> list[Markup]:
     chance = chance.format(margin=data.options.margin)
     if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
         # The interval is of the t test alone and of this run alone.
-        sure[-1] += ", the larger of two tests, adjusted for all runs"
+        family = "all runs and slices" if data.slices else "all runs"
+        family = "the checks of the gate" if data.run in data.decided_by_gate else family
+        sure[-1] += f", the larger of two tests, adjusted for {family}"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if "other_judgments" in row["flags"]:
         numbers = "the judgments of some queries changed, so the difference says nothing about the run"
@@ -265,6 +267,13 @@ def accepts_loss(data: "NightData") -> bool:
         return failed is not None
     row = data.compared.get(failed.record["verdict"]["run"])
     return row is None or (row["difference"] or 0.0) < -data.options.margin
+
+
+#: What to do where accepting the night would not change the verdict on the next one, by the code of the reason.
+REMEDIES = {
+    "few_queries": "Judge more queries, or lower min_queries in the [gate] of the configuration.",
+    "below_min_value": "If this is intended, lower min_value in the [gate] of the configuration.",
+}
 
 
 def unexplained(data: "NightData") -> str:

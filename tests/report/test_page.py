@@ -75,8 +75,8 @@ def test_every_number_is_against_the_mean_of_the_good_nights(output):
     # The gate's own p value and warnings.
     assert data.warnings == ["a warning of the gate"]
     assert data.row["p_decides"] == 0.00001
-    assert "For runs that the gate checks, it is adjusted for the checks of the gate." in read_page(str(output)).html
-    assert "For runs that the gate checks" not in read_page(str(output), date(8)).html
+    assert data.decided_by_gate == ["hybrid"]
+    assert "For hybrid it is that of the gate, adjusted for its checks." in read_page(str(output)).html
     assert data.row["losses"] == sum(query.change < -1e-9 for query in data.queries)
 
 
@@ -242,6 +242,22 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     write_site(str(tmp_path), tmp_path / "site", Request())
     index = Page(tmp_path / "site" / "index.html")
     assert index.rows[1][3:] == ["old", "0.390; gone: no score (0.577 the night before)"]
+
+
+@pytest.mark.parametrize(("word", "result"), [("pass", "pass"), ("none", "undecided")])
+def test_a_loss_is_as_certain_as_the_gate_says_and_of_what_passes_it_may_know_one_test_alone(tmp_path, word, result):
+    for number in range(2):
+        said = verdict(word, result=result, nights=range(1), p=0.25, reason="few_queries") if number else None
+        configuration = {"file": "/conf/nightly.toml"}
+        lists = lists_of(RUNS, 60, seed=1, lost={"hybrid": 60 * number})
+        night(tmp_path, number, lists, verdict=said, configuration=configuration, languages=LANGUAGES)
+    data, page = data_of(tmp_path, run="hybrid"), Page(read_page(str(tmp_path)).html).words
+    conclusion, decided = ("worse", []) if word == "pass" else ("cannot_tell", ["hybrid"])
+    assert (data.row["conclusion"], data.decided_by_gate) == (conclusion, decided)
+    assert (data.row["p_decides"] == 0.25) == bool(decided)
+    assert ("For hybrid it is that of the gate, adjusted for its checks." in page) == bool(decided)
+    # Accepting the night would not make the next one have more queries.
+    assert ("lower min_queries" in page, "accept the night as the new" in page) == (bool(decided), False)
 
 
 @pytest.mark.parametrize(
