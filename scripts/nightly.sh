@@ -114,5 +114,5 @@ case $code in
     129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal (137: often too little memory); earlier nights are intact; run it again" ;;
     *) meaning="" ;;
 esac
-tell "$level" "end $night $config: exit code $code$meaning after $SECONDS s"
+tell "$level" "end $night $config after $SECONDS s: exit code $code$meaning"
 exit "$code"

@@ -19,6 +19,7 @@ from ndcg_spark.text import expanded, unknown_name
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
+_DATE = date("--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]")
 _NIGHTS_ONLY = "arguments: --baseline-date is for published nights; give their folder alone"
 
 
@@ -133,7 +134,8 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
 
 
 @command(
-    options.evaluation(without="output documents measures"),
+    options.evaluation(without="output documents measures date"),
+    _DATE,
     option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
     date("--baseline-date", "List what matters to the difference from this night."),
     output_format(*FORMATS),
@@ -213,7 +215,8 @@ def compare_lists(
 
 
 @command(
-    options.evaluation(without="output documents cutoffs dataset run"),
+    options.evaluation(without="output documents cutoffs dataset run date"),
+    _DATE,
     option("--query", "ID", "Query to explain.", required=True),
     option("--run", "RUN", "Run to explain. [default: every run]"),
     option("--baseline", "RUN", "Also show what changed since this run."),

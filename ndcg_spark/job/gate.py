@@ -2,6 +2,7 @@
 
 import datetime
 import logging
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from ndcg_spark.nights import log
 from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from ndcg_spark.nights.publish import Publication
@@ -33,7 +35,7 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
     return config.gate
 
 
-def report_verdicts(verdicts: Sequence[Verdict]) -> None:
+def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
     for verdict in verdicts:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
@@ -41,8 +43,8 @@ def report_verdicts(verdicts: Sequence[Verdict]) -> None:
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
         if verdict.accepted is None and verdict.reason == "no_baseline":
-            again = "evaluate it again, or use ndcg-spark gate with --config FILE, and with --accept-baseline REASON"
-            report_step("note", f"{prefix}to make this night the first baseline, {again}")
+            command = f"ndcg-spark gate {shlex.quote(masked(output))} --config FILE --date {verdict.evaluated_on}"
+            report_step("note", f"{prefix}to make it the first baseline: {command} --accept-baseline REASON")
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -103,7 +105,7 @@ def gate_published(
     ]
     for night in chosen if accepted is not None else ():
         log.revise(night, accepted=accepted)
-    report_verdicts(verdicts)
+    report_verdicts(verdicts, output)
     return verdicts
 
 

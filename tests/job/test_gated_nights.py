@@ -66,7 +66,7 @@ def test_an_acceptance_ends_with_its_scores(after_two, caplog):
 def test_who_accepts_a_night_is_told_that_a_date_in_baseline_stays(caplog, reason, baseline, told):
     refused = gates.result("not_comparable", reason, baseline=baseline)
     with caplog.at_level("INFO"):
-        report_verdicts([gates.verdict(refused, accepted="judged again")])
+        report_verdicts([gates.verdict(refused, accepted="judged again")], "out")
     assert ("let `baseline` name 2026-11-20 in its place" in caplog.text) == told
 
 
