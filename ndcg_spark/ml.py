@@ -36,6 +36,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
     the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
     be divided, and the means come out too high: compare models only, and evaluate the chosen one on all it recommends.
+    With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with ``"drop"`` they are
+    not in the DataFrame, and so not in the mean.
 
     Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this program: set the variable
     PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session starts.

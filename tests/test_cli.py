@@ -244,7 +244,7 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
     done = ndcg_spark("conventions", "--compare", *tiny, "--cutoffs", "3", "--engine", "embedded")
     assert done.returncode == 0, done.stderr
     table = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-    assert len(table.splitlines()) == 1 + len(PRESETS)
+    assert len(table.splitlines()) == 2 + len(PRESETS)
     shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("tiny.run --cutoffs 3\n")[2].partition("```")[0]
     assert len(shown.splitlines()) > 2
     assert set(shown.splitlines()) <= set(table.splitlines())
@@ -252,7 +252,7 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
 
 @pytest.mark.slow
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
-    (folder / "unranked.csv").write_text("run,query_id,doc_id,score\nr,q1,a,2\nr,q2,c,1\n", encoding="utf-8")
+    (folder / "unranked.csv").write_text("run,query_id,doc_id,score\nmy_run,q1,a,2\nmy_run,q2,c,1\n", encoding="utf-8")
     paths = ("negative.txt", "unranked.csv")
     asked = ("--engine", "embedded", "--measures", "P(rel=2)@2 Bpref(rel=2)")
     done = ndcg_spark("conventions", "--compare", *paths, *asked, cwd=folder)
@@ -262,6 +262,7 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
     # Only q1 has a document of grade 2, at rank 1. What averages ties has no bpref.
     scores = [rows[f"{preset} relevant_from=2"] for preset in ("standard", "pytrec_eval", "torchmetrics")]
     assert scores == [["0.5000", "1.0000"], ["0.2500", "0.5000"], ["-", "-"]]
+    assert done.stdout.startswith("default / my_run\n")
     assert "lightgbm ties=doc_id_asc" in done.stdout
     assert "retrieved_list relevant_from=2 refuses: results: no column rank" in done.stdout
     assert "sklearn relevant_from=2 refuses: judgments: 1 negative grade(s)" in done.stdout

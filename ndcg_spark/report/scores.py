@@ -29,6 +29,7 @@ _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
 _KEPT_ONLY = "only those of the ideal ranking and of the list of the run, as far as the night keeps them"
+_TO_CUTOFF = "a night keeps lists down to its deepest cutoff; a document without a rank may stand below it"
 _CHANGES = ("doc_id", "relevance", "baseline_rank", "rank", "moved", "baseline_contribution", "contribution", "change")
 _STATUS = {
     "missing": "the run has no results for this query",
@@ -129,8 +130,8 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
     keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
     for key in keys:
         own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
-        lines = [{" / ".join(key): preset, **_scores(run, all_rows, asked)} for preset, run in own]
-        tables.append(make_table(lines, (), refusals if key == keys[-1] else ()))
+        lines = [{"preset": preset, **_scores(run, all_rows, asked)} for preset, run in own]
+        tables.append(make_table(lines, (), refusals if key == keys[-1] else (), title=" / ".join(key)))
     rows = [
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
     ]
@@ -204,7 +205,8 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
             changed += f"; ideal DCG {baseline.score.ideal_dcg:.4f} to {score.ideal_dcg:.4f}"
         documents = changed_documents(facts, [baseline])
         moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
-        parts.append((f"Compared with {against}", moved, _CHANGES, [changed]))
+        is_whole = facts.whole and baseline.whole
+        parts.append((f"Compared with {against}", moved, _CHANGES, [changed] if is_whole else [changed, _TO_CUTOFF]))
     # Nothing was returned: what is lost is the ideal ranking itself.
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
     ranked = make_table(ranks, names, title=title, sentences=said)

@@ -35,6 +35,11 @@ _CHANCE = {
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
 #: What is said of a run that the baseline does not have.
 _NEW = "not in the baseline"
+#: What to do where accepting the night would not change the verdict on the next one, by the code of the reason.
+REMEDIES = {
+    "few_queries": "Judge more queries, or lower min_queries in the [gate] of the configuration.",
+    "below_min_value": "If this is intended, lower min_value in the [gate] of the configuration.",
+}
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
@@ -267,13 +272,6 @@ def accepts_loss(data: "NightData") -> bool:
         return failed is not None
     row = data.compared.get(failed.record["verdict"]["run"])
     return row is None or (row["difference"] or 0.0) < -data.options.margin
-
-
-#: What to do where accepting the night would not change the verdict on the next one, by the code of the reason.
-REMEDIES = {
-    "few_queries": "Judge more queries, or lower min_queries in the [gate] of the configuration.",
-    "below_min_value": "If this is intended, lower min_value in the [gate] of the configuration.",
-}
 
 
 def unexplained(data: "NightData") -> str:
