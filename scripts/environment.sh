@@ -52,6 +52,9 @@ stamped() {
 install_project() {
     if [[ $1 != embedded* ]]; then
         # pyspark and its client share one folder: removing either one later also removes files of the other.
+        if compgen -G '.venv/stamp-embedded*' >/dev/null; then
+            echo "setup: installing Spark into $PWD/.venv, in place of its client alone; the embedded engine stays" >&2
+        fi
         rm -f .venv/stamp-embedded*
         .venv/bin/python -m pip uninstall -qq --disable-pip-version-check --yes pyspark-client >&2
     fi

@@ -12,9 +12,10 @@
 #     NDCG_SPARK_EXTRAS    what is installed besides the engine, e.g. 'delta,hdfs'
 #     NDCG_SPARK_EXPORT    tables, e.g. delta:/data/tables, to which a night that is published is copied
 #
-# One line on stderr at the beginning and one at the end, as JSON with --log-format json. The exit code is the job's
-# (REFERENCE.md): 5 and 6 come from a gate, and the night is published; 75 means the same configuration is already
-# running and nothing was done. Without an installation it is made first: 2 if that cannot be, 4 if pip fails.
+# One line on stderr at the beginning and one at the end, as JSON with --log-format json; with --quiet only one at the end,
+# and only if the exit code is not 0. The exit code is the job's (REFERENCE.md): 5 and 6 come from a gate, and the night
+# is published; 75 means the same configuration is already running and nothing was done. Without an installation it is
+# made first: 2 if that cannot be, 4 if pip fails.
 set -euo pipefail
 
 called_from=$PWD
@@ -28,6 +29,9 @@ engine=embedded${NDCG_SPARK_EXTRAS:+,$NDCG_SPARK_EXTRAS}
 
 given=" $* "
 tell() { # LEVEL TEXT
+    if [[ $1 = info && $given = *" --quiet "* ]]; then
+        return
+    fi
     if [[ $given =~ \ --log-format[\ =]json\  ]]; then
         local text=${2//\\/\\\\}
         printf '{"time": "%s", "level": "%s", "step": "nightly", "message": "%s"}\n' \

@@ -13,7 +13,7 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
-from ndcg_spark.gate.verdict import Result, Verdict, has_dated_baseline
+from ndcg_spark.gate.verdict import Verdict, has_dated_baseline
 from ndcg_spark.nights import log
 from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
@@ -22,6 +22,9 @@ from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from ndcg_spark.nights.publish import Publication
+
+#: The results that accepting a night does not change for later ones where a check names the date of its baseline.
+_DIFFERENT = ("dropped", "may_be_chance", "other_judgments", "other_convention", "other_cutoff", "new_run")
 
 
 def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateConfig:
@@ -48,14 +51,10 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
-            for date in dict.fromkeys(result.baseline for result in verdict.results if _stays_incomparable(result)):
-                sentence = f"later nights cannot be compared with {date} either"
+            different = [vars(result) for result in verdict.results if result.reason in _DIFFERENT]
+            for date in dict.fromkeys(result["baseline"] for result in different if has_dated_baseline(result)):
+                sentence = f"later nights are still compared with {date}"
                 report_step("warning", f"{prefix}{sentence}; let `baseline` name {verdict.evaluated_on} in its place")
-
-
-def _stays_incomparable(result: Result) -> bool:
-    changed = ("other_judgments", "other_convention", "other_cutoff", "new_run")
-    return has_dated_baseline(vars(result)) and result.reason in changed
 
 
 @read_again

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Row = dict[str, Any]
+#: Why a night has no pass although all was measured: its mean fell by more than is allowed.
+_LOSSES = ("dropped", "may_be_chance")
 #: Conditions on rows: a column has one of these values, of which None is null.
 Where = Mapping[str, Sequence[Any]]
 
@@ -155,7 +157,10 @@ def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> lis
     """The nights that `baseline`, a date or GOOD, may stand for on a night."""
     if baseline == GOOD:
         # Earlier ones, so that a night that is evaluated again is not compared with what it replaces.
-        return [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
+        good = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
+        # Who accepts a loss does not want later nights to be compared with the scores before it.
+        losses = (at for at, other in enumerate(good) if other.row["accepted"] and other.row["reason"] in _LOSSES)
+        return good[max(losses, default=0) :]
     return [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
 
 

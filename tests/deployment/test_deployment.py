@@ -117,10 +117,13 @@ def test_a_night_is_published_and_its_begin_and_end_are_told(night, gate, code):
 
 def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(night):
     home, before = fake_spark(night, 'printf "%s\\n" "$@"\n'), yesterday()
-    done = script("nightly.sh", night / "night.toml", SPARK_HOME=home, NDCG_SPARK_SUBMIT="--master local[1]")
+    submitted = {"SPARK_HOME": home, "NDCG_SPARK_SUBMIT": "--master local[1]"}
+    done = script("nightly.sh", night / "night.toml", **submitted)
     said = done.stdout.splitlines()
     assert (done.returncode, said[:2]) == (0, ["--master", "local[1]"]), done.stderr
     assert said[said.index("--date") + 1] in {before, yesterday()}
+    quiet = script("nightly.sh", night / "night.toml", "--quiet", **submitted)
+    assert (" nightly: " in done.stderr, " nightly: " in quiet.stderr) == (True, False)
 
 
 def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75(night):

@@ -208,6 +208,15 @@ WEEKS = {
         *(night(PASS, BASE - 0.003 * day + spread(0, 0.001)) for day in (1, 2, 3)),
         night(DROPPED, BASE - 0.013 + spread(0, 0.001)),
     ),
+    "an accepted loss": (
+        gate(baseline=["good"]),
+        FIRST,
+        *(night(PASS, BASE + spread(0, 0.001)) for _ in range(3)),
+        night(DROPPED, BROKEN, accepted="a smaller index"),
+        # Beside the nights before it, the next one would have dropped again.
+        night(PASS, BROKEN + spread(0, 0.001)),
+        night(DROPPED, BROKEN - 0.1),
+    ),
     "a fraction of the baseline's mean": (
         gate({"max_drop": None, "max_relative_drop": 0.05}),
         FIRST,

@@ -59,6 +59,7 @@ def test_an_acceptance_ends_with_its_scores(after_two, caplog):
     [
         ("other_judgments", "2026-11-19", True),
         ("new_run", "2026-11-19", True),
+        ("dropped", "2026-11-19", True),
         ("missing_run", "2026-11-19", False),
         ("other_judgments", "good", False),
     ],

@@ -244,6 +244,22 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     assert index.rows[1][3:] == ["old", "0.390; gone: no score (0.577 the night before)"]
 
 
+@pytest.mark.parametrize(
+    ("baseline", "accepts", "changes"),
+    [("good", True, ""), ("run <b>", False, "another baseline than <b>."), (date(0), False, f"in place of {date(0)}.")],
+)
+def test_accepting_a_night_is_advised_where_it_changes_what_later_ones_are_compared_with(
+    tmp_path, baseline, accepts, changes
+):
+    dropped = verdict(baseline=baseline, nights=[0], reason="dropped")
+    for number, said in enumerate((verdict("pass"), dropped)):
+        lists = lists_of(RUNS, 60, lost={"hybrid": 60 * number})
+        night(tmp_path, number, lists, verdict=said, configuration={"file": "/conf/nightly.toml"})
+    page = Page(read_page(str(tmp_path)).html).words
+    assert ("accept the night as the new baseline" in page, changes in page) == (accepts, True)
+    assert ("in the [gate] of the configuration" in page) == bool(changes)
+
+
 @pytest.mark.parametrize(("word", "result"), [("pass", "pass"), ("none", "undecided")])
 def test_a_loss_is_as_certain_as_the_gate_says_and_of_what_passes_it_may_know_one_test_alone(tmp_path, word, result):
     for number in range(2):
@@ -364,13 +380,14 @@ def test_the_commands_of_a_page_run(tmp_path):
 
     nights = [settings(tmp_path, f"2026-11-{19 + at}", worse=30 * at, documents="all") for at in range(2)]
     for number, known in enumerate(nights):
-        gate = '[gate]\nbaseline = "2026-11-19"\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
+        gate = '[gate]\nbaseline = "good"\ncheck = [{ cutoff = 3, max_drop = 0.01 }]\n'
         paths = "".join(f'[{name}]\npath = "{known[name]["path"]}"\n' for name in ("judgments", "results"))
         toml = tmp_path / f"{number}.toml"
         toml.write_text(f'output = "{known["output"]}"\ncutoffs = [3]\nengine = "embedded"\n{paths}{gate}')
         (tmp_path / "labels.csv").write_text("Query ID,Text\nq0,wireless mouse\n")
         options = ("--config", toml, "--date", known["date"], "--documents", "all", "--report", "r.html")
-        command_line("evaluate", *options, "--labels", "labels.csv", cwd=tmp_path)
+        accept = () if number else ("--accept-baseline", "the first night")
+        command_line("evaluate", *options, *accept, "--labels", "labels.csv", cwd=tmp_path)
     page = (tmp_path / "r.html").read_text("utf-8")
     commands = commands_of(page)
     assert "wireless mouse" in page
