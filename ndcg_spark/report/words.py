@@ -162,11 +162,13 @@ def _evidence(data: "NightData") -> list[Markup]:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
     chance = chance.format(margin=data.options.margin)
+    is_of_gate = data.run in data.decided_by_gate
     if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
         # The interval is of the t test alone and of this run alone.
+        sure[-1] += ", the larger of two tests"
+    if p is not None and (is_of_gate or (row["family_size"] or 0) > 1):
         family = "all runs and slices" if data.slices else "all runs"
-        family = "the checks of the gate" if data.run in data.decided_by_gate else family
-        sure[-1] += f", the larger of two tests, adjusted for {family}"
+        sure[-1] += f", adjusted for {'the checks of the gate' if is_of_gate else family}"
     numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
     if "other_judgments" in row["flags"]:
         numbers = "the judgments of some queries changed, so the difference says nothing about the run"
