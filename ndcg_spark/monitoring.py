@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
@@ -40,8 +40,6 @@ def notifying(config: EvaluationConfig) -> Iterator["list[EvaluationOutcome]"]:
     outcomes: list[EvaluationOutcome] = []
     exit_code, failure = 0, None
     try:
-        if config.metrics_file and not (folder := _metrics_file(config).parent).is_dir():
-            raise ConfigurationError(f"metrics-file: no folder {folder}; create it")
         with engine_imports():
             yield outcomes
     except SystemExit as end:
@@ -91,6 +89,8 @@ def _metrics_file(config: EvaluationConfig) -> Path:
 
 
 def _replace(file: Path, text: str) -> None:
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"no folder {file.parent}, so create it")
     # The collector reads every *.prom of the folder, so the name of the part must not end like that.
     part = file.with_name(f".{file.name}.{os.getpid()}")
     part.write_text(text, encoding="utf-8")

@@ -165,5 +165,6 @@ def test_failures_are_warnings(tmp_path, monkeypatch, command):
     with logged_steps() as steps:
         notify(settings, 0, None, outcome())
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file", "on-end"]
+    assert f"no folder {tmp_path / 'file'}" in steps[0][1]
     assert command.split()[0] in steps[1][1]
     assert ("ended with exit code 1;" in steps[1][1]) == (command == "false")
