@@ -113,12 +113,8 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
 
     `recommendForAllUsers` of Spark's ALS gives each user such an array: array<struct<item, rating>>.
     """
-    names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
-    packed: dict[str, dict[str, str]] = {}
-    for field in table.schema:
-        if element := _struct_in(field.dataType):
-            fields = resolve_columns({}, names, element.names, f"{where}: {field.name}")
-            packed |= {field.name: fields} if "doc_id" in fields else {}
+    structs = {field.name: element.names for field in table.schema if (element := _struct_in(field.dataType))}
+    packed = packed_fields(structs, wanted, where)
     if len(packed) > 1:
         raise InputError(f"{where}: {len(packed)} columns have lists of documents, {', '.join(packed)}; leave one")
     for column, fields in packed.items():
@@ -127,6 +123,13 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
         others = [name for name in table.columns if name != column and name not in fields]
         table = table.select(*map(quoted, others), *arrays)
     return table
+
+
+def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str], where: str) -> dict[str, dict[str, str]]:
+    """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
+    names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
+    found = {column: resolve_columns({}, names, fields, f"{where}: {column}") for column, fields in structs.items()}
+    return {column: fields for column, fields in found.items() if "doc_id" in fields}
 
 
 def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:

@@ -6,7 +6,7 @@ are parsed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,7 +21,7 @@ from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs, is_list
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
-from ndcg_spark.inputs.shapes import TableContext, text_shape
+from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.rules import missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
@@ -127,11 +127,14 @@ def _read(
     has = list(dict.fromkeys([*shape.fields, *folders]))
     ours = {shape.columns.get(field, field).lower() for field in schema.names}
     refuse_alike((name for name in has if name.lower() in ours), context.origin)
+    kinds = footers[0].columns if footers else {}
+    structs = {column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)}
+    notes += _struct_notes(structs, shape, schema, context.origin)
     # Names within lists are seen when these are exploded.
-    if shape.fields and not any(map(holds_structs, footers[0].columns.values() if footers else ())):
+    if shape.fields and not structs:
         needed = {"relevance": "relevance"} if graded else {}
         dataframes.names_in(has, needed | {**shape.columns}, schema, context.origin)
-        has_lists = shape.has_lists or any(map(is_list, footers[0].columns.values() if footers else ()))
+        has_lists = shape.has_lists or any(map(is_list, kinds.values()))
         if name == "results" and not has_lists and not {"score", "rank"} & shape.has:
             raise missing_columns(["score or rank"], has, context.origin)
     # The column of runs does not count where they are named otherwise.
@@ -167,6 +170,13 @@ def _read(
         batches=make_batches(runs, rows or 0) if engine.kind == "embedded" else WHOLE,
         part=lambda some: read(some)[0],
     )
+
+
+def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema, where: str) -> list[str]:
+    if shape.columns.get("doc_id") not in {None, *structs}:
+        return []
+    packed = dataframes.packed_fields(structs, schema.names, where).items()
+    return [", ".join(f"{ours} is {column}.{theirs}" for ours, theirs in fields.items()) for column, fields in packed]
 
 
 def without_broken(source: Source) -> DataFrame:

@@ -88,6 +88,13 @@ def test_results_of_a_tool_are_read_as_they_are(engine, tmp_path, shape):
     assert sorted(tuple(row.asDict().get(name) for name in names) for row in read) == [("one", *row) for row in rows]
 
 
+def test_what_the_fields_of_structs_are_is_told(engine, tmp_path):
+    ((name, content),) = structs("recommendations", "item", "rating").items()
+    written(tmp_path / name, content)
+    notes = returned(engine, tmp_path).notes
+    assert "doc_id is recommendations.item, score is recommendations.rating" in notes
+
+
 def checked(engine, qrels, run):
     tables = judged(engine, qrels), returned(engine, run)
     settings = config.validate({"judgments": str(qrels), "results": str(run)}, "test")
