@@ -27,7 +27,7 @@ from ndcg_spark.nights.read import (
     read_dataset_scores,
     select_nights,
 )
-from ndcg_spark.report import shapes, words
+from ndcg_spark.report import remedies, shapes, words
 from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.comparisons import DECIDES, compared_cells
 from ndcg_spark.report.console import refuse_unwritable, write_file
@@ -230,7 +230,8 @@ def _rendered(template: str, **values: Any) -> str:
     script, style = (read(file).read_text(encoding="utf-8") for file in ("page.js", "page.css"))
     # Our own, and named by its digest, so that a page runs nothing else.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, "words": words, "shapes": shapes}  # noqa: S704
+    modules = {"words": words, "shapes": shapes, "remedies": remedies}
+    shared = {"script": Markup(script), "style": Markup(style), "digest": digest, **modules}  # noqa: S704
     return rendered(f"report/{template}.html.j2", **shared, **values)
 
 

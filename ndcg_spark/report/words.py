@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
-from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, has_dated_baseline
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import GOOD, message, printable
+from ndcg_spark.text import message, printable
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
@@ -36,16 +34,6 @@ _CHANCE = {
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
 #: What is said of a run that the baseline does not have.
 _NEW = "not in the baseline"
-#: What to do in the configuration where accepting the night would not change the verdict on the next one: by the code
-#: of the reason, and by what the night was compared with.
-_REMEDIES = {
-    "few_queries": "Judge more queries, or lower min_queries in the [gate] of the configuration.",
-    "below_min_value": "If this is intended, lower min_value in the [gate] of the configuration.",
-}
-_OTHER_RUN = Markup(
-    "If this is intended, allow it in the [gate] of the configuration, or name another baseline than {}."
-)
-_OTHER_NIGHT = Markup("If this is intended, let baseline in the [gate] of the configuration name {} in place of {}.")
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 
@@ -262,41 +250,6 @@ def worse_others(data: "NightData") -> list[str]:
     """The other runs that are worse than they were, at most a few."""
     rows = data.compared.values() if data.baseline.nights else ()
     return [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != data.run][:_NAMED]
-
-
-def rejudged_since(data: "NightData") -> str | None:
-    """The baseline, as `compare` takes it, that the gate could not compare with because of other judgments."""
-    for row in data.verdict.get("results", ()):
-        if row["reason"] == "other_judgments" and has_dated_baseline(row):
-            return str(row["baseline"])
-    newest = [night.evaluated_on for night in data.baseline.nights[-1:]]
-    return GOOD if data.last_good else next(iter(newest), None)
-
-
-def accepts_loss(data: "NightData") -> bool:
-    """Whether a night failed before this one, and its run is not known to be where it was before that."""
-    failed, compared = data.failed_before, data.baseline.nights[-1:]
-    if not failed or not compared or compared[0].evaluated_on >= failed.evaluated_on:
-        return failed is not None
-    row = data.compared.get(failed.record["verdict"]["run"])
-    return row is None or (row["difference"] or 0.0) < -data.options.margin
-
-
-def remedies(data: "NightData") -> tuple[bool, list[Markup]]:
-    """Whether accepting the night helps later ones, and what else has to change in the configuration for them."""
-    words = (FAIL,) if data.verdict["verdict"] == FAIL else (UNDECIDED, NOT_COMPARABLE)
-    deciding = [row for row in data.results if row["severity"] == FAIL and row["result"] in words]
-    helps, changes = not deciding, dict[Markup, None]()
-    for reason, baseline in ((row["reason"], row["baseline"]) for row in deciding):
-        if reason in _REMEDIES:
-            changes[Markup.escape(_REMEDIES[reason])] = None
-        elif baseline in (None, GOOD):
-            helps = True
-        elif run := baseline_run(baseline):
-            changes[_OTHER_RUN.format(name(run))] = None
-        elif baseline != data.night.evaluated_on:
-            changes[_OTHER_NIGHT.format(data.night.evaluated_on, baseline)] = None
-    return helps, list(changes)
 
 
 def unexplained(data: "NightData") -> str:

@@ -16,7 +16,7 @@ import pytest
 from commands import command_line
 from kept_nights import date
 from logged import logged_steps
-from page_nights import GRADES, lists_of, night, verdict
+from page_nights import DEPTH, GRADES, lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
@@ -245,20 +245,30 @@ def test_slices_that_differ_in_both_directions_are_named_though_the_whole_may_be
     assert index.rows[1][3:] == ["old", "0.390; gone: no score (0.577 the night before)"]
 
 
+GONE = {"check": "gate", "baseline": None, "reason": "missing_run", "result": "not_comparable"}
+
+
 @pytest.mark.parametrize(
-    ("baseline", "accepts", "changes"),
-    [("good", True, ""), ("run <b>", False, "another baseline than <b>."), (date(0), False, f"in place of {date(0)}.")],
+    ("result", "accepts", "changes"),
+    [
+        ({}, True, ""),
+        ({"baseline": "run <b>"}, False, "another baseline than <b>."),
+        ({"baseline": date(0)}, False, f"in place of {date(0)}."),
+        ({**GONE, "run": "x"}, True, ""),
+        ({**GONE, "run": "y"}, False, "If y is given up"),
+        ({**GONE, "run": "z"}, False, "If z is given up"),
+    ],
 )
-def test_accepting_a_night_is_advised_where_it_changes_what_later_ones_are_compared_with(
-    tmp_path, baseline, accepts, changes
-):
-    dropped = verdict(baseline=baseline, nights=[0], reason="dropped")
-    for number, said in enumerate((verdict("pass"), dropped)):
+def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(tmp_path, result, accepts, changes):
+    said = verdict("fail" if result.get("run") is None else "none", nights=[0], **{"reason": "dropped", **result})
+    checks = [{"measure": "ndcg", "cutoff": DEPTH, "runs": runs} for runs in (None, ["z"])]
+    gate = {"baseline": ["good", "run y"], "check": checks}
+    for number, known in enumerate((verdict("pass"), said)):
         lists = lists_of(RUNS, 60, lost={"hybrid": 60 * number})
-        night(tmp_path, number, lists, verdict=said, configuration={"file": "/conf/nightly.toml"})
+        night(tmp_path, number, lists, verdict=known, configuration={"file": "/conf/nightly.toml", "gate": gate})
     page = Page(read_page(str(tmp_path)).html).words
     assert ("accept the night as the new baseline" in page, changes in page) == (accepts, True)
-    assert ("in the [gate] of the configuration" in page) == bool(changes)
+    assert ("in the [gate] of the configuration" in page or "out of the [gate]" in page) == bool(changes)
 
 
 @pytest.mark.parametrize(("word", "result"), [("pass", "pass"), ("none", "undecided")])
