@@ -140,13 +140,16 @@ def _content(
     date, datasets = config.date.isoformat(), outcome.datasets if outcome else []
     verdicts = [verdict.as_json() for verdict in outcome.verdicts] if outcome else []
     lines = [f"{one['dataset']} of {date}: {verdict_in_words(one)}. {one['sentence']}" for one in verdicts]
-    if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
-        lines.append("Evaluate it again with --accept-baseline REASON to make it the first baseline.")
     if failure or not lines:
         named = datasets or [config.dataset] * (config.dataset != "default") or ["evaluation"]
         lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
+        if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
+            accept = (
+                f"ndcg-spark gate {shlex.quote(masked(output))} --config FILE --date {date} --accept-baseline REASON"
+            )
+            lines.append(f"To make it the first baseline: {accept}")
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
         lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")
     return {

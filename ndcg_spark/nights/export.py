@@ -121,9 +121,15 @@ class _Iceberg:
 
     def __init__(self, name: str) -> None:
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NotInstalledError
 
         catalog, _, self._namespace = name.partition(".")
-        self._catalog = load_catalog(catalog)
+        try:
+            self._catalog = load_catalog(catalog)
+        except (NotInstalledError, ValueError) as error:  # what a kind of catalog needs, and settings
+            raise ConfigurationError(
+                f"export: the catalog {catalog} does not open, {masked(first_line(error))}"
+            ) from error
 
     def schema(self, name: str) -> pa.Schema | None:
         named = f"{self._namespace}.{name}"

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.comparison.trend import TrendLine
+from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.report.words import TONES
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def trend(line: TrendLine) -> dict[str, Any]:
     margin = max(0.1 * (max(values) - min(values)), 0.001)
     low, high = min(values) - margin, max(values) + margin
 
-    def point_at(at: int, value: float | None) -> str:
+    def point_at(at: float, value: float | None) -> str:
         return f"{2 + 96 * at / max(1, len(line.points) - 1):.1f},{100 * (high - (value or 0.0)) / (high - low):.1f}"
 
     parts, areas = [], []
@@ -52,7 +52,9 @@ def trend(line: TrendLine) -> dict[str, Any]:
     for _, group in itertools.groupby(points, lambda pair: stretches[pair[0]]):
         stretch = list(group)
         parts.append([point_at(at, point.value) for at, point in stretch])
-        ends = [(at, point) for at, point in stretch if point.low is not None]
+        ends: list[tuple[float, Point]] = [(at, point) for at, point in stretch if point.low is not None]
+        # The range of a single night would have no width.
+        ends = [(ends[0][0] - 0.5, ends[0][1]), *ends] if len(ends) == 1 else ends
         areas.append([point_at(at, p.low) for at, p in ends] + [point_at(at, p.high) for at, p in reversed(ends)])
     return {
         "lines": parts,

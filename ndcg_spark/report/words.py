@@ -124,8 +124,9 @@ def since(data: "NightData") -> str | None:
     def is_near(point: Point) -> bool:
         return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
 
-    near = list(itertools.takewhile(is_near, reversed(last_stretch(points))))
-    return near[-1].date if near and near[-1] is not points[0] else None
+    stretch = last_stretch(points)
+    near = list(itertools.takewhile(is_near, reversed(stretch)))
+    return near[-1].date if near and near[-1] is not stretch[0] else None
 
 
 def notes(data: "NightData") -> list[str]:

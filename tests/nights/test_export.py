@@ -174,4 +174,7 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_made(tmp_path, ou
         export(place, to, **more)
     with mock.patch.dict("sys.modules", deltalake=None), pytest.raises(ConfigurationError):
         export(output, "delta:lake")
+    # A catalog without settings.
+    with pytest.raises(ConfigurationError):
+        export(output, "iceberg:nowhere.ndcg")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -28,7 +28,8 @@ from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import NightData
 from ndcg_spark.report.page import read_page, write_report, write_site
-from ndcg_spark.report.words import WHAT, banner, uncompared
+from ndcg_spark.report.shapes import trend
+from ndcg_spark.report.words import WHAT, banner, since, uncompared
 from ndcg_spark.tables.table import cell
 from ndcg_spark.text import printable
 
@@ -161,10 +162,22 @@ def test_a_loss_since_an_earlier_night_has_its_note_and_of_clicks_nothing_is_to_
     page = Page(tmp_path / "site" / f"{date(9)}.html")
     assert ("since 9 January" in page.words, "Note of 9 January: new index" in page.words) == (True, True)
     assert ("that nobody has judged" in page.words, "judge-next" in page.words) == (advised, advised)
-    assert (f"--baseline-date {date(6)}, then evaluate" in page.words, "--accept-baseline" in page.words) == (
-        (advised, advised)
-    )
+    again = f"--baseline-date {date(6)}, then evaluate the nights from 1 January to this one again"
+    assert (again in page.words, "--accept-baseline" in page.words) == (advised, advised)
     assert "Warning: a warning of the gate" in page.words
+
+
+def test_a_loss_whose_first_night_cannot_be_compared_has_no_first_night(tmp_path):
+    # Of the nights that have lost, only the last was evaluated again with the new judgments.
+    for number in range(10):
+        lost, judgments = {"hybrid": 36 * (number > 6)}, "j1" if number in (7, 8) else "j2"
+        said = verdict(nights=range(7)) if number == 9 else None
+        night(tmp_path, number, lists_of(RUNS, 60, seed=number, lost=lost), judgments=judgments, verdict=said)
+    data = data_of(tmp_path)
+    assert (data.row["conclusion"], since(data)) == ("worse", None)
+    # Seven nights give the last one its range, which is drawn with a width.
+    ((first, *more),) = trend(data.trend)["areas"]
+    assert {point.partition(",")[0] for point in more} - {first.partition(",")[0]}
 
 
 @pytest.mark.parametrize(
