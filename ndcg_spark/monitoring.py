@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.errors import BUG, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
@@ -146,12 +146,12 @@ def _content(
     output = config.output and config.dated(config.output)
     if output:
         if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
-            accept = (
-                f"ndcg-spark gate {shlex.quote(masked(output))} --config FILE --date {date} --accept-baseline REASON"
-            )
-            lines.append(f"To make it the first baseline: {accept}")
+            accept = f"gate {shlex.quote(masked(output))} --config FILE --date {date} --accept-baseline REASON"
+            lines.append(f"To make it the first baseline: ndcg-spark {accept}")
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
-        lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")
+        # What a signal or the configuration has ended is not in the log.
+        if datasets or (exit_code != ConfigurationError.exit_code and exit_code <= 128):
+            lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")
     return {
         "evaluation_id": outcome.evaluation_id if outcome else None,
         "datasets": datasets,

@@ -107,7 +107,8 @@ if [[ -x $project/.venv/bin/ndcg-spark &&
     (
         source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
-        ndcg-spark evaluate "${arguments[@]}" --after "$code"
+        # On stdout there is what the evaluation has printed, and nothing else.
+        ndcg-spark evaluate "${arguments[@]}" --after "$code" >/dev/null
     ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
 fi
 level=error
@@ -115,7 +116,8 @@ case $code in
     0) level=info meaning="" ;;
     5) meaning=", published, the gate failed" ;;
     6) level=warning meaning=", published, the gate came to no verdict" ;;
-    129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal (137: often too little memory); earlier nights are intact; run it again" ;;
+    137) meaning=", killed, often because of too little memory; earlier nights are intact; run it again" ;;
+    129 | 13? | 140 | 14[2-9]) meaning=", ended by a signal; earlier nights are intact; run it again" ;;
     *) meaning="" ;;
 esac
 tell "$level" "end $night $config after $SECONDS s: exit code $code$meaning"

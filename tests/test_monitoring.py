@@ -107,6 +107,8 @@ def test_the_command_is_run_at_any_end(ended, end, code):
     said = told()
     assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (code, None, [], [])
     assert f"exit code {code}" in said["text"]
+    # Of the others, the log has no row.
+    assert ("ndcg-spark nights" in said["text"]) == (code in (1, 3, 4))
 
 
 def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):

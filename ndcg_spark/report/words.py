@@ -55,6 +55,11 @@ def score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
+def judged(share: float) -> str:
+    """A share in percent, which is 100 only if nothing is missing."""
+    return f"{100 * share:.0f}" if share == 1 or share < 0.995 else f"{min(100 * share, 99.9):.1f}"
+
+
 def change(value: float | None) -> str:
     shown = "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
     return "0.000" if shown == "+0.000" else shown
