@@ -20,7 +20,7 @@ from ndcg_spark.text import expanded, unknown_name
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
 _DATE = date("--date", "Date of the night, or of the inputs. [default: the newest night, or today in UTC]")
-_NIGHTS_ONLY = "arguments: --baseline-date is for published nights; give their folder alone"
+_NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone"
 
 
 @command(
@@ -138,6 +138,7 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     _DATE,
     option("--documents", "N", "How many, the most important first.", type=click.IntRange(min=1), default=100),
     date("--baseline-date", "List what matters to the difference from this night."),
+    option("--baseline", "RUN", "List what matters to the difference from this run, of the same night or of that one."),
     output_format(*FORMATS),
 )
 def judge_next(documents: int, style: str, **arguments: Any) -> None:
@@ -145,19 +146,19 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
     and --dataset choose of these). These are the documents that most runs rank highest, within the deepest cutoff; with
-    --baseline-date, those of both nights that stand at other ranks there. Judging tools can load the output of
-    --format csv.
+    --baseline-date or --baseline, those of both nights or runs that stand at other ranks there. Judging tools can load
+    the output of --format csv.
     """
     from ndcg_spark.report.scores import print_documents
 
     chosen = {name: arguments[name] for name in ("date", "dataset", "run")}
-    chosen["baseline_date"] = arguments.pop("baseline_date")
+    chosen |= {name: arguments.pop(name) for name in ("baseline_date", "baseline")}
     if output := _night({**arguments, **dict.fromkeys(chosen)}):
         from ndcg_spark.job.explain import night_documents_to_judge
 
         rows = night_documents_to_judge(output, documents, **chosen)
-    elif chosen["baseline_date"] is not None:
-        raise ConfigurationError(_NIGHTS_ONLY)
+    elif given := next((name for name in ("baseline_date", "baseline") if chosen[name] is not None), None):
+        raise ConfigurationError(_NIGHTS_ONLY.format(given.replace("_", "-")))
     else:
         from ndcg_spark.job.check import documents_to_judge
 
@@ -242,7 +243,7 @@ def explain(style: str, **arguments: Any) -> None:
 
         explained = explain_night(output, arguments["date"], request)
     elif request.baseline_date is not None:
-        raise ConfigurationError(_NIGHTS_ONLY)
+        raise ConfigurationError(_NIGHTS_ONLY.format("baseline-date"))
     else:
         from ndcg_spark.job.explain import explain_on
         from ndcg_spark.job.inputs import engine_for

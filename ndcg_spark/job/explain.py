@@ -169,6 +169,24 @@ def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, 
     return rows
 
 
+def _compared_run(
+    run: str | None, baseline: str | None, nights: Sequence[Night], others: Sequence[Night]
+) -> str | None:
+    """The run itself, or the only one beside the baseline; ConfigurationError if there is no such run."""
+    runs, theirs = ({row["run"] for rows in read_dataset_scores(side) for row in rows} for side in (nights, others))
+    if run is not None and run not in runs:
+        raise unknown_name("run", "run", run, runs)
+    if baseline is None:
+        return run
+    if baseline not in theirs:
+        raise unknown_name("baseline", "run", baseline, theirs)
+    same = {baseline} if others == nights else set()
+    compared = (runs if run is None else {run}) - same
+    if len(compared) != 1:
+        raise ConfigurationError(f"baseline: {baseline} is compared with one other run; choose it with --run")
+    return compared.pop()
+
+
 @read_again
 def night_documents_to_judge(
     output: str,
@@ -177,15 +195,17 @@ def night_documents_to_judge(
     dataset: str | None = None,
     run: str | None = None,
     baseline_date: str | None = None,
+    baseline: str | None = None,
 ) -> list[dict[str, Any]]:
     """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all.
 
-    With another night, those of both, each weighted by how far its discount differs: what judging it can change.
+    With another night, or another run as the baseline of one, those of both, each weighted by how far its discount
+    differs: what judging it can change.
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
     others = [baseline_night(known, night, baseline_date) for night in nights] if baseline_date else []
-    if others == nights:
+    if others == nights and baseline in (None, run):
         raise ConfigurationError(f"baseline-date: {nights[0]} would be compared with itself; choose another night")
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
@@ -194,15 +214,17 @@ def night_documents_to_judge(
                 f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged; "
                 "evaluate both with the same judgments, or leave out --baseline-date"
             )
-    runs = {row["run"] for rows in read_dataset_scores(nights) for row in rows}
-    if run is not None and run not in runs:
-        raise unknown_name("run", "run", run, runs)
-    where: Where = {"relevance": [None], **({} if run is None else {"run": [run]})}
+    others = others or (nights if baseline is not None else [])
+    run = _compared_run(run, baseline, nights, others)
     key, sides = ["dataset", "query_id", "doc_id"], []
-    for side, sign in ((nights, 1.0), (others, -1.0)):
+    for side, name, sign in ((nights, run, 1.0), (others, baseline or run, -1.0)):
         if side and not any(night.kept_rows("ranked_documents") for night in side):
             raise ConfigurationError(f"documents: {side[0]} keeps none; evaluate it with --documents all")
+        where: Where = {"relevance": [None], **({} if name is None else {"run": [name]})}
         rows = read_rows(side, "ranked_documents", [*key, "run", "rank", "discount"], where)
+        if baseline is not None:
+            # The lists of both runs are the two sides of one comparison.
+            rows = rows.set_column(rows.column_names.index("run"), "run", pa.array([run] * len(rows), pa.string()))
         sides.append(rows.append_column("signed", pc.multiply(rows["discount"], sign)))
     lists = pa.concat_tables(sides).group_by([*key, "run"]).aggregate([("rank", "min"), ("signed", "sum")])
     lists = lists.append_column("weight", pc.abs(lists["signed_sum"]))

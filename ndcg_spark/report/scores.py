@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 _COUNTS = {"missing": "missing_queries", "no relevant": "no_relevant_queries", "unjudged": "unjudged_queries"}
 _WEIGHT = (
     "weight: the sum over runs of the discount of the document's rank within the cutoff, or of its change since the "
-    "other night"
+    "other night or from the other run"
 )
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")

@@ -44,3 +44,22 @@ def test_for_a_difference_what_stands_at_other_ranks_in_either_night_is_judged(t
         night_documents_to_judge(str(tmp_path), 9, baseline_date=date(1))
     refused = command_line("judge-next", "qrels.txt", "one.run", "--baseline-date", date(0), cwd=tmp_path)
     assert refused.returncode == 2
+
+
+def test_for_a_difference_of_two_runs_what_stands_at_other_ranks_in_either_is_judged(tmp_path):
+    runs = {"one": {"q1": ["x0", "d0", "x2", "x3"]}, "two": {"q1": ["d0", "x1", "x0", "x3"]}}
+    night(tmp_path, 0, runs, unjudged=DEPTH)
+    weights = {"x0": 1 / 2, "x1": 1 / math.log2(3), "x2": 1 / 2}
+    for chosen in ({"run": "one", "baseline": "two"}, {"baseline": "one"}, {"baseline": "two"}):
+        rows = night_documents_to_judge(str(tmp_path), 9, **chosen)
+        assert {row["doc_id"]: row["weight"] for row in rows} == pytest.approx(weights)
+        assert {row["runs"] for row in rows} == {1}
+    night(tmp_path, 1, {"three": runs["two"], **runs}, unjudged=DEPTH)
+    other = {"run": "one", "baseline": "two", "baseline_date": date(0)}
+    rows = night_documents_to_judge(str(tmp_path), 9, **other)
+    assert {row["doc_id"]: row["weight"] for row in rows} == pytest.approx(weights)
+    for chosen in ({"baseline": "two"}, {"run": "two", "baseline": "two"}, {"baseline": "none"}):
+        with pytest.raises(ConfigurationError, match="baseline"):
+            night_documents_to_judge(str(tmp_path), 9, **chosen)
+    refused = command_line("judge-next", "qrels.txt", "one.run", "--baseline", "two", cwd=tmp_path)
+    assert refused.returncode == 2
