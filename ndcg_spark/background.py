@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import errors
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
+from ndcg_spark.scratch import remove_abandoned
 from ndcg_spark.steps import LOGGER
 
 if TYPE_CHECKING:
@@ -71,6 +72,13 @@ def stop() -> None:
         _running[1].kill()
         _running[1].communicate()
     _running = None
+
+
+def _end() -> None:
+    if _running:
+        stop()
+        # It was killed, and so has left its temporary folders.
+        remove_abandoned()
 
 
 def _started() -> "subprocess.Popen[bytes]":
@@ -128,7 +136,7 @@ def serve() -> None:
             replies.flush()
 
 
-atexit.register(stop)
+atexit.register(_end)
 if __name__ == "__main__":
     # The module that others import, and not this copy of it.
     importlib.import_module("ndcg_spark.background").serve()

@@ -205,7 +205,7 @@ def compare_judgments(
     settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]}, Scratch()
     tables = ({"judgments": a} | ({} if results is None else {"results": results}), {"judgments": b})
     sides = [make_config(given, settings, scratch) for given in tables]
-    return to_pandas(call("job.compare_inputs.compare_judgments", *sides))
+    return to_pandas(call("job.compare_inputs.compare_judgments", *sides)[0])
 
 
 @contextlib.contextmanager

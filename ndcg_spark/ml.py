@@ -101,6 +101,10 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             # Again in this process, for the reason.
             for query in lists.collect():
                 _score(query.asDict(), convention, k)
+        if mean is None and not dataset.take(1):
+            raise InputError(
+                "dataset: it has no rows; with ALS, a fold of unknown users and coldStartStrategy='drop' has none"
+            )
         if mean is None:
             lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")
             raise InputError(f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns")

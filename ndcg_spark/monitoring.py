@@ -35,8 +35,11 @@ _DATED = re.compile(r'^ndcg_spark_evaluated_on_timestamp_seconds\{dataset=(".*")
 
 
 @contextlib.contextmanager
-def notifying(config: EvaluationConfig) -> Iterator["list[EvaluationOutcome]"]:
-    """Around an evaluation, whose outcome the block adds to the list that it gets: notify programs however it ends."""
+def notifying(config: EvaluationConfig, is_silent: bool = False) -> Iterator["list[EvaluationOutcome]"]:
+    """Around an evaluation, whose outcome the block adds to the list that it gets: notify programs however it ends.
+
+    What the command prints is not shown if `is_silent`.
+    """
     outcomes: list[EvaluationOutcome] = []
     exit_code, failure = 0, None
     try:
@@ -51,11 +54,15 @@ def notifying(config: EvaluationConfig) -> Iterator["list[EvaluationOutcome]"]:
         raise
     finally:
         outcome = outcomes[-1] if outcomes else None
-        notify(config, exit_code or (outcome.exit_code if outcome else 0), failure, outcome)
+        notify(config, exit_code or (outcome.exit_code if outcome else 0), failure, outcome, is_silent)
 
 
 def notify(
-    config: EvaluationConfig, exit_code: int, failure: str | None = None, outcome: "EvaluationOutcome | None" = None
+    config: EvaluationConfig,
+    exit_code: int,
+    failure: str | None = None,
+    outcome: "EvaluationOutcome | None" = None,
+    is_silent: bool = False,
 ) -> None:
     """Write the metrics file if there is an outcome, and run the command, as far as each is configured."""
     nights: Sequence[Night] = ()
@@ -78,8 +85,11 @@ def notify(
         content = json.dumps(_content(config, exit_code, failure, outcome, nights), ensure_ascii=False).encode()
         with _failures_shown("on-end"):
             # Our stdout is for scores alone.
+            shown: dict[str, Any] = (
+                dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL) if is_silent else {"stdout": 2}
+            )
             words = shlex.split(config.on_end)
-            done = subprocess.run(words, input=content, stdout=2, timeout=_SECONDS, check=False)  # noqa: S603  # the user's
+            done = subprocess.run(words, input=content, timeout=_SECONDS, check=False, **shown)  # noqa: S603  # the user's
             if done.returncode:
                 raise OSError(f"{words[0]} ended with exit code {done.returncode}")
 

@@ -23,7 +23,7 @@ class Scratch:
     def folder(self) -> Path:
         """A new empty folder that only this user can read; OSError if it cannot be made."""
         if self._root is None:
-            _remove_abandoned()
+            remove_abandoned()
             made = Path(tempfile.mkdtemp(prefix=f"new-{PREFIX}"))
             # The system releases the lock when this process ends, even if it is killed. The folder gets its name when
             # it is locked, so no other process finds it before that.
@@ -49,7 +49,7 @@ def _close(cleanups: contextlib.ExitStack) -> None:
         cleanups.close()
 
 
-def _remove_abandoned() -> None:
+def remove_abandoned() -> None:
     """Remove the folders of this user's processes that were killed; what others put there is not followed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:

@@ -31,6 +31,12 @@ if [ -n "${SPARK_HOME:-}" ]; then
     [ -x "$spark_submit" ] || usage_error "SPARK_HOME is $SPARK_HOME, which has no bin/spark-submit"
 elif spark_submit=$(command -v spark-submit); then
     extras=embedded,hdfs
+    # The Spark of a Python package finds its files by the Python beside it, which .venv would hide.
+    bin=$(dirname "$spark_submit")
+    if [ -f "$bin/find_spark_home.py" ] && [ -x "$bin/python3" ]; then
+        SPARK_HOME=$("$bin/python3" "$bin/find_spark_home.py")
+        export SPARK_HOME
+    fi
 else
     spark_submit=$project/.venv/bin/spark-submit
     extras=dev # which have pyspark

@@ -144,6 +144,11 @@ def test_what_has_no_mean_is_refused_and_never_nan(session, row, columns, messag
         of_lists(session, row, columns=columns)
 
 
+def test_a_dataframe_without_rows_is_refused(session):
+    with pytest.raises(InputError, match="it has no rows"):
+        of_lists(session)
+
+
 def test_a_document_twice_in_a_list_has_a_cure(session):
     with pytest.raises(InputError, match=r"e\.g\. 31 for a query; .* duplicates=best"):
         of_lists(session, ([31, 31], [31]), convention="standard")

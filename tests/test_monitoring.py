@@ -96,6 +96,13 @@ def test_a_first_night_is_told_how_to_become_the_baseline(ended):
     assert "--accept-baseline" in told()["text"]
 
 
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_what_the_command_prints_is_on_stderr_or_nowhere(ended, capfd, is_silent):
+    with notifying(ended[0](), is_silent):
+        pass
+    assert capfd.readouterr() == ("", "" if is_silent else "printed\n")
+
+
 ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), RuntimeError("why"), SystemExit(141)]
 
 

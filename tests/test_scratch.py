@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
-from ndcg_spark.scratch import Scratch, _remove_abandoned
+import pytest
+
+from ndcg_spark.scratch import PREFIX, Scratch, remove_abandoned
 
 HOLDING = """if True:
     import time
@@ -55,8 +57,15 @@ def test_what_others_put_where_folders_are_looked_for_is_left_alone(tmp_path, mo
     monkeypatch.setattr("tempfile.tempdir", str(shared))
     with monkeypatch.context() as another_user:
         another_user.setattr(os, "getuid", lambda: shared.stat().st_uid + 1)
-        _remove_abandoned()
+        remove_abandoned()
     assert sorted(path.name[19:] for path in shared.iterdir()) == ["link", "other", "pipe"]
-    _remove_abandoned()
+    remove_abandoned()
     assert sorted(path.name[19:] for path in shared.iterdir()) == ["link", "pipe"]
     assert own.is_dir()
+
+
+@pytest.mark.slow
+def test_a_program_that_has_ended_leaves_no_folder(tmp_path):
+    program = "from ndcg_spark import evaluate; evaluate({'q': {'a': 1}}, {'r': {'q': {'a': 1.0}}})"
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    assert (done.returncode, list(tmp_path.glob(f"*{PREFIX}*"))) == (0, [])

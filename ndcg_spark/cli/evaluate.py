@@ -14,7 +14,7 @@ from ndcg_spark.convention.convention import describe_preset, list_presets_and_o
 from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import echo, print_view, refuse_unwritable
+from ndcg_spark.report.console import echo, is_merged, print_view, refuse_unwritable
 from ndcg_spark.text import expanded, unknown_name
 
 #: The formats for query scores: those that can hold any number of rows.
@@ -65,7 +65,7 @@ def evaluate(
     if after is not None:
         finish(config, after)
         return
-    with notifying(config) as outcomes:
+    with notifying(config, is_merged(style)) as outcomes:
         is_unprintable = per_query and (baseline or style not in _QUERY_FORMATS)
         refused = (
             (is_unprintable, f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline"),
@@ -184,8 +184,8 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
 
     sides = [load_arguments({**arguments, "judgments": (path,)}, needs_inputs=False) for path in (a, b)]
     with engine_for(sides[0]) as engine:
-        compared = compare_judgments(engine, *sides)
-    ranked_by = f"{written('ndcg', sides[0].cutoffs[-1])}, convention {sides[0].convention.label}"
+        compared, convention = compare_judgments(engine, *sides)
+    ranked_by = f"{written('ndcg', sides[0].cutoffs[-1])}, convention {convention.label}"
     print_judgments(compared.to_pylist(), style, ranked_by)
 
 

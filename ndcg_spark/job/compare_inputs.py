@@ -39,8 +39,8 @@ from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
 
 
-def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> pa.Table:
-    """The table AGREEMENTS of the judgments of two configurations.
+def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) -> tuple[pa.Table, Convention]:
+    """The table AGREEMENTS of the judgments of two configurations, and the convention that is used.
 
     If the first has results, their runs are ranked under both, at its deepest cutoff.
     """
@@ -72,7 +72,8 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
         if not row["pairs"]:
             report_step("warning", f"{row['dataset']}: no document is judged by both for any query; {different}")
     # As from pandas, nan is null.
-    return pa.Table.from_pandas(pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False)
+    table = pa.Table.from_pandas(pd.DataFrame(rows, columns=AGREEMENTS.names), AGREEMENTS, preserve_index=False)
+    return table, context.evaluation.convention if context else convention
 
 
 def compare_lists(

@@ -78,6 +78,11 @@ def echo(lines: Iterable[str]) -> None:
         print("\n".join(map(message, lines)))
 
 
+def is_merged(*formats: str) -> bool:
+    """Whether steps would stand between the rows that a program reads, as spark-submit merges stderr into stdout."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
+
+
 class Messages(logging.Handler):
     """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
 
@@ -89,8 +94,7 @@ class Messages(logging.Handler):
         self.wants_json = "json" in formats
         self.log_format = next(iter(log_formats), None)
         self._is_quiet = "--quiet" in arguments
-        # spark-submit merges stderr into stdout, where steps would stand between the rows that a program reads.
-        self._is_merged = "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
+        self._is_merged = is_merged(*formats)
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._erased = _ERASED if is_terminal and not self._is_merged else ""

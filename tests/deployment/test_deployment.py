@@ -126,6 +126,14 @@ def test_the_night_is_yesterday_in_utc_and_is_submitted_where_options_say_so(nig
     assert (" nightly: " in done.stderr, " nightly: " in quiet.stderr) == (True, False)
 
 
+def test_the_spark_of_a_python_package_is_found_by_the_python_beside_it(night):
+    bin_folder = Path(fake_spark(night, 'echo "$SPARK_HOME"\n')) / "bin"
+    (bin_folder / "find_spark_home.py").write_text("import sys; print(sys.argv[0])", encoding="utf-8")
+    (bin_folder / "python3").symlink_to(sys.executable)
+    done = script("submit.sh", "--", PATH=f"{bin_folder}:{os.environ['PATH']}")
+    assert (done.returncode, done.stdout) == (0, f"{bin_folder}/find_spark_home.py\n"), done.stderr
+
+
 def test_a_configuration_that_is_being_evaluated_is_left_alone_with_exit_code_75(night):
     with (night / "night.toml").open(encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
