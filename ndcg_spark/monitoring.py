@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict, can_begin
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import masked
+from ndcg_spark.text import expanded, masked
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -95,7 +95,7 @@ def notify(
 
 
 def _metrics_file(config: EvaluationConfig) -> Path:
-    return Path(config.dated(config.metrics_file or "")).expanduser()
+    return Path(expanded(config.dated(config.metrics_file or "")))
 
 
 def _replace(file: Path, text: str) -> None:
@@ -155,7 +155,7 @@ def _content(
         lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
-        if any(one["reason"] == "no_baseline" and one["accepted"] is None for one in verdicts):
+        if any(map(can_begin, verdicts)):
             accept = f"gate {shlex.quote(masked(output))} --config FILE --date {date} --accept-baseline REASON"
             lines.append(f"To make it the first baseline: ndcg-spark {accept}")
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")

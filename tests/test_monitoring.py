@@ -89,11 +89,14 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 
-def test_a_first_night_is_told_how_to_become_the_baseline(ended):
+@pytest.mark.parametrize(("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)])
+def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline, is_told):
     configured, told = ended
+    lacking = replace(FAILED[0].results[0], reason="no_baseline", baseline=baseline)
+    verdict = replace(FAILED[0], verdict="none", reason="no_baseline", results=(lacking,))
     with notifying(configured()) as outcomes:
-        outcomes.append(outcome(verdicts=(replace(FAILED[0], verdict="none", reason="no_baseline"),)))
-    assert "--accept-baseline" in told()["text"]
+        outcomes.append(outcome(verdicts=(verdict,)))
+    assert ("--accept-baseline" in told()["text"]) == is_told
 
 
 @pytest.mark.parametrize("is_silent", [False, True])

@@ -171,7 +171,7 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
         yield refused
     if (case.run, *check.metric, None, None, False) not in baseline.rows:
         if baseline.run:
-            yield "missing_run", f"{baseline.run} has no results in {baseline.in_words}"
+            yield "missing_run", f"{baseline.run} has no results in this night"
         yield "new_run", f"{case.run} is new: it has no results in {baseline.in_words}"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.text import GOOD
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.
@@ -85,6 +86,13 @@ class Verdict:
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:
     """Whether a check compares with a night by its date, which an acceptance of another night does not change."""
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
+
+
+def can_begin(verdict: Mapping[str, Any]) -> bool:
+    """Whether a night lacks only a baseline that it would become if somebody accepted it."""
+    own = (GOOD, verdict["evaluated_on"])
+    lacking = [row["baseline"] for row in verdict["results"] if row["reason"] == "no_baseline"]
+    return verdict["reason"] == "no_baseline" and verdict["accepted"] is None and any(name in own for name in lacking)
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -13,7 +13,7 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
-from ndcg_spark.gate.verdict import Verdict, has_dated_baseline
+from ndcg_spark.gate.verdict import Verdict, can_begin, has_dated_baseline
 from ndcg_spark.nights import log
 from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
@@ -45,7 +45,7 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
             report_step("warning", prefix + warning)
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
-        if verdict.accepted is None and verdict.reason == "no_baseline":
+        if can_begin(verdict.as_json()):
             command = f"ndcg-spark gate {shlex.quote(masked(output))} --config FILE --date {verdict.evaluated_on}"
             report_step("note", f"{prefix}to make it the first baseline: {command} --accept-baseline REASON")
         elif verdict.accepted is not None:

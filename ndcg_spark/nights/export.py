@@ -90,7 +90,8 @@ def _target(to: str) -> Iterator["_Tables"]:
             what = "delta:PATH, iceberg:CATALOG.NAMESPACE or table:CATALOG.SCHEMA"
             raise ConfigurationError(f"export: {masked(to)} names no tables; write {what}")
     except ModuleNotFoundError as error:
-        advice = f"pip install 'ndcg-spark[{form}]', or NDCG_SPARK_EXTRAS={form} with nightly.sh"
+        extra = "spark" if form == "table" else form
+        advice = f"pip install 'ndcg-spark[{extra}]', or NDCG_SPARK_EXTRAS={extra} with nightly.sh"
         raise ConfigurationError(f"export: {masked(to)} needs {error.name}; {advice}") from error
 
 

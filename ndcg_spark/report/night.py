@@ -31,7 +31,7 @@ _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
 #: The nights of a trend, and how deep documents are shown of a score of the whole ranking.
-NIGHTS, _DEPTH = 28, 10
+NIGHTS = 28
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
@@ -51,6 +51,8 @@ class Lists(NamedTuple):
     facts: Facts
     newest: Facts | None
     changes: Sequence[Row]
+    #: The date of the newest night of the baseline that has them.
+    newest_on: str | None = None
 
 
 class NightData:
@@ -137,6 +139,17 @@ class NightData:
         wanted = {**wanted, "slice": None, "weighted": False, "baseline": self.baseline.name}
         return next((row for row in self.results if self.baseline.name and wanted.items() <= row.items()), None)
 
+    @property
+    def deepest(self) -> int | None:
+        """The deepest rank at which the night was evaluated; None if it was so only on the whole ranking."""
+        return max((cutoff for _, cutoff in self.scores if cutoff is not None), default=None)
+
+    @property
+    def can_explain(self) -> bool:
+        """Whether lists of tonight would show what moved: the baseline is a run of the night, or keeps its lists."""
+        nights = self.baseline.nights
+        return not nights or any(night.kept_rows("ranked_documents") for night in nights)
+
     def _chosen(self) -> str:
         decided = [row["run"] for word in ("fail", "undecided") for row in self.results if row["result"] == word]
         rows = self.compared.values() if self.baseline.nights else ()
@@ -188,7 +201,8 @@ class NightData:
     def unanswered(self) -> tuple[int, int, float] | None:
         """How many queries have no results, how many at most in the baseline, and their share; None if not more."""
         lost = self._lost_queries(self.run)
-        if lost is None:
+        # Of two runs, each may lack results that the other has.
+        if lost is None or self.baseline.run:
             return None
         share = self._share(self._missing(self.night, self.run))
         return *lost, share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
@@ -205,9 +219,9 @@ class NightData:
     @functools.cached_property
     def answered(self) -> tuple[int, float] | None:
         """How many queries had no results in the newest night of the baseline and have some, and their share."""
-        if not self.baseline.nights or self.row is None or (self.row["difference"] or 0.0) <= 0:
+        if not self.baseline.nights or self.baseline.run or self.row is None or (self.row["difference"] or 0.0) <= 0:
             return None
-        before = self._missing(self.baseline.nights[-1], self.baseline.run or self.run)
+        before = self._missing(self.baseline.nights[-1], self.run)
         again = before - self._missing(self.night, self.run) if before else before
         return (len(again), self._share(again)) if again else None
 
@@ -225,13 +239,14 @@ class NightData:
         changed = [query for query in self.queries if abs(query.change) > _TIE] if is_ndcg else []
         explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]
         names = list(dict.fromkeys(query.query_id for query in [*self.ends, *explained]))
-        nights, other, cutoff = self.baseline.nights, self.baseline.run or self.run, self.metric[1] or _DEPTH
+        nights, other, cutoff = self.baseline.nights, self.baseline.run or self.run, self.metric[1] or self.deepest
         lists = [read_facts(night, [other], cutoff, names) for night in (nights or [self.night] * self.compares)]
         documents = {}
         for (_, name), facts in read_facts(self.night, [self.run], cutoff, names).items():
-            theirs = [by_key[other, name] for by_key in lists if (other, name) in by_key]
-            changes = changed_documents(facts, theirs) if theirs else []
-            documents[name] = Lists(facts, theirs[-1] if theirs else None, changes)
+            known = [(at, by_key[other, name]) for at, by_key in enumerate(lists) if (other, name) in by_key]
+            changes = changed_documents(facts, [theirs for _, theirs in known]) if known else []
+            newest_on = nights[known[-1][0]].evaluated_on if nights and known else None
+            documents[name] = Lists(facts, known[-1][1] if known else None, changes, newest_on)
         return documents
 
     def _parts(self) -> Row | None:
@@ -257,7 +272,8 @@ class NightData:
         return {"sums": shown, "unjudged": unjudged, "queries": len(covered), "share": share} if covered else None
 
     def _never_returned(self) -> tuple[int, int] | None:
-        if not 0 < self.night.kept_rows("ranked_documents") <= _COUNTED:
+        keeps_all = self.night.record["configuration"].get("documents") == "all"
+        if not (keeps_all and 0 < self.night.kept_rows("ranked_documents") <= _COUNTED):
             return None
         rows = read_rows([self.night], "ranked_documents", ["run", "query_id", "doc_id", "gain"])
         returned = rows.filter(pc.is_valid(rows["run"])).group_by(["query_id", "doc_id"]).aggregate([])

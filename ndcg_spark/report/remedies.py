@@ -52,11 +52,12 @@ def remedies(data: "NightData") -> tuple[bool, list[Markup]]:
     named = {run for check in gate.get("check", ()) for run in check.get("runs") or ()}
     named |= {run for baseline in gate.get("baseline", ()) if (run := baseline_run(baseline)) is not None}
     helps, changes = not deciding, dict[Markup, None]()
-    for reason, baseline, run in ((row["reason"], row["baseline"], row["run"]) for row in deciding):
+    for row in deciding:
+        reason, baseline = row["reason"], row["baseline"]
         if reason in _CHANGES:
             changes[_CHANGES[reason]] = None
-        elif reason == "missing_run" and run in named:
-            changes[_NAMED.format(name(run))] = None
+        elif (row["check"], reason) == ("gate", "missing_run") and row["run"] in named:
+            changes[_NAMED.format(name(row["run"]))] = None
         elif baseline in (None, GOOD):
             helps = True
         elif other := baseline_run(baseline):

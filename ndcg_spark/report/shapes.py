@@ -20,7 +20,7 @@ def forest(data: "NightData") -> dict[str, Any]:
     shown = sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
     result = data.result(data.run) or {}
     limit = -result["allowed"] if result.get("allowed") else None
-    return difference_chart(shown, limit, len(rows) - len(shown)) | {"margin": data.options.margin}
+    return difference_chart(shown, limit, len(rows) - len(shown)) | {"margin": data.options.margin, "limited": data.run}
 
 
 def difference_chart(rows: Sequence[Mapping[str, Any]], limit: float | None = None, more: int = 0) -> dict[str, Any]:

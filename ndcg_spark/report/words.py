@@ -27,7 +27,7 @@ WHAT = {
 #: Whether a difference may be chance, by its conclusion.
 _CHANCE = {
     **dict.fromkeys(("better", "worse"), "it is unlikely to be chance"),
-    "same": "any difference is smaller than {margin:g}, the margin of this report",
+    "same": "any difference is smaller than {margin:g}, the margin of this report, by its {level:g} % interval",
     "doubt": "the two tests disagree about whether it is chance",
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
@@ -155,7 +155,7 @@ def _evidence(data: "NightData") -> list[Markup]:
     if row["interval_low"] is not None:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
-    chance = chance.format(margin=data.options.margin)
+    chance = chance.format(margin=data.options.margin, level=100 * (1 - 2 * data.options.alpha))
     is_of_gate = data.run in data.decided_by_gate
     if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
         # The interval is of the t test alone and of this run alone.

@@ -270,6 +270,7 @@ GONE = {"check": "gate", "baseline": None, "reason": "missing_run", "result": "n
         ({**GONE, "run": "x"}, True, ""),
         ({**GONE, "run": "y"}, False, "If y is given up"),
         ({**GONE, "run": "z"}, False, "If z is given up"),
+        ({**GONE, "run": "z", "check": "gate.check[1]", "baseline": "run y"}, False, "another baseline than y."),
     ],
 )
 def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(tmp_path, result, accepts, changes):
