@@ -103,7 +103,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 _score(query.asDict(), convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
-                "dataset: it has no rows; with ALS, a fold of unknown users and coldStartStrategy='drop' has none"
+                "dataset: it has no rows; with coldStartStrategy='drop', ALS has none for users it does not know"
             )
         if mean is None:
             lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")

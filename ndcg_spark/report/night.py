@@ -201,14 +201,16 @@ class NightData:
     def unanswered(self) -> tuple[int, int, float] | None:
         """How many queries have no results, how many at most in the baseline, and their share; None if not more."""
         lost = self._lost_queries(self.run)
-        # Of two runs, each may lack results that the other has.
-        if lost is None or self.baseline.run:
+        if lost is None:
             return None
         share = self._share(self._missing(self.night, self.run))
         return *lost, share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
 
     def _lost_queries(self, run: str) -> tuple[int, int] | None:
-        key, now = (self.baseline.run or run, self.metric[1]), self.scores[run, self.metric[1]]["missing_queries"] or 0
+        if self.baseline.run:
+            # Of two runs, each may lack results that the other has.
+            return None
+        key, now = (run, self.metric[1]), self.scores[run, self.metric[1]]["missing_queries"] or 0
         before = [row["missing_queries"] or 0 for row in self._rows_before if (row["run"], row["cutoff"]) == key]
         return (now, max(before)) if before and now > max(before) else None
 

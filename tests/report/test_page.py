@@ -285,6 +285,18 @@ def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones
     assert ("in the [gate] of the configuration" in page or "out of the [gate]" in page) == bool(changes)
 
 
+def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
+    for number in range(3):
+        said = verdict(nights=[0, 1]) if number == 2 else verdict("pass")
+        lists = lists_of(RUNS, 60, lost={"hybrid": 60 * (number == 2)})
+        night(tmp_path, number, lists, verdict=said, documents=number != 1)
+    page = read_page(str(tmp_path)).html
+    explained = [command for command in commands_of(page) if " explain " in command]
+    assert explained
+    assert all(command.endswith(f"--run hybrid --baseline-date {date(0)}") for command in explained)
+    assert ("<bdi>hybrid</bdi> of 1 January" in page, "<bdi>hybrid</bdi> of 2 January" in page) == (True, False)
+
+
 @pytest.mark.parametrize(("word", "result"), [("pass", "pass"), ("none", "undecided")])
 def test_a_loss_is_as_certain_as_the_gate_says_and_of_what_passes_it_may_know_one_test_alone(tmp_path, word, result):
     for number in range(2):
