@@ -65,10 +65,14 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     def keep_dataset(table: "DataFrame") -> "DataFrame":
         return table.where(F.col("dataset") == dataset) if "dataset" in key else table
 
-    is_query = F.col("query_id") == request.query
-    judgments = keep_dataset(checked.judgments).where(is_query)
-    results = keep_dataset(checked.results).where(is_query & F.col("run").isin(*runs))
+    def of_query(table: "DataFrame") -> "DataFrame":
+        # Fetched, so that it is read once; and the embedded engine fails to plan windows over a constant number.
+        found = keep_dataset(table).where(F.col("query_id") == request.query)
+        return engine.session.createDataFrame(found.toArrow(), found.schema)
+
     with counted_refusals(dataclasses.replace(context, evaluation=evaluation)):
+        judgments = of_query(checked.judgments)
+        results = of_query(checked.results.where(F.col("run").isin(*runs)))
         documents = judged_documents(judgments, key, convention)
         judged = [row.asDict() for row in documents.select("doc_id", "relevance", "gain").collect()]
         if not judged:
@@ -118,6 +122,11 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if request.baseline_date is None:
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
+    (theirs,) = read_dataset_scores([other])
+    if request.baseline not in (None, *(row["run"] for row in theirs)):
+        raise unknown_name("baseline", "run", str(request.baseline), {row["run"] for row in theirs})
+    if cutoff not in {row["cutoff"] for row in theirs}:
+        raise ConfigurationError(f"cutoff: {other} has no scores at {format_cutoff(cutoff)}; choose another --cutoff")
     names = {run: request.baseline or run for run in facts}
     before = read_facts(other, [*{*names.values()}], cutoff, [query])
     there = {run: (name, query) for run, name in names.items() if (name, query) in before}

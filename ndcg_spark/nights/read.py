@@ -174,6 +174,8 @@ def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Nigh
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":
     # Here, because nights are also read where there is no engine.
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     from ndcg_spark.inputs.dataframes import union_all
 
     parts = []
@@ -186,7 +188,9 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
             paths = [*map(night.store.for_engine, files)]
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"] == night.dataset))
-    return union_all(parts) if parts else session.createDataFrame(KEPT[table].empty_table())
+    # Spark Connect takes no empty table without a schema.
+    empty = KEPT[table].empty_table()
+    return union_all(parts) if parts else session.createDataFrame(empty, from_arrow_schema(empty.schema))
 
 
 def read_files(session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str) -> "DataFrame":

@@ -17,7 +17,7 @@ from ndcg_spark.nights.read import (
     unpublished,
 )
 from ndcg_spark.nights.store import LOG, Store
-from ndcg_spark.schemas import EVALUATIONS
+from ndcg_spark.schemas import COMPARISONS, EVALUATIONS
 
 
 def test_a_night_counts_once_its_row_is_there_and_a_rerun_replaces_it(output):
@@ -143,6 +143,7 @@ def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):
     assert seen(output) == {WEB: (("a", 0.5),)}
     (row,) = read_scores(output, "query_scores", session=session).collect()
     assert (row["ndcg"], str(row["evaluated_on"]), row["evaluation_id"]) == (0.5, DATE, "a")
+    assert read_scores(output, "comparisons", session=session).columns == COMPARISONS.names
     log = read_scores(output, LOG, date=DATE)
     assert (log["dataset"][0], log["number"][0], {*log}) == ("web", 1, {*EVALUATIONS.names})
     with pytest.raises(ConfigurationError):

@@ -75,6 +75,10 @@ def test_tables_are_explained_without_a_night(session):
         runs = {**RUNS, "old": {"q": returned}}
         view = explain(JUDGED, runs, query="q", run="new", baseline="old", convention="trec_eval ideal=retrieved")
         assert re.findall("changes sum to .*; ideal DCG (.*)", str(view)) == ideals
+    numbers = {"query_id": [7] * 9, "doc_id": [*range(9)], "score": [*range(9)]}
+    runs = {run: pd.DataFrame(numbers) for run in RUNS}
+    (value,) = explain({7: {0: 1}}, runs, query=7, run="new", baseline="old").json()
+    assert (len(value["lines"]), value["status"]) == (9, "scored")
     (value,) = explain({"q": ["a"]}, {"q": ["b", "a"]}, query="q", relevance=1).json()
     assert [line["relevance"] for line in value["lines"]] == [None, 1.0]
     excluded = {"query_id": ["q"], "doc_id": ["b"]}
