@@ -34,15 +34,19 @@ _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": E
 #: What messages say in Python: of the file of a table, and of options of the command line.
 _IN_PYTHON = {
     rf"[^\s(]*{PREFIX}\S*/\w+\.parquet": "the table",
-    r', or in the configuration columns\.\w+ = "NAME"|, or allow[\w ]+, --max-rejected-fraction': "",
+    r', or in the configuration [\w.]+ = "NAME"|; if the first line names no columns, NAME is the number of a field'
+    "|, or allow[\\w ]+, --max-rejected-fraction": "",
     r", or say which, --column .*|, such as --run-from file|; if the [\d,]+ files are runs .*, --run-from file": "",
     "; a configuration can map other names, .*": "",
-    r"map them with --column (\w+)=NAME": r"rename its columns to \1",
-    r"(?<=_id) --column (\w+)=NAME": r" and \1",
+    r"(if they are several runs, )(?:leave --run out, or )?name the column .*": r"\1rename the column of runs to run",
+    "leave --run out": "name them in a column run",
+    r"map them with --column (?:\w+\.)?(\w+)=NAME": r"rename its columns to \1",
+    r"(?<=_id) --column (?:\w+\.)?(\w+)=NAME": r" and \1",
     r"name it, --column (?:\w+\.)?(\w+)=NAME": r"rename its column to \1",
     r"(?<=, or set )\w+=\w+": r"\g<0> in convention",
     "name the column of the grades, --column relevance=NAME": "rename the column of the grades to relevance",
     r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
+    r"--set (order=\w+)": r"\1 in convention as text, 'standard \1'",
     r"--set (\w+=\w+)": r"\1 in convention",
     r"use --set, such as (\w+=\w+)": r"write \1 in convention",
     "--relevance 1": "relevance=1",
@@ -68,7 +72,7 @@ def evaluate(
     evaluated_on: datetime.date | None = None,
     session: "SparkSession | None" = None,
 ) -> Any:
-    """NDCG and any other requested measures at every cutoff, for every run, per query and per dataset.
+    """NDCG at every cutoff and any other requested measures, for every run, per query and per dataset.
 
     A table is a path or a list of paths (files, folders and globs in every format that the command reads), a pandas or
     Polars DataFrame, a pyarrow Table, a dictionary of columns, a list of tuples (query, document, number) or of
@@ -83,8 +87,8 @@ def evaluate(
     Returns `Scores` in pandas: `table()` has a row per run and a column per measure, `per_query("ndcg@10")` a row per
     query, `dataset_scores` and `query_scores` all. With Spark `SparkScores`: the last two as lazy DataFrames, which
     `to_pandas()` computes. Raises ConfigurationError for an option, InputError for a table or a row that is refused,
-    and EngineError; rows of Spark are checked when the scores are used, by an exception of Spark's with ``ndcg_spark
-    refuses``.
+    StorageError for a remote path that cannot be read, and EngineError; rows of Spark are checked when the scores are
+    used, by an exception of Spark's with ``ndcg_spark refuses``.
 
     Parameters
     ----------
@@ -193,8 +197,8 @@ def compare_judgments(
 
     All are tables as `evaluate` takes them. The convention says which grades count; runs are ranked by its NDCG at the
     cutoff (None is the whole ranking), over the queries that both sets judge. The table has a row per dataset:
-    AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError also for more than 100 grades, or if no query is judged
-    by both.
+    AGREEMENTS of COMPARING.md. Raises as `evaluate`; InputError also for more than 100 grades or,
+    with results, if no query is judged by both.
 
     Examples
     --------

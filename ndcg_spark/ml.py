@@ -94,6 +94,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 "metricName: ndcgAtK is the convention mllib_binary; leave out one of them, and write options as in "
                 "convention='mllib_binary min_relevance=4'"
             )
+        for ours, other in (("labelCol", "gradeCol"), ("predictionCol", "scoreCol")):
+            if self.isSet("queryCol") and self.isSet(ours) and self.getOrDefault(ours) != self.getOrDefault(other):
+                raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
         convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
         mean, is_refused = _averaged(lists, convention, k).collect()[0]

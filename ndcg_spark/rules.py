@@ -20,6 +20,8 @@ from ndcg_spark.text import refuse_alike, rename_advice
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
+#: A path to text whose first line may name its columns.
+_WITH_HEADER = r"\.(csv|tsv)(\.gz)?\b"
 _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 
 #: The types of columns that have ids, and that have numbers. A column that is always null can have no type (void).
@@ -104,8 +106,13 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
 
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
-    options = " ".join(f"--column {name.replace(' or ', '=NAME or --column ')}=NAME" for name in missing)
-    advice = f'map them with {options}, or in the configuration columns.{missing[0].split()[0]} = "NAME"'
+    # Another table may call its columns as they are.
+    table = next((f"{name}." for name in ("judgments", "results", "exclude") if where.startswith(name)), "")
+    options = " ".join(f"--column {table}{name.replace(' or ', f'=NAME or --column {table}')}=NAME" for name in missing)
+    key = f"{table}columns.{missing[0].split()[0]}"
+    advice = f'map them with {options}, or in the configuration {key} = "NAME"'
+    if re.search(_WITH_HEADER, where):
+        advice += "; if the first line names no columns, NAME is the number of a field"
     if list(missing) == ["relevance"]:
         advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
         if OF_RESULTS & {name.lower() for name in known}:

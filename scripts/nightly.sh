@@ -70,7 +70,12 @@ fi
 # The configuration itself is locked: there is no lock file to forget, and two configurations never wait for each other.
 # The job inherits the lock, so that it holds until the job has ended, whatever becomes of this script.
 exec 9<"$config"
-if ! flock --nonblock 9; then
+locked=0
+flock --nonblock 9 || locked=$?
+if ((locked > 1)); then
+    tell error "$config: flock cannot lock it (exit code $locked); install util-linux, or put it on a local disk"
+    exit 2
+elif ((locked)); then
     tell error "$config: already being evaluated, so nothing was done; wait for it to finish (fuser -v $config shows the process)"
     exit 75
 fi

@@ -105,7 +105,7 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
     if "dataset" in judged and "dataset" in config.model_fields_set:
         raise ConfigurationError(
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
-            "map the column away"
+            "the column"
         )
     good, judged_counts, rejected = check_judgments(judgments, config)
     good_results, counts, rejected_results, cut = _check_results(results, good, judged_counts.queries, config)

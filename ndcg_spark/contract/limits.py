@@ -48,7 +48,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
         advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
         if first.reason == "rank_is_no_rank":
-            advice = "number ranks from 1, or do without them, --set order=score --set ties=doc_id_desc"
+            use = ", or do without them, --set order=score --set ties=doc_id_desc"
+            advice = "number ranks from 1" + (use if "score" in source.table.columns else "")
         if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
             advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
@@ -165,7 +166,10 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
         examples += [first] if count else []
     if not different:
         return
-    if source.name == "results" and len(source.files) > 1 and not source.runs:
+    if source.name == "results" and (source.runs or source.run is not None):
+        advice += "; if they are several runs, " + ("leave --run out, or " if source.run is not None else "")
+        advice += "name the column that says which, --column results.run=NAME"
+    elif source.name == "results" and len(source.files) > 1:
         advice += f"; if the {len(source.files):,} files are runs that share a name, --run-from file"
     raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}; {advice}")
 
@@ -177,10 +181,11 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     run = merged[0]
     lists, dataset = sum(run.merged_lists for run in merged), f"dataset={run.dataset} " if run.dataset else ""
     by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
+    own = f"give each its own{by_file}" if results.run is None else "leave --run out"
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with different scores, e.g. "
         f"{dataset}run={run.run} query_id={run.merged_query}: {_first_results(results, run, config)}; if two runs "
-        f"share this name, give each its own{by_file}; if scores alone decide, --set order=score"
+        f"share this name, {own}; if scores alone decide, --set order=score"
     )
 
 

@@ -49,7 +49,8 @@ class Convention:
     Raises
     ------
     ConventionError
-        An option has an unknown value, or options contradict each other. One error lists all problems.
+        An option has an unknown value, or options contradict each other. One error lists all
+        unknown values or, if there are none, all contradictions.
     """
 
     gain: Gain = "exp2"
@@ -134,7 +135,10 @@ class Convention:
     @property
     def formula(self) -> str:
         """The options in words, as in `dataset_scores.formula`."""
-        described = (describe(option, getattr(self, option)) for option in _IN_FORMULA)
+        described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
+        if self.missing_query == "zero" and self.ideal in ("retrieved", "judged_capped"):
+            # The ideal DCG of an empty list is 0.
+            described[_IN_FORMULA.index("missing_query")] = "missing queries count as those without gain"
         return "; ".join(words for words in described if words)
 
 
@@ -192,7 +196,7 @@ def list_presets_and_options() -> list[str]:
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
     lines += [
         "",
-        "Measures: the first name stands for every cutoff, the second, as in papers, for the cutoff after its @",
+        "Measures: the first name stands for every cutoff (not in bpref), the second, as in papers, for that after @",
     ]
     for name, measure in MEASURES.items():
         arguments = ", ".join(f"{short}=..." for short in measure.arguments)

@@ -63,7 +63,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
             if choice == "embedded":
-                raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave --engine out")
+                raise EngineError("engine: spark-submit brings its own Spark, not the embedded one; leave engine out")
             engine = start_classic({CALL_SITES: "false"}, "the session of spark-submit")
         elif choice == "embedded" or (choice == "auto" and importlib.util.find_spec("pysail")):
             engine = start_embedded()

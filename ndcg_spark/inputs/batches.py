@@ -87,8 +87,8 @@ def named_by_file(files: list[File], column: str) -> list[File]:
             name = urllib.parse.unquote(unit.name.removeprefix("run="))
         if units.setdefault(name, str(unit)) != str(unit):
             raise InputError(
-                f"results: two files give the run {name}, {units[name]} and {unit}; rename one of them, or evaluate "
-                "them one by one with --run"
+                f"results: two files give the run {name}, {units[name]} and {unit}; rename one of them, or put each "
+                "into a folder run=NAME"
             )
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))

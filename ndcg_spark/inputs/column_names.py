@@ -19,7 +19,7 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
     "relevance": ("rel label grade rating", "score"),
     "score": ("scores prediction", "rating"),
     "rank": ("", "position doc_position"),
-    "run": ("run_id runid tag system model snapshot_name", ""),
+    "run": ("run_id runid tag system engine model snapshot_name", ""),
     "weight": ("weights query_weight frequency traffic", ""),
 }
 #: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
@@ -45,9 +45,10 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
         tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
+            table = next((f"{table}." for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
             raise InputError(
                 f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
-                f"or say which, --column {name}={named[0]}"
+                f"or say which, --column {table}{name}={named[0]}"
             )
         called.update((name, column) for column in named)
     return called

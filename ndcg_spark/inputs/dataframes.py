@@ -205,9 +205,10 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
         is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
         rows = parquet.read_table(copy.folder) if is_small else None
         if rows is None or rows.nbytes > _MAX_SENT:
+            kind = " --input judgments" if where.startswith("judgments") else ""
             raise InputError(
                 f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
-                "read; write them as Parquet where it does, ndcg-spark convert IN OUT"
+                f"read; write them as Parquet where it does, ndcg-spark convert IN OUT{kind}"
             )
         table = engine.session.createDataFrame(rows)
     return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))

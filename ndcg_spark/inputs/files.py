@@ -236,7 +236,7 @@ def file_format(files: Sequence[File], configured: str | None, where: str) -> st
     kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
     if len(by_format) > 1 and not kind:
         examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
-        raise InputError(f"{where}: {len(by_format)} formats, {examples}; choose one with --input-format")
+        raise InputError(f"{where}: {len(by_format)} formats, {examples}; give files of one, such as 'runs/*.run'")
     kind = kind or next(iter(by_format))
     keys = {tuple(key for key, _ in file.partition): file.path for file in files}
     if len(keys) > 1:

@@ -45,6 +45,8 @@ class Source:
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
     runs: Runs = dataclasses.field(default_factory=dict)
+    #: The run of all rows, whatever they say; None if they, files or folders name runs.
+    run: str | None = None
     batches: tuple[Batch, ...] = WHOLE
     #: Reads some of the files alone; None where the engine reads the table as a whole.
     part: Callable[[list[File]], DataFrame] | None = None
@@ -81,7 +83,7 @@ def read_results(engine: Engine, config: ResultsConfig) -> Source:
     source = _read(engine, "results", config, RESULTS)
     if config.run is None:
         return source
-    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)))
+    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)), run=config.run)
 
 
 def read_excluded(engine: Engine, config: TableConfig) -> Source:

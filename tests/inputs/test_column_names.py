@@ -25,7 +25,11 @@ def resolved(table, has, given=()):
         (RESULTS, ["query", "docid", "rating"], "query_id=query doc_id=docid"),
         (RESULTS, DETAILED, "query_id=Query_Text doc_id=Doc_ID rank=Doc_Position"),
         (RESULTS, SNAPSHOT, "run=Snapshot_Name query_id=Query_Text doc_id=Doc_ID rank=Doc_Position"),
-        (RESULTS, ["user_query", "doc-id", "position"], "query_id=user_query doc_id=doc-id rank=position"),
+        (
+            RESULTS,
+            ["user_query", "doc-id", "position", "Engine"],
+            "run=Engine query_id=user_query doc_id=doc-id rank=position",
+        ),
         (RESULTS, ["qid", "query", "docno", "rank"], "query_id=qid doc_id=docno rank=rank"),
         (RESULTS, ["qid", "docid", "docno", "score"], "query_id=qid doc_id=docno score=score"),
         (RESULTS, ["topic", "docno", "score", "position"], "query_id=topic doc_id=docno score=score"),

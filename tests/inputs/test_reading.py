@@ -63,7 +63,7 @@ MAPPED = {"columns": {"relevance": "label"}}
 CASE = "differ only in case"
 REFUSED = [
     (judged, "a.csv", "query_id,doc_id,grade\n", MAPPED, "missing, relevance; it has query_id"),
-    (judged, "a.csv", "a,b\n", {}, "it has a, b; map .* doc_id=NAME --column relevance=NAME,"),
+    (judged, "a.csv", "a,b\n", {}, "it has a, b; map .*.doc_id=NAME --column judgments.relevance=NAME,"),
     (judged, "a.csv", "May;;\nquery_id;doc_id;relevance\n", {}, "2 columns have no name, beside 'May'; .* a title"),
     (judged, "a.csv", "Of May, 2026;;\nquery_id;doc_id;relevance\n", {}, "2 columns have no name"),
     (judged, "a.csv", "May;\nquery_id;doc_id;relevance\n", {}, "3 column.* missing, .* a title"),

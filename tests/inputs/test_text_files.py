@@ -90,7 +90,9 @@ def test_a_compression_that_is_not_read_is_named(engine, tmp_path, kind):
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_the_columns_of_results_without_scores_and_ranks_are_listed(engine, tmp_path, kind):
     text = "query_id,doc_id,scroe\nq,d,1\n" if kind == "csv" else '{"query_id": "q", "doc_id": "d", "scroe": 1}\n'
-    with pytest.raises(InputError, match=r"score or rank; it has query_id, doc_id, scroe; map .* --column rank=NAME"):
+    with pytest.raises(
+        InputError, match=r"score or rank; it has query_id, doc_id, scroe; map .* --column results.rank=NAME"
+    ):
         returned(engine, written(tmp_path / f"a.{kind}", text))
 
 
