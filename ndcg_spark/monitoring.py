@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
-from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict, can_begin
+from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict, accept_command, can_begin
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
@@ -155,9 +155,8 @@ def _content(
         lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
-        if any(map(can_begin, verdicts)):
-            accept = f"gate {shlex.quote(masked(output))} --config FILE --date {date} --accept-baseline REASON"
-            lines.append(f"To make it the first baseline: ndcg-spark {accept}")
+        begun = filter(can_begin, verdicts)
+        lines += [f"To make it the first baseline: {accept_command(output, verdict)}" for verdict in begun]
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
         # What a signal or the configuration has ended is not in the log.
         if datasets or (exit_code != ConfigurationError.exit_code and exit_code <= 128):

@@ -81,7 +81,8 @@ def compare(
     Returns
     -------
     DataFrame
-        A row of pandas per measure, run and baseline, the best run first; of slices too, after all queries.
+        A row of pandas per dataset, measure, cutoff, run and baseline, the best run first; of slices, and with weights,
+        too, after all queries.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     hidden += [] if table["flags"].str.len().any() else ["flags"]
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["mean"])
+    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["mean"].fillna(-1.0))
     order = ["group", "attribute", "value", "weighted", "best"]
     ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]

@@ -24,6 +24,8 @@ _SAME = 1e-9
 _FEWEST_CHANGED = 10
 #: A slice explains a change if it has at least so many times its share of the queries.
 _MIN_EXCESS = 1.5
+#: And at least this share of the change.
+_MIN_SHARE = 0.05
 #: Gains and losses cancel where less than this share of all that changed is left; then no slice is the cause.
 _CANCELLED = 0.1
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
@@ -232,7 +234,7 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
 
 def explains(cause: Mapping[str, Any]) -> bool:
     """Whether a slice has clearly more of a difference than of the queries, so that it is worth a sentence."""
-    return bool(cause["share"] >= _MIN_EXCESS * cause["queries"] / cause["of_queries"])
+    return bool(cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]))
 
 
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:

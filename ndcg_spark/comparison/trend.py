@@ -112,7 +112,8 @@ def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
     while change := _level_change(values, start):
         at, since, before = change
         moved = statistics.fmean(values[since : at + 1]) - before
-        words = f"level since {points[since].date}: {moved:+.4f}, from {before:.4f} in the nights before"
+        level = f"{before:.4f} in the {REFERENCE} nights from {points[start].date}"
+        words = f"level since {points[since].date}: {moved:+.4f}, from {level}"
         points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
         start = at + 1
 

@@ -88,7 +88,7 @@ class CheckConfig(Strict):
 
 
 class GateConfig(Strict):
-    #: The level per night, two-sided: an unchanged system fails in at most alpha / 2 of its nights.
+    #: The level per night, two-sided: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     min_queries: _Queries = 50
     #: Whether the queries whose judgments have not changed are compared where others have.

@@ -19,7 +19,7 @@ from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier
-from ndcg_spark.text import did_you_mean
+from ndcg_spark.text import apart, did_you_mean
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
 _ROUNDING = 1e-12
@@ -235,15 +235,17 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
         return NOT_COMPARABLE, "not_measured", f"{subject}: a number of the comparison is not finite"
     is_beyond, evidence = difference < -allowed - _ROUNDING, f"{numbers['queries']:,} queries"
     if baseline.name is None:
-        sentence = f"{subject} is {mean:.4f} ({evidence}), and the minimum is {case.check.min_value:.4f}"
+        value, least = apart(mean, mean - difference)
+        sentence = f"{subject} is {value} ({evidence}), and the minimum is {least}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
     if numbers["interval_low"] is not None:
         interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"
         evidence += f", {100 * (1 - gate.alpha):g} % interval {interval}"
-    evidence += "" if p is None else f", p {p:.2g}"
-    moved, means = f"by {abs(difference):.4f}", f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
+    evidence += "" if p is None else f", p {apart(p, gate.alpha, 2, 'g')[0]}"
+    size, limit = apart(abs(difference), allowed)
+    moved, means = f"by {size}", f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
     moved = f"{'fell' if difference < 0 else 'rose'} {moved}" if abs(difference) > _ROUNDING else "did not change"
-    sentence = f"{subject} {moved} against {baseline.in_words}, {means} ({evidence}); {allowed:.4f} is allowed"
+    sentence = f"{subject} {moved} against {baseline.in_words}, {means} ({evidence}); {limit} is allowed"
     if not is_beyond:
         return PASS, None, sentence
     if p is None:
@@ -253,7 +255,8 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
 
 def _rank(result: Result) -> tuple[bool, bool, float]:
     """The order in which results decide: checks that can fail, what every night repeats until it is mended, drops."""
-    return result.severity != FAIL, result.reason in ("no_baseline", "may_be_chance"), result.difference or 0.0
+    repeated = result.reason in ("no_baseline", "may_be_chance", "below_min_value")
+    return result.severity != FAIL, repeated, result.difference or 0.0
 
 
 def _sentence(

@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.text import GOOD
+from ndcg_spark.text import GOOD, masked
 
 PASS, FAIL = "pass", "fail"
 #: The mean dropped by more than is allowed, and it may be chance.
@@ -93,6 +94,12 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
     own = (GOOD, verdict["evaluated_on"])
     lacking = [row["baseline"] for row in verdict["results"] if row["reason"] == "no_baseline"]
     return verdict["reason"] == "no_baseline" and verdict["accepted"] is None and any(name in own for name in lacking)
+
+
+def accept_command(output: str, verdict: Mapping[str, Any]) -> str:
+    """The command that accepts a night, this dataset of its date alone."""
+    night = ["--date", verdict["evaluated_on"], "--dataset", verdict["dataset"]]
+    return shlex.join(["ndcg-spark", "gate", masked(output), "--config", "FILE", *night, "--accept-baseline", "REASON"])
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

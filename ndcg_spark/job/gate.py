@@ -2,7 +2,6 @@
 
 import datetime
 import logging
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,11 @@ from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
 from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
-from ndcg_spark.gate.verdict import Verdict, can_begin, has_dated_baseline
+from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline
 from ndcg_spark.nights import log
 from ndcg_spark.nights.read import missing_datasets, nights_of_dataset, read_again, select_nights
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from ndcg_spark.nights.publish import Publication
@@ -45,9 +43,8 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
             report_step("warning", prefix + warning)
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
-        if can_begin(verdict.as_json()):
-            command = f"ndcg-spark gate {shlex.quote(masked(output))} --config FILE --date {verdict.evaluated_on}"
-            report_step("note", f"{prefix}to make it the first baseline: {command} --accept-baseline REASON")
+        if can_begin(row := verdict.as_json()):
+            report_step("note", f"{prefix}to make it the first baseline: {accept_command(output, row)}")
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import baseline_night, earlier
+from ndcg_spark.nights.read import baseline_night, earlier, read_dataset_scores
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.words import day
 from ndcg_spark.text import GOOD, unknown_name
@@ -55,6 +55,9 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
+        theirs = {row["run"] for rows in read_dataset_scores([named]) for row in rows} if request.baseline else set()
+        if request.baseline not in (None, *theirs):
+            raise unknown_name("baseline", "run", str(request.baseline), theirs)
         is_itself = named == night and request.baseline is None
         if is_itself or named.record["options"] != night.record["options"]:
             problem = "would be compared with itself" if is_itself else "has another convention"
@@ -82,8 +85,7 @@ def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], 
     return PageBaseline(runs[0] if len(runs) > 1 and not before else None, is_first=not before)
 
 
-def good_and_failed(nights: Sequence[Night]) -> tuple[Night | None, Night | None]:
-    """The newest good night, and the newest after it that failed."""
-    good = next((night for night in reversed(nights) if night.is_good), None)
-    after = itertools.takewhile(lambda night: night != good, reversed(nights))
-    return good, next((night for night in after if night.row["verdict"] == "fail"), None)
+def failed_since_good(nights: Sequence[Night]) -> Night | None:
+    """The newest night that failed, after the newest that is good."""
+    after = itertools.takewhile(lambda night: not night.is_good, reversed(nights))
+    return next((night for night in after if night.row["verdict"] == "fail"), None)

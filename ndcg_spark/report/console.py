@@ -127,6 +127,7 @@ class Messages(logging.Handler):
         self._warned.add(line)
         time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="seconds")
         if self.log_format == "json":
+            step = step or ("error" if is_failure else "warning")
             line = as_json({"time": time, "level": record.levelname.lower(), "step": step, "message": line})
         elif self.log_format:
             line = f"{time} {record.levelname:<7} {f'{step}: ' if step else ''}{line}"

@@ -20,7 +20,7 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import earlier, night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baselines import Request, choose_baseline, good_and_failed
+from ndcg_spark.report.baselines import Request, choose_baseline, failed_since_good
 from ndcg_spark.report.words import day
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
@@ -60,7 +60,7 @@ class NightData:
 
     def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
         (rows,) = read_dataset_scores([night])
-        self.night, self.verdict = night, night.record["verdict"] or {}
+        self.request, self.night, self.verdict = request, night, night.record["verdict"] or {}
         self.results: Sequence[Row] = self.verdict.get("results", ())
         gate = night.record["configuration"].get("gate") or {}
         checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in gate.get("check", ())]
@@ -77,7 +77,7 @@ class NightData:
         self.baseline = choose_baseline(night, nights, self.runs, request)
         before = earlier(nights, night.dataset, night.evaluated_on)
         #: Who accepts this night accepts the loss of the one that failed, too.
-        self.last_good, self.failed_before = good_and_failed(before)
+        self.failed_before = failed_since_good(before)
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()

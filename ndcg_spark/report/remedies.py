@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, has_dated_baseline
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.report.words import name
 from ndcg_spark.text import GOOD
 
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 
 #: What to do where accepting a night would not change the verdict on the next one, by the code of the reason.
 _CHANGES = {
-    "few_queries": Markup("Judge more queries, or lower min_queries in the [gate] of the configuration."),
+    "few_queries": Markup("Judge more queries, or lower min_queries of the check or of the [gate]."),
     "below_min_value": Markup("If this is intended, lower min_value in the [gate] of the configuration."),
     "missing_slice": Markup("Correct slice in the [gate] of the configuration, or the attributes of the queries."),
+    "not_measured": Markup(
+        "Correct what the checks of the gate, below, say was not measured; accepting the night does not help the next."
+    ),
 }
+#: Codes that may come of judgments that have changed, where queries with other ones are left out.
+_OF_REJUDGED = ("few_queries", "missing_slice")
+_DATASET = Markup("If a dataset is given up, take its name out of the [gate] and its judgments out of their table.")
 #: The same for a run that the gate names, and for what a night was compared with.
 _NAMED = Markup("If {} is given up, take its name out of the [gate] of the configuration.")
 _OTHER_RUN = Markup(
@@ -27,12 +33,9 @@ _OTHER_NIGHT = Markup("If this is intended, let baseline in the [gate] of the co
 
 
 def rejudged_since(data: "NightData") -> str | None:
-    """The baseline, as `compare` takes it, that the gate could not compare with because of other judgments."""
-    for row in data.verdict.get("results", ()):
-        if row["reason"] == "other_judgments" and has_dated_baseline(row):
-            return str(row["baseline"])
-    newest = [night.evaluated_on for night in data.baseline.nights[-1:]]
-    return GOOD if data.last_good else next(iter(newest), None)
+    """The night that the gate could not compare with because of other judgments."""
+    rows = data.verdict.get("results", ())
+    return next((row["baseline_night"] for row in rows if row["reason"] == "other_judgments"), None)
 
 
 def accepts_loss(data: "NightData") -> bool:
@@ -47,7 +50,10 @@ def accepts_loss(data: "NightData") -> bool:
 def remedies(data: "NightData") -> tuple[bool, list[Markup]]:
     """Whether accepting the night helps later ones, and what else has to change in the configuration for them."""
     words = (FAIL,) if data.verdict["verdict"] == FAIL else (UNDECIDED, NOT_COMPARABLE)
-    deciding = [row for row in data.results if row["severity"] == FAIL and row["result"] in words]
+    # Where nothing at all was measured, checks that only warn decide, too.
+    deciding = [row for row in data.results if row["severity"] == FAIL and row["result"] in words] or data.results
+    own = data.night.row["judgments_fingerprint"]
+    is_rejudged = any(night.row["judgments_fingerprint"] != own for night in data.baseline.nights)
     gate = data.night.record["configuration"].get("gate") or {}
     named = {run for check in gate.get("check", ()) for run in check.get("runs") or ()}
     named |= {run for baseline in gate.get("baseline", ()) if (run := baseline_run(baseline)) is not None}
@@ -56,12 +62,15 @@ def remedies(data: "NightData") -> tuple[bool, list[Markup]]:
         reason, baseline = row["reason"], row["baseline"]
         if reason in _CHANGES:
             changes[_CHANGES[reason]] = None
+            helps = helps or (is_rejudged and reason in _OF_REJUDGED)
         elif (row["check"], reason) == ("gate", "missing_run") and row["run"] in named:
             changes[_NAMED.format(name(row["run"]))] = None
-        elif baseline in (None, GOOD):
+        elif reason == "missing_dataset":
+            helps, changes[_DATASET] = True, None
+        elif baseline in (None, GOOD, data.night.evaluated_on):
             helps = True
         elif other := baseline_run(baseline):
             changes[_OTHER_RUN.format(name(other))] = None
-        elif baseline != data.night.evaluated_on:
+        else:
             changes[_OTHER_NIGHT.format(data.night.evaluated_on, baseline)] = None
     return helps, list(changes)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import Point, last_stretch
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import message, printable
+from ndcg_spark.text import apart, message, printable
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
@@ -65,8 +65,8 @@ def change(value: float | None) -> str:
     return "0.000" if shown == "+0.000" else shown
 
 
-def command(words: Iterable[str]) -> Markup:
-    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *words])))
+def command(words: Iterable[object]) -> Markup:
+    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *map(str, words)])))
 
 
 def verdict_label(row: Row) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def _evidence(data: "NightData") -> list[Markup]:
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
     p, result, conclusion = row["p_decides"], data.result(data.run) or {}, row["conclusion"]
-    sure = [] if p is None else ["p < 0.0001" if p < 0.0001 else "p > 0.99" if p > 0.99 else f"p = {p:.2g}"]
+    sure = [] if p is None else [_p_value(p, data.options.alpha)]
     if row["interval_low"] is not None:
         sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
     chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
@@ -171,6 +171,10 @@ def _evidence(data: "NightData") -> list[Markup]:
         numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
     said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
     return [*unanswered(data), *said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
+
+
+def _p_value(p: float, alpha: float) -> str:
+    return "p < 0.0001" if p < 0.0001 else "p > 0.99" if p > 0.99 else f"p = {apart(p, alpha, 2, 'g')[0]}"
 
 
 def cause(share: Row, row: Row) -> Markup:
@@ -207,8 +211,9 @@ def unanswered(data: "NightData") -> list[Markup]:
     of, said = (data.row or data.mean)["queries"], []
     if data.unanswered:
         # Those that are not in the baseline count, too.
-        of = max(of, data.mean["queries"])
         now, before, share = data.unanswered
+        skipped = now if data.night.record["options"]["missing_query"] == "skip" else 0
+        of = max(of, data.mean["queries"] + skipped)
         words = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
         said.append(words.format(name(data.run), now, of, before, _part_of("loss", share)))
     if data.answered:

@@ -109,6 +109,8 @@ def test_what_is_shown_are_the_columns_that_people_read_and_the_best_run_first()
     assert more["attribute"].isna().tolist() == [True] * 4 + [False] * 4
     assert list(compare(scores, "old", full=True)) == COMPARISONS.names
     assert compare(scores, "old", runs=["low"])["run"].tolist() == ["low"]
+    # Runs of one side alone come last.
+    assert compare(scores, shifted({"old": 0.0}))["run"].tolist()[0] == "old"
 
 
 def test_a_baseline_may_be_several_runs_which_are_one_family():

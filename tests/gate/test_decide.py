@@ -70,6 +70,12 @@ def test_holm_over_all_rows_of_a_family():
     assert [decision.p for decision in decisions] == [pytest.approx(0.02)] * 3
 
 
+def test_a_sentence_has_as_many_digits_as_show_what_is_larger():
+    (beyond,) = decide_cases(GATE, [case(drop=0.01002)])
+    assert "fell by 0.01002 " in beyond.sentence
+    assert "; 0.01000 is allowed" in beyond.sentence
+
+
 def test_what_is_identical_did_not_rise():
     (same,) = decide_cases(GATE, [case(p=1.0, drop=0.0, flags=["unchanged"])])
     assert "did not change against" in same.sentence

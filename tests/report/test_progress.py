@@ -63,7 +63,7 @@ def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_with
         (["--quiet", "--log-format", "json"], [{"level": "warning", "step": "warning"}] * 2),
         (["--quiet", "--min-judged-rate", "1"], ["warning", "ndcg-spark:"]),
         (["--quiet", "--log-format", "text", "--min-judged-rate", "1"], ["WARNING warning", "ERROR results"]),
-        (["--log-format", "json", "--cutoffs", "x"], [{"level": "error", "step": None}]),
+        (["--log-format", "json", "--cutoffs", "x"], [{"level": "error", "step": "error"}]),
     ],
 )
 def test_log(tmp_path, options, lines):
