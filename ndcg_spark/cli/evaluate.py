@@ -194,7 +194,13 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     argument("new", "Other results, in the same way, or the same ones."),
     option("--baseline", "RUN", "Run of OLD to compare every run of NEW with. [default: by name]"),
     option("--persistence", "P", "Persistence of rank-biased overlap, between 0 and 1.", type=float, default=0.9),
-    option("--queries", "N", "List the N queries of each run that changed most.", type=click.IntRange(0), default=10),
+    option(
+        "--queries",
+        "N",
+        "List the N queries that changed most, by run and cutoff; not in CSV.",
+        type=click.IntRange(0),
+        default=10,
+    ),
     options.evaluation(
         without="paths judgments results output documents measures relevance max_missing_fraction "
         "max_unjudged_fraction min_judged_rate"
@@ -223,7 +229,7 @@ def compare_lists(
     option("--baseline", "RUN", "Also show what changed since this run."),
     date("--baseline-date", "Also show what changed since this night."),
     option("--dataset", "NAME", "Dataset of the query, if there are several."),
-    option("--cutoff", "RANK", "A rank, or all. [default: that of the headline, or 10]"),
+    option("--cutoff", "RANK", "A rank, or all. [default: the headline's for NDCG, else the deepest rank]"),
     output_format("table", "json", "markdown"),
 )
 def explain(style: str, **arguments: Any) -> None:

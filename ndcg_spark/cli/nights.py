@@ -22,17 +22,22 @@ _COUNT = click.IntRange(min=0)
     options.dataset,
     many("--baseline baselines", "RUN", "Run to compare the others with. May be repeated."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare this one with, run by run."),
-    many("--run runs", "RUN", "Only this run. May be repeated. [default: all]"),
+    many("--run runs", "RUN", "Only this run, also for adjusted p values. May be repeated. [default: all]"),
     option("--measures", _MEASURES, "Measures to compare. [default: the headline]"),
     options.slices,
     option("--weights", "FILE", "Weights of queries (query_id, weight), for weighted rows too."),
     choice("--correction", "How p values are adjusted.", "holm", "bonferroni", "bh", "none", default="holm"),
     option("--alpha", "LEVEL", "Significance level; intervals cover 1 - alpha.", type=float, default=0.05),
     option("--margin", "DIFFERENCE", "Largest difference that does not matter.", type=float, default=0.01),
-    option("--unchanged-queries", None, "Only queries whose judgments did not change since.", is_flag=True),
-    option("--queries", "N", "List the N queries of each run that lost and won most.", type=_COUNT, default=0),
+    option("--unchanged-queries", None, "Only queries with the judgments of --baseline-date.", is_flag=True),
+    option(
+        "--queries",
+        "N",
+        "List the N queries of each run that lost and won most; not in CSV.",
+        type=_COUNT,
+        default=0,
+    ),
     output_format(*FORMATS),
-    options.engine,
 )
 def compare(
     output: str,
@@ -53,7 +58,7 @@ def compare(
     from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.comparisons import print_compared
 
-    tables = {name: arguments.pop(name) for name in ("slices", "weights", "engine", "remote")}
+    tables = {name: arguments.pop(name) for name in ("slices", "weights")}
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))
     metrics = parse_metrics(measures) if measures else {}
     options = ComparisonOptions(metrics, **arguments, attributes=attributes, weights=weights)
@@ -72,11 +77,19 @@ def compare(
     option("--rehearse", None, "Say what this gate would have decided on every night.", is_flag=True),
     options.junit,
     output_format(*FORMATS),
-    options.engine,
     options.messages,
     codes=options.GATE_CODES,
 )
-def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | None, **arguments: Any) -> None:
+def gate(
+    output: str,
+    config: Path,
+    date: str | None,
+    dataset: str | None,
+    accept_baseline: str | None,
+    rehearse: bool,
+    junit: Path | None,
+    style: str,
+) -> None:
     """Check a published night again with another [gate].
 
     The scores and the verdict of the night stay as they are.
@@ -87,8 +100,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
     from ndcg_spark.job.gate import gate_published, newest_date, rehearse_published
     from ndcg_spark.report.nights import print_rehearsal, verdict_view, write_junit
 
-    date, dataset, accepted = (arguments.pop(name) for name in ("date", "dataset", "accept_baseline"))
-    asked = {"output": output, **arguments}
+    asked, accepted = {"output": output}, accept_baseline
     if rehearse:
         if date or accepted is not None or junit:
             raise ConfigurationError("arguments: --rehearse is for all nights, and changes none; give only --dataset")
@@ -109,7 +121,7 @@ def gate(output: str, config: Path, style: str, rehearse: bool, junit: Path | No
 def nights(output: str, style: str) -> None:
     """List the published nights with their scores.
 
-    CSV and JSON contain all scores of all runs.
+    CSV and JSON contain all scores of all runs, without those of slices.
     """
     from ndcg_spark.nights.log import committed
     from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores
@@ -146,8 +158,8 @@ def trend(output: str, style: str, **request: Any) -> None:
     option("--site", "FOLDER", "Write a page per night, an index and latest.html.", type=options.FILE),
     options.night,
     options.dataset,
-    option("--run", "RUN", "Run to show in detail. [default: one that is worse, else the best]"),
-    option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first]"),
+    option("--run", "RUN", "Run to show in detail. [default: the verdict's, else one that is worse, else the best]"),
+    option("--measure", "MEASURE", "Measure to show, e.g. ndcg@10. [default: the gate's first, else the headline]"),
     option("--baseline", "RUN", "Run to compare with."),
     option("--baseline-date", _OTHER_NIGHT, "Night to compare with. [default: the gate's, else the newest]"),
     option("--slices", "FILE", "Slices of queries (query_id, attribute, value), not those of the night."),

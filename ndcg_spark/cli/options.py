@@ -99,12 +99,12 @@ _EVALUATION = [
     many("--exclude", "PATH", "Documents (query_id, doc_id) to remove from the results before ranking."),
     option("--output", "FOLDER", "Folder to publish the scores in."),
     option("--documents", "all|N", "Keep documents too: of all judged queries, or of the N that changed most."),
-    option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10]"),
+    option("--cutoffs", "RANK[,...]", "Ranks, and 'all' for the whole ranking. [default: 1,3,5,10; or in --measures]"),
     option(
         "--measures",
         "MEASURE[,...]",
-        "Measures besides NDCG: precision, recall, ap, rr, success, rbp, err, bpref or judged, at every cutoff; or as "
-        "papers write them, each at its own cutoff: P@5 AP RBP(p=0.5). [default: ndcg]",
+        "Measures to show: ndcg, precision, recall, ap, rr, success, rbp, err or judged, at every cutoff, or bpref; or "
+        "as papers write, each at its own cutoff: nDCG@10 P@5 AP RBP(p=0.5). [default: ndcg]",
     ),
     option("--convention", "PRESET", "Which NDCG; 'conventions' lists the presets. [default: standard]"),
     many("--set", "OPTION=VALUE", "Change an option of the convention. May be repeated."),
@@ -115,7 +115,7 @@ _EVALUATION = [
     many("--column", "[TABLE.]OURS=YOURS", "A column's name in your files: results.doc_id=docno. May be repeated."),
     many("--as-of", "TABLE=VERSION|TIME", "Version of a Delta or Iceberg table: results=12. [default: the latest]"),
     option("--relevance", "GRADE", "Grade of every judgment; overrides what the files say.", type=float),
-    choice("--input-format", "Input format. [default: recognised]", *_INPUT_FORMATS),
+    choice("--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS),
     option("--max-rejected-fraction", "FRACTION", "Fraction of a table's rows that may be rejected. [default: 0]"),
     option("--max-missing-fraction", "FRACTION", "Fraction of the judged queries that a run may lack. [default: 1]"),
     option("--max-unjudged-fraction", "FRACTION", "Fraction of a run's queries that may be unjudged. [default: 1]"),
