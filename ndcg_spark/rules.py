@@ -16,7 +16,7 @@ from pyspark.sql.types import DoubleType, StringType
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OF_RESULTS, OPTIONAL, OWN, RESULTS
-from ndcg_spark.text import refuse_alike, rename_advice
+from ndcg_spark.text import refuse_alike, rename_advice, table_prefix
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -107,7 +107,7 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
     # Another table may call its columns as they are.
-    table = next((f"{name}." for name in ("judgments", "results", "exclude") if where.startswith(name)), "")
+    table = table_prefix(where)
     options = " ".join(f"--column {table}{name.replace(' or ', f'=NAME or --column {table}')}=NAME" for name in missing)
     key = f"{table}columns.{missing[0].split()[0]}"
     advice = f'map them with {options}, or in the configuration {key} = "NAME"'

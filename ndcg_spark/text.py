@@ -77,6 +77,11 @@ def message(text: str) -> str:
     return printable(masked(text))
 
 
+def table_prefix(where: str) -> str:
+    """`results.` if a place in a message begins so, or another table whose columns `--column` maps; else nothing."""
+    return next((f"{table}." for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
+
+
 def apart(value: float, limit: float, digits: int = 4, kind: str = "f") -> tuple[str, str]:
     """Both numbers with so many digits, or as many more as show that they differ."""
     shown = [(f"{value:.{many}{kind}}", f"{limit:.{many}{kind}}") for many in range(digits, digits + 5)]

@@ -1,5 +1,6 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,8 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     hidden += [] if table["flags"].str.len().any() else ["flags"]
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=-table["mean"].fillna(-1.0))
+    best = -table["mean"].fillna(-math.inf)
+    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=best)
     order = ["group", "attribute", "value", "weighted", "best"]
     ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]

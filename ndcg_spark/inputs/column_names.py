@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.text import table_prefix
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
 #: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
@@ -45,10 +46,9 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
         tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
-            table = next((f"{table}." for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
             raise InputError(
                 f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}; drop or rename all but one, "
-                f"or say which, --column {table}{name}={named[0]}"
+                f"or say which, --column {table_prefix(where)}{name}={named[0]}"
             )
         called.update((name, column) for column in named)
     return called
