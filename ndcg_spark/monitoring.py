@@ -155,8 +155,8 @@ def _content(
         lines.append(f"{', '.join(named)} of {date}: exit code {exit_code}. {failure or ''}")
     output = config.output and config.dated(config.output)
     if output:
-        begun = filter(can_begin, verdicts)
-        lines += [f"To make it the first baseline: {accept_command(output, verdict)}" for verdict in begun]
+        commands = [accept_command(output, config.source["file"], verdict) for verdict in filter(can_begin, verdicts)]
+        lines += [f"To make it the first baseline: {command}" for command in commands]
         command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
         # What a signal or the configuration has ended is not in the log.
         if datasets or (exit_code != ConfigurationError.exit_code and exit_code <= 128):

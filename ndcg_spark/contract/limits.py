@@ -50,6 +50,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         if first.reason == "rank_is_no_rank":
             use = ", or do without them, --set order=score --set ties=doc_id_desc"
             advice = "number ranks from 1" + (use if "score" in source.table.columns else "")
+        if first.reason == "score_is_no_number":
+            advice = "correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
         if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
             advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
@@ -223,7 +225,7 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
 
 
 def _opposite(counts: ResultCounts) -> list[RunCounts]:
-    return [run for run in counts.runs if run.ranked_lists and run.reversed_lists == run.ranked_lists]
+    return [run for run in _sorted(counts.runs) if run.ranked_lists and run.reversed_lists == run.ranked_lists]
 
 
 def about_input(

@@ -96,10 +96,11 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
     return verdict["reason"] == "no_baseline" and verdict["accepted"] is None and any(name in own for name in lacking)
 
 
-def accept_command(output: str, verdict: Mapping[str, Any]) -> str:
-    """The command that accepts a night, this dataset of its date alone."""
-    night = ["--date", verdict["evaluated_on"], "--dataset", verdict["dataset"]]
-    return shlex.join(["ndcg-spark", "gate", masked(output), "--config", "FILE", *night, "--accept-baseline", "REASON"])
+def accept_command(output: str, file: str | None, verdict: Mapping[str, Any]) -> str:
+    """The command that accepts a night, this dataset of its date alone; `file` is that of the configuration."""
+    command = ["ndcg-spark", "gate", masked(output), "--config", file or "FILE"]
+    command += ["--date", verdict["evaluated_on"], "--dataset", verdict["dataset"], "--accept-baseline", "REASON"]
+    return shlex.join(command)
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -36,7 +36,8 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
     return config.gate
 
 
-def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
+def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None = None) -> None:
+    """Tell the verdicts; `file` is the configuration, for the command to accept a first night."""
     for verdict in verdicts:
         prefix = f"{verdict.dataset}: " if len(verdicts) > 1 else ""
         for warning in verdict.warnings:
@@ -44,7 +45,8 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str) -> None:
         level = {DONE: logging.INFO, GATE_FAILED: logging.ERROR}.get(verdict.exit_code, logging.WARNING)
         report_step("gate", f"{prefix}{verdict_in_words(vars(verdict))}: {verdict.sentence}", level)
         if can_begin(row := verdict.as_json()):
-            report_step("note", f"{prefix}to make it the first baseline: {accept_command(output, row)}")
+            command = accept_command(output, file, row)
+            report_step("note", f"{prefix}to make it the first baseline: {command}")
         elif verdict.accepted is not None:
             night = f"{verdict.dataset} of {verdict.evaluated_on}"
             report_step("accepted", f"{night}, as a baseline of later nights: {verdict.accepted}")
@@ -101,7 +103,7 @@ def gate_published(
     ]
     for night in chosen if accepted is not None else ():
         log.revise(night, accepted=accepted)
-    report_verdicts(verdicts, output)
+    report_verdicts(verdicts, output, config.source["file"])
     return verdicts
 
 

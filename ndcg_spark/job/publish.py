@@ -71,7 +71,7 @@ def publish(
     for sentence in superseded:
         report_step("superseded", sentence)
     if verdicts:
-        report_verdicts(verdicts, output)
+        report_verdicts(verdicts, output, config.source["file"])
     return means, lambda: publication.read("query_scores", session), verdicts
 
 

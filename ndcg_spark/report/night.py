@@ -145,6 +145,11 @@ class NightData:
         return max((cutoff for _, cutoff in self.scores if cutoff is not None), default=None)
 
     @property
+    def most_explained(self) -> int:
+        """How many queries the parts of the difference are of, if their documents are kept: those that changed most."""
+        return min(len(self.queries), _EXPLAINED)
+
+    @property
     def can_explain(self) -> bool:
         """Whether lists of tonight would show what moved: the baseline is a run of the night, or keeps its lists."""
         nights = self.baseline.nights
@@ -238,8 +243,8 @@ class NightData:
 
     def _documents(self) -> dict[str, Lists]:
         is_ndcg = self.compares and self.metric[0] == "ndcg" and self.metric[1] is not None
-        changed = [query for query in self.queries if abs(query.change) > _TIE] if is_ndcg else []
-        explained = sorted(changed, key=lambda query: -abs(query.change))[:_EXPLAINED]
+        # Those that did not change too, as what moved within them may cancel out.
+        explained = sorted(self.queries, key=lambda query: -abs(query.change))[:_EXPLAINED] if is_ndcg else []
         names = list(dict.fromkeys(query.query_id for query in [*self.ends, *explained]))
         nights, other, cutoff = self.baseline.nights, self.baseline.run or self.run, self.metric[1] or self.deepest
         lists = [read_facts(night, [other], cutoff, names) for night in (nights or [self.night] * self.compares)]

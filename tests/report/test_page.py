@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 import shlex
 import shutil
@@ -16,7 +17,7 @@ import pytest
 from commands import command_line
 from kept_nights import date
 from logged import logged_steps
-from page_nights import DEPTH, GRADES, lists_of, night, verdict
+from page_nights import DEPTH, GRADES, dcg, lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
@@ -92,6 +93,26 @@ def test_parts_sum_to_the_difference_and_are_named(output):
         if query.query_id in data.documents:
             changes = data.documents[query.query_id].changes
             assert sum(change["part"] for change in changes) == pytest.approx(query.change)
+
+
+def test_parts_are_of_all_queries_whose_documents_are_kept(tmp_path):
+    # d0 and d1 have one grade, so that q0 scores the same; x0 and x1 have none.
+    lists = {"q0": ["d0", "d1"], "q1": ["d4", "x1"]}, {"q0": ["d1", "d0"], "q1": ["x1", "d4"]}
+    for number, queries in enumerate(lists):
+        night(tmp_path, number, {"hybrid": queries})
+    ideal = dcg(sorted(GRADES.values(), reverse=True))
+    second, moved = 1 / math.log2(3), {"q0": 3.0, "q1": 1.0}
+    parts, lost = data_of(tmp_path).parts, sum(moved.values()) * (1 - second) / ideal / 2
+    assert (parts["sums"], parts["queries"]) == ({"down": pytest.approx(-lost), "up": pytest.approx(3 / 4 * lost)}, 2)
+
+
+def test_a_page_of_partly_kept_documents_says_of_which_queries_they_are(tmp_path):
+    queries = {f"q{at}": ["d0", "d1"] for at in range(3)}
+    for number in range(2):
+        lists = {query: listed[number:] for query, listed in queries.items()}
+        night(tmp_path, number, {"hybrid": lists}, kept_only=("q0", f"q{number + 1}"))
+    assert data_of(tmp_path).parts["queries"] == 1
+    assert "Of the 1 query whose documents all these nights keep, which have 33 %" in read_page(str(tmp_path)).html
 
 
 def test_causes_are_shares_of_the_difference(output):

@@ -47,6 +47,7 @@ def night(
     *,
     dataset: str = "shop",
     documents: bool = True,
+    kept_only: Sequence[str] | None = None,
     languages: Sequence[str] = (),
     verdict: Mapping[str, Any] | None = None,
     accepted: str | None = None,
@@ -93,7 +94,9 @@ def night(
         means.append({**scored, **none, **mean, **formula, "run": run, "queries": len(own)})
     tables = {"query_scores": rows, "dataset_scores": means}
     if documents:
-        tables["ranked_documents"] = lists_kept + [row for query in queries for row in kept(None, query, list(GRADES))]
+        ideals = [row for query in queries for row in kept(None, query, list(GRADES))]
+        rows = [row for row in lists_kept + ideals if kept_only is None or row["query_id"] in kept_only]
+        tables["ranked_documents"] = rows
     if languages:
         tables["query_attributes"] = [
             {"dataset": dataset, "query_id": query, "attribute": "language", "value": languages[at % len(languages)]}
