@@ -1,9 +1,11 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.param import Param, Params, TypeConverters
@@ -35,7 +37,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
 
     CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
     the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
-    be divided, and the means come out too high: compare models only, and evaluate the chosen one on all it recommends.
+    be divided, and the means come out too high, as only the rows that were left out are ranked: compare models only,
+    and evaluate the chosen one on all it recommends.
     With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with ``"drop"`` they are
     not in the DataFrame, and so not in the mean.
 
@@ -120,7 +123,9 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         score, grade, is_out = score.cast("double"), grade.cast("double"), F.lit(False)
         if self.isSet("excludeCol"):
             is_out = F.coalesce(self._column(dataset, "excludeCol"), is_out)
-        is_returned, is_judged = score.isNotNull() & ~F.isnan(score) & ~is_out, grade.isNotNull()
+        is_returned = item.isNotNull() & score.isNotNull() & ~F.isnan(score) & ~is_out
+        # pandas writes null as NaN.
+        is_judged = item.isNotNull() & grade.isNotNull() & ~F.isnan(grade)
         return dataset.groupBy(query.cast("string").alias("query")).agg(
             F.collect_list(F.when(is_returned, item)).alias("returned"),
             F.collect_list(F.when(is_returned, score)).alias("scores"),
@@ -215,10 +220,15 @@ def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | 
     excluded, ranks = set(out), range(1, len(returned) + 1)
     listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
     # Lists without grades may name a document twice, as purchases do.
-    graded = dict.fromkeys(judged, 1.0).items() if grades is None else zip(judged, grades, strict=True)
+    graded = [*dict.fromkeys(judged, 1.0).items()] if grades is None else [*zip(judged, grades, strict=True)]
+    graded = [(document, grade) for document, grade in graded if grade is not None and not math.isnan(grade)]
     return reference.score(lists.get("query") or "", graded, listed, convention, k).ndcg
 
 
 def _ids(documents: Sequence[Any] | None) -> list[str]:
     """Documents as text; MLlib's are doubles, and whole."""
-    return [] if documents is None else [str(int(doc) if isinstance(doc, float) else doc) for doc in documents]
+    return (
+        []
+        if documents is None
+        else [str(int(doc) if isinstance(doc, float | np.floating) else doc) for doc in documents]
+    )

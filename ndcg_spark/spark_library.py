@@ -12,6 +12,7 @@ from ndcg_spark import rules
 from ndcg_spark.background import is_spark
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine, sail_version
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
@@ -57,6 +58,10 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
         results = results.withColumn("run", F.lit(run or RUN))
     judged = rules.conform(judgments, JUDGMENTS, "judgments").columns
     returned = rules.conform(results, RESULTS, "results").columns
+    if "dataset" in judged and "dataset" in config.model_fields_set:
+        raise ConfigurationError(
+            f"dataset: {config.dataset!r} is given, but the tables name their datasets; remove one of them"
+        )
     options = options.replace(**rules.options_without_scores(options, returned))
     rules.require_columns(judged, returned, options)
     # Rows are refused before values are cast, so that a message shows them as they are.
@@ -68,6 +73,8 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     results = rules.conform(results, RESULTS, "results")
     if tables["exclude"] is not None:
         excluded = frame(tables["exclude"], EXCLUDE, session, "exclude")
+        excluded = refuse_rows(excluded, rules.name_rules(dict(excluded.dtypes), EXCLUDE.names), "exclude")
+        excluded = rules.conform(excluded, EXCLUDE, "exclude")
         key = [name for name in excluded.columns if name in results.columns]
         results = results.join(excluded.distinct(), on=key, how="left_anti").select(*results.columns)
     rank = list_by_list if sail_version(session) else by_window

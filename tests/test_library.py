@@ -18,7 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ndcg_spark import Convention, background, compare, compare_judgments, compare_lists, evaluate, open_session
+from ndcg_spark import (
+    Convention,
+    background,
+    compare,
+    compare_judgments,
+    compare_lists,
+    evaluate,
+    explain,
+    open_session,
+)
 from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
 
@@ -200,7 +209,7 @@ NOT_RANKED = {
     "two lists": ({"user": ["q"], "a": [[{"item": "d"}]], "b": [[{"item": "d"}]]}, "2 columns have lists of documents"),
     "uneven lists": ({"user_id": ["1"], "items": [["12", "10"]], "scores": [[0.9]]}, "lists"),
     "several runs": ({"a": pd.DataFrame({**COLUMNS, "run": ["r", "s", "s"]})}, "run 'a': its table has several runs"),
-    "no scores": ({"a": RETURNED, "b": {"1": ["10"]}}, "score"),
+    "no scores": ({"a": RETURNED, "b": {"1": ["10"]}}, "run 'a' has only scores and run 'b' only ranks"),
     "no table": ({"a": pd.DataFrame(COLUMNS), "b": [1]}, "run 'b': list is not a table"),
     "no name": ({1.5: pd.DataFrame(COLUMNS)}, "results: 1.5 where the name of a run is expected"),
     "lists and rows": ({"a": pd.DataFrame(COLUMNS), "b": pd.DataFrame(LISTS)}, "incompatible types"),
@@ -395,6 +404,8 @@ def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
     excluded = evaluate(JUDGED, rows, 10, "trec_eval", exclude={"query_id": ["1"], "doc_id": ["12"]}, run="mine")
     (row,) = excluded.dataset_scores.collect()
     assert (row["run"], row["ndcg"]) == ("mine", pytest.approx(2 / (2 + 1 / math.log2(3))))
+    # Lists of a recommender are fetched whole.
+    assert explain(JUDGED, packed, query=1, convention="trec_eval").json()[0]["ndcg"] == pytest.approx(EXPECTED)
 
 
 @pytest.mark.parametrize("preset", ["trec_eval", "sklearn"])

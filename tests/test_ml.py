@@ -72,6 +72,16 @@ def test_a_row_without_a_grade_is_unjudged(session):
     assert of_rows(session, (1, 6, None, 0.3)) == pytest.approx(pushed)
 
 
+@pytest.mark.parametrize("item", [6, None])
+def test_a_grade_of_nan_is_none_and_a_row_without_an_item_no_document(session, item):
+    assert of_rows(session, (1, item, math.nan, None if item else 9.0)) == pytest.approx(NDCG)
+
+
+def test_parameters_of_lists_are_refused_where_rows_are_long(session):
+    with pytest.raises(ConfigurationError, match="set gradeCol"):
+        of_rows(session, labelCol="clicked")
+
+
 def test_what_spark_s_evaluator_takes_is_taken(session):
     rows = session.createDataFrame([([1, 2], [1, 1])], LISTS)
     evaluator = NdcgEvaluator().setMetricName("ndcgAtK").setK(1).setPredictionCol("prediction").setLabelCol("label")

@@ -120,7 +120,7 @@ def compare(
     options = ComparisonOptions(
         metrics,
         names,
-        list(runs or ()),
+        list(listed(runs or ())),
         alpha,
         correction,
         margin=margin,

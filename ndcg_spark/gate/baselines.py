@@ -137,7 +137,7 @@ def add_rows(
             if rejudged == queries or not gate.unchanged_queries:
                 baseline.refusals[metric] = "other_judgments", share
                 continue
-            baseline.note = f"{share} and are left out"
+            baseline.note = f"{share}; all {rejudged:,} are left out"
         key = source.key(
             scores.source(baseline.nights[-1]).evaluated_on if nights else None, len(baseline.nights) or None
         )

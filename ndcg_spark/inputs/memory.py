@@ -100,7 +100,7 @@ def _is_table(value: Any) -> bool:
 
 def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
-    parts = []
+    parts, order = [], dict[str, str]()
     for run, one in table.items():
         label = f"{where}: run {run_name(run, where)!r}"
         rows = to_arrow(one, wanted, label)
@@ -108,11 +108,19 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
             if len(names := rows["run"].unique().to_pylist()) > 1:
                 raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
             rows = rows.drop_columns(["run"])
+        ordered_by = {"score", "rank"}.intersection(rows.column_names)
+        if len(ordered_by) == 1:
+            order.setdefault(ordered_by.pop(), run)
         for at, field in enumerate(rows.schema):
             is_whole = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
             if field.name in ("dataset", "query_id", "doc_id") and is_whole:
                 rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
+    if len(order) > 1:
+        raise InputError(
+            f"{where}: run {order['score']!r} has only scores and run {order['rank']!r} only ranks or lists; give both "
+            "the same"
+        )
     return pa.concat_tables(parts, promote_options="permissive")
 
 
@@ -151,6 +159,8 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         return _of_dictionary(table, wanted, where)
     if is_spark(table):
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
+        # Lists of a recommender, whose fields are recognised later.
+        kept += [name for name, kind in table.dtypes if kind.startswith("array<struct<") and name not in kept]
         kept += [name for name, kind in table.dtypes if "ndcg" in wanted and kind == "double" and name not in kept]
         return (table.select(*kept) if wanted else table).toArrow()
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):

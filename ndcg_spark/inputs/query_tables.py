@@ -113,7 +113,7 @@ def weight_rows(table: pa.Table) -> pa.Table:
 
 def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
     own = table[name].type
-    if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null", str(own)):
+    if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)):
         raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
     try:
         # Of a time, as pandas has for a date, the day counts.

@@ -71,14 +71,20 @@ def read_scores(
     if table not in (*KEPT, LOG):
         raise unknown_name("read_scores", "table", table, (*KEPT, LOG))
     nights, location = committed(str(output)), str(output)
-    chosen = select_nights(nights, location, str(date)) if date else nights_of_dataset(nights, location, None)
+    day = iso_date(date) if date else None
+    chosen = select_nights(nights, location, day) if day else nights_of_dataset(nights, location, None)
     if table == LOG:
-        rows = log_table(row for row in nights.rows if date is None or row["evaluated_on"] == str(date))
+        rows = log_table(row for row in nights.rows if day in (None, row["evaluated_on"]))
     elif session is not None:
         return read_nights(chosen, table, session)
     else:
         rows = read_rows(chosen, table)
     return to_pandas(rows) if session is None else session.createDataFrame(rows)
+
+
+def iso_date(date: datetime.date | str) -> str:
+    """YYYY-MM-DD, also of a Timestamp of pandas, which is what columns of dates have there."""
+    return f"{date:%Y-%m-%d}" if isinstance(date, datetime.date) else date
 
 
 def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:

@@ -18,6 +18,7 @@ from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import call, make_config
+from ndcg_spark.nights.read import iso_date
 from ndcg_spark.report import words
 from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
@@ -244,7 +245,7 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None, correction:
 
 
 def _text(date: _Date) -> str | None:
-    return None if date is None else str(date)
+    return None if date is None else iso_date(date)
 
 
 def _in_pandas(scores: Scores | SparkScores) -> Scores:

@@ -15,7 +15,8 @@ from ndcg_spark.comparison.compare import night_sources
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
 from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix, read_attributes
 from ndcg_spark.comparison.trend import lines, metrics
-from ndcg_spark.convention.measures import COLUMNS, format_cutoff
+from ndcg_spark.convention.measures import COLUMNS, SCORES, format_cutoff
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
@@ -63,10 +64,7 @@ class NightData:
         self.request, self.night, self.verdict = request, night, night.record["verdict"] or {}
         self.results: Sequence[Row] = self.verdict.get("results", ())
         gate = night.record["configuration"].get("gate") or {}
-        checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in gate.get("check", ())]
-        # A trend has these measures only.
-        shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not request.measure]
-        self.metric: Metric = (shown or metrics(request.measure, [(night, rows)]))[0]
+        self.metric = self._shown_metric(rows, gate.get("check", ()))
         self.measure = f"{self.metric[0].replace('ndcg', 'NDCG')}@{format_cutoff(self.metric[1])}"
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
         self.scores = {(row["run"], row["cutoff"]): row for row in rows}
@@ -121,14 +119,27 @@ class NightData:
         self.never_returned = self._never_returned()
         self.warnings = self._warnings(before)
 
+    def _shown_metric(self, rows: Sequence[Row], checks: Sequence[Row]) -> Metric:
+        """What was asked for, that of the first check of the gate for this dataset, or the headline."""
+        dataset, measure = self.night.dataset, self.request.measure
+        own = [check for check in checks if check.get("datasets") is None or dataset in check["datasets"]]
+        checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in own]
+        # A trend has these measures only.
+        shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not measure]
+        metric: Metric = (shown or metrics(measure, [(self.night, rows)]))[0]
+        if metric[0] not in SCORES:
+            raise ConfigurationError(f"measure: {metric[0]} has no score of a query; choose {', '.join(SCORES)}")
+        return metric
+
     def _warnings(self, before: Sequence[Night]) -> list[str]:
         warnings = list(self.verdict.get("warnings", ()))
-        if self._sides and self._sides.rejudged.any():
-            what = "they are left out" if self._sides.only is not None else "that alone changes scores"
+        # Where these queries are left out, the gate says how many they are.
+        if self._sides and self._sides.only is None and self._sides.rejudged.any():
             many = int(self._sides.rejudged.sum())
             queries = "1 query" if many == 1 else f"{many:,} queries"
-            judged = f"The judgments of {queries} changed since {self.baseline.label}"
-            warnings.insert(0, f"{judged}; {what}")
+            warnings.insert(
+                0, f"The judgments of {queries} changed since {self.baseline.label}; that alone changes scores"
+            )
         known, there = before[-1:], {*self.runs, *(row["run"] for row in self.missing)}
         gone = sorted({row["run"] for rows in read_dataset_scores(known) for row in rows} - there)
         return warnings + [f"{run} had scores on {day(known[0].evaluated_on)} and has none tonight" for run in gone]
@@ -138,6 +149,11 @@ class NightData:
         wanted: Row = {"run": run, "measure": self.metric[0], "cutoff": format_cutoff(self.metric[1])}
         wanted = {**wanted, "slice": None, "weighted": False, "baseline": self.baseline.name}
         return next((row for row in self.results if self.baseline.name and wanted.items() <= row.items()), None)
+
+    def counted(self, run: str) -> int:
+        """How many queries of the night the mean of a run is over."""
+        row = self.scores[run, self.metric[1]]
+        return (row["relevant_queries"] if self.metric[0] in COLUMNS else row["queries"]) or 0
 
     @property
     def deepest(self) -> int | None:

@@ -271,7 +271,9 @@ def _runs(data: NightData) -> Table:
     for run in data.runs:
         scores = data.scores[run, data.metric[1]]
         compared = compared_cells(data.compared[run], data.measure, "p_decides") if run in data.compared else {}
-        counts = {"queries": scores["queries"], "judged rate": scores["judged_rate"]}
+        # A compared mean is over the compared queries.
+        queries = data.compared[run]["queries"] if run in data.compared else data.counted(run)
+        counts = {"queries": queries, "judged rate": scores["judged_rate"]}
         lines.append({"run": run, data.measure: scores[data.metric[0]], **compared, **counts})
     lines += [{"run": row["run"], "conclusion": "no results"} for row in data.missing if row["run"]]
     notes = [DECIDES] if data.compared else []

@@ -125,6 +125,9 @@ def since(data: "NightData") -> str | None:
     row, points = data.row, data.trend.points
     if row is None or row["conclusion"] not in TONES or not data.baseline.nights:
         return None
+    if row["queries"] < data.counted(data.run):
+        # The trend is of all queries.
+        return None
 
     def is_near(point: Point) -> bool:
         return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
@@ -135,10 +138,10 @@ def since(data: "NightData") -> str | None:
 
 
 def notes(data: "NightData") -> list[str]:
-    """What people wrote about the night, and about that since which it differs."""
-    dates = data.night.evaluated_on, since(data)
+    """Why somebody accepted the night, and what people wrote about it and about that since which it differs."""
+    dates, accepted = (data.night.evaluated_on, since(data)), data.night.record["accepted"]
     noted = [(point.date, note) for point in data.trend.points if point.date in dates for note in point.notes]
-    return [f"Note of {day(date)}: {note}" for date, note in noted]
+    return [f"Accepted: {accepted}"] * bool(accepted) + [f"Note of {day(date)}: {note}" for date, note in noted]
 
 
 def sentence(text: str) -> str:
@@ -214,12 +217,14 @@ def unanswered(data: "NightData") -> list[Markup]:
         now, before, share = data.unanswered
         skipped = now if data.night.record["options"]["missing_query"] == "skip" else 0
         of = max(of, data.mean["queries"] + skipped)
-        words = Markup("{} returned nothing for {:,} of {:,} queries (before: {:,}){}.")
-        said.append(words.format(name(data.run), now, of, before, _part_of("loss", share)))
+        most = f"at most {before:,}" if len(data.baseline.nights) > 1 else f"{before:,}"
+        words = Markup("{} returned nothing for {:,} of {:,} queries (before: {}){}.")
+        said.append(words.format(name(data.run), now, of, most, _part_of("loss", share)))
     if data.answered:
-        words = Markup("{} has results again for {:,} of {:,} queries that had none{}.")
+        words = Markup("{} has results again for {} that had none, of {:,}{}.")
         now, share = data.answered
-        said.append(words.format(name(data.run), now, of, _part_of("gain", share)))
+        queries = "1 query" if now == 1 else f"{now:,} queries"
+        said.append(words.format(name(data.run), queries, of, _part_of("gain", share)))
     return said
 
 
@@ -233,7 +238,7 @@ def below_best(data: "NightData") -> str:
     now, (best, date) = stretch[-1].value, max((point.value or 0.0, point.date) for point in stretch)
     if data.verdict or now is None or best - now <= data.options.margin:
         return ""
-    return f"{score(best - now)} below {day(date)}, the best of the comparable nights."
+    return f"{score(best - now)} below {day(date)}, the best of the comparable nights shown."
 
 
 def _others(data: "NightData") -> list[Markup]:

@@ -110,7 +110,7 @@ def test_what_is_read_of_nights_is_a_frame_of_pandas(output):
     assert (len(scores), list(scores)) == (2 * 2, DATASET_SCORES.names)
     assert log["accepted"].tolist() == ["the first night", None]
     assert compared["evaluated_on"].astype(str).unique().tolist() == ["2026-11-02"]
-    assert len(read_scores(output, date="2026-11-01")) == 2
+    assert len(read_scores(output, date="2026-11-01")) == len(read_scores(output, date=pd.Timestamp("2026-11-01"))) == 2
     with pytest.raises(ConfigurationError):
         read_scores(output, date="2026-10-01")
 

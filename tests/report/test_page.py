@@ -223,7 +223,7 @@ def test_a_loss_is_of_a_kind_of_queries_or_of_those_without_results_or_spread_ov
         # A query that has results in neither night does not count.
         night(tmp_path, 2, lists_of(RUNS, 60, seed=1, lost={"hybrid": 3}), languages=languages, missing=True)
         page = Page(read_page(str(tmp_path)).html).words
-        assert "hybrid has results again for 19 of 60 queries that had none, all of the gain." in page
+        assert "hybrid has results again for 19 queries that had none, of 60, all of the gain." in page
 
 
 def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_best_and_it_may_be_chance(tmp_path):
@@ -352,6 +352,16 @@ def test_a_page_says_which_nights_keep_no_documents_where_it_cannot_tell_what_mo
         night(tmp_path, number, lists, documents=documents, verdict=said_before)
     assert said in read_page(str(tmp_path)).html
     assert "shown only for NDCG" in read_page(str(tmp_path), request=Request(measure="precision@10")).html
+
+
+def test_the_measure_is_that_of_the_first_check_for_the_dataset_and_a_score_of_queries(tmp_path):
+    checks = [{"measure": "ndcg", "cutoff": DEPTH, "datasets": ["web"]}, {"measure": "precision", "cutoff": DEPTH}]
+    known = {"configuration": {"gate": {"check": checks}}, "verdict": verdict(), "accepted": "why not"}
+    night(tmp_path, 0, lists_of(RUNS, 10), **known)
+    assert data_of(tmp_path).measure == "precision@10"
+    assert "Accepted: why not" in read_page(str(tmp_path)).html
+    with pytest.raises(ConfigurationError, match="judged_rate has no score of a query"):
+        data_of(tmp_path, measure="judged_rate")
 
 
 def test_a_run_that_is_named_is_the_baseline(output):
