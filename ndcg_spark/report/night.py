@@ -228,16 +228,14 @@ class NightData:
         return *lost, share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
 
     def _lost_queries(self, run: str) -> tuple[int, int] | None:
-        if self.baseline.run:
-            # Of two runs, each may lack results that the other has.
-            return None
-        key, now = (run, self.metric[1]), self.scores[run, self.metric[1]]["missing_queries"] or 0
+        key, now = (self.baseline.run or run, self.metric[1]), self.scores[run, self.metric[1]]["missing_queries"] or 0
         before = [row["missing_queries"] or 0 for row in self._rows_before if (row["run"], row["cutoff"]) == key]
         return (now, max(before)) if before and now > max(before) else None
 
     @functools.cached_property
     def _rows_before(self) -> list[Row]:
-        return [row for rows in read_dataset_scores(self.baseline.nights) for row in rows]
+        nights = self.baseline.nights or ([self.night] if self.baseline.run else [])
+        return [row for rows in read_dataset_scores(nights) for row in rows]
 
     @functools.cached_property
     def answered(self) -> tuple[int, float] | None:

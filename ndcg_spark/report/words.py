@@ -217,9 +217,10 @@ def unanswered(data: "NightData") -> list[Markup]:
         now, before, share = data.unanswered
         skipped = now if data.night.record["options"]["missing_query"] == "skip" else 0
         of = max(of, data.mean["queries"] + skipped)
-        most = f"at most {before:,}" if len(data.baseline.nights) > 1 else f"{before:,}"
-        words = Markup("{} returned nothing for {:,} of {:,} queries (before: {}){}.")
-        said.append(words.format(name(data.run), now, of, most, _part_of("loss", share)))
+        most = f"at most {before:,}" if before and len(data.baseline.nights) > 1 else f"{before:,}"
+        other = name(data.baseline.run) if data.baseline.run else "before"
+        words = Markup("{} returned nothing for {:,} of {:,} queries ({}: {}){}.")
+        said.append(words.format(name(data.run), now, of, other, most, _part_of("loss", share)))
     if data.answered:
         words = Markup("{} has results again for {} that had none, of {:,}{}.")
         now, share = data.answered

@@ -354,6 +354,15 @@ def test_a_page_says_which_nights_keep_no_documents_where_it_cannot_tell_what_mo
     assert "shown only for NDCG" in read_page(str(tmp_path), request=Request(measure="precision@10")).html
 
 
+def test_a_run_that_returns_nothing_is_named_beside_another_run_too(tmp_path):
+    lists = lists_of({"old": 0.9, "new": 0.9}, 60, lost={"new": 60})
+    night(tmp_path, 0, lists, missing=True)
+    for asked in ({}, {"baseline": "old"}):
+        page = Page(read_page(str(tmp_path), request=Request(run="new", **asked)).html).words
+        assert "new returned nothing for 20 of 60 queries (old: " in page
+        assert ("Find out why new returned nothing" in page, "Nothing has to be done" in page) == (True, False)
+
+
 def test_the_measure_is_that_of_the_first_check_for_the_dataset_and_a_score_of_queries(tmp_path):
     checks = [{"measure": "ndcg", "cutoff": DEPTH, "datasets": ["web"]}, {"measure": "precision", "cutoff": DEPTH}]
     known = {"configuration": {"gate": {"check": checks}}, "verdict": verdict(), "accepted": "why not"}
