@@ -38,7 +38,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     CrossValidator divides *rows*. For rankers, whole queries must stay together: give it a `foldCol` that depends on
     the query alone, such as ``F.pmod(F.xxhash64("user"), F.lit(3)).cast("int")``. For ALS the rows of each user have to
     be divided, and the means come out too high, as only the rows that were left out are ranked: compare models only,
-    and evaluate the chosen one on all it recommends.
+    and evaluate the best ones on all they recommend, where their order may differ.
+
     With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with ``"drop"`` they are
     not in the DataFrame, and so not in the mean.
 
@@ -61,7 +62,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     k, convention : int, str
         The cutoff, and a preset followed by options that differ, as in `Convention.label`: ``trec_eval gain=exp2``.
     metricName : str
-        ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention ``mllib_binary``.
+        ``ndcg``, or ``ndcgAtK``, which is what Spark's RankingEvaluator computes: the convention ``mllib_binary``, for
+        which every rating above 0 is relevant; ``convention="mllib_binary min_relevance=4"`` takes those from 4 up.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Result:
     allowed: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, adjusted for the number of rows.
+    #: The larger p value of the two tests, or that of t where it alone cannot fail, adjusted for the number of rows.
     p: float | None = None
     queries: int | None = None
 
