@@ -99,7 +99,7 @@ def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsy
     # The night on which a ranker was broken.
     asked = ("--date", "2026-11-17", "--baseline-date", "2026-11-16", "--measures", "ndcg@10", "--queries", "2")
     utf8 = {"PYTHONIOENCODING": "utf-8"}
-    done = command_line("compare", "nights", *asked, "--engine", "embedded", cwd=tmp_path, **utf8)
+    done = command_line("compare", "nights", *asked, cwd=tmp_path, **utf8)
     assert done.stdout == (ROOT / "tests/golden/compare.txt").read_text(encoding="utf-8"), done.stderr
 
 
