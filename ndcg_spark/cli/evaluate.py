@@ -222,7 +222,7 @@ def compare_lists(
 
 
 @command(
-    options.evaluation(without="output documents cutoffs dataset run date"),
+    options.evaluation(without="output documents cutoffs measures dataset run date"),
     _DATE,
     option("--query", "ID", "Query to explain.", required=True),
     option("--run", "RUN", "Run to explain. [default: every run]"),
