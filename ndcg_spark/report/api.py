@@ -121,9 +121,10 @@ def explain(
     """The score of one query, document by document, as the command `explain` shows it.
 
     `source` is what `evaluate` returned, the folder of a night that keeps its documents, or judgments beside results,
-    as `evaluate` takes them; tables of Spark are fetched. By default every run is explained, in the newest night, at
-    the headline's cutoff if NDCG has it, else at the deepest rank; `baseline` is the run, and `baseline_date` the
-    night, to show the changes since. `convention`, `relevance` and `exclude` are for two tables only.
+    as `evaluate` takes them. Pickled scores and those of Spark DataFrames keep no documents: give the two tables, which
+    are fetched from Spark. By default every run is explained, in the newest night, at the headline's cutoff if NDCG has
+    it, else at the deepest rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
+    `convention`, `relevance` and `exclude` are for two tables only.
 
     What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
     `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
