@@ -1,4 +1,12 @@
-"""NDCG in plain Python, with what users write, for explanations and as the reference of the tests."""
+"""NDCG and the measures beside it in plain Python: the definition that everything is checked against.
+
+A list is scored in four steps, each a function below:
+
+1. `merged_grades`: the grade of each judged document, one where several people judged it.
+2. `judged_gains`: the gain of each grade that counts.
+3. `scored_list`: the returned documents in the order of the convention, without those that leave it.
+4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
+"""
 
 import dataclasses
 import importlib
@@ -10,15 +18,22 @@ import numpy as np
 import pandas as pd
 
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
+from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
 from ndcg_spark.errors import ConventionError, InputError
 
 _MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": statistics.fmean}
 
+#: A returned document: its id, its score and its rank.
+Returned = tuple[str, float | None, int | None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """What QUERY_SCORES has about NDCG; `ndcg` is None where the convention leaves the query out of the mean."""
+    """What QUERY_SCORES has about NDCG.
+
+    `ndcg` is None where the convention leaves the query out of the mean.
+    """
 
     status: str
     returned: int
@@ -28,8 +43,40 @@ class Score:
     ndcg: float | None
 
 
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """A document on the list that is scored."""
+
+    doc_id: str
+    #: What the list is ordered by, ascending; documents with equal keys are tied.
+    key: float
+    #: Its grade; None if it has none.
+    grade: float | None
+    #: Whether its grade has a gain. A negative grade that is ignored has none.
+    is_judged: bool
+    gain: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+    """A run's list for a query as the convention ranks it, and the query's judgments."""
+
+    documents: Sequence[Document]
+    #: The gain at each rank: with averaged ties, the mean of the documents that are tied there.
+    gains: Sequence[float]
+    #: The grade of every judged document.
+    grades: Mapping[str, float]
+    #: The gain of every judged document whose grade has one.
+    judged: Mapping[str, float]
+    #: Whether the run returned anything for the query.
+    is_answered: bool
+
+
 def gain(grade: float, convention: Convention) -> float | None:
-    """The gain of a judged document with this grade; None if the grade counts as unjudged, or a table lacks it."""
+    """The gain of a judged document with this grade.
+
+    None if the grade counts as unjudged, or a table of gains lacks it.
+    """
     if grade < 0 and convention.negative != "keep":
         return None
     rule, counted = convention.gain, counted_grade(grade, convention)
@@ -80,114 +127,368 @@ def discounts(depth: int, rule: Discount) -> list[float]:
 
 
 def ideal_ranking(
-    gains: Mapping[str, float], convention: Convention, cutoff: int | None, returned: int, first: Iterable[str] = ()
+    gains: Mapping[str, float],
+    convention: Convention,
+    cutoff: int | None,
+    returned: int,
+    first: Iterable[str] = (),
 ) -> list[tuple[str | None, float]]:
     """The documents of the ideal ranking and their gains, by rank, as deep as the convention allows.
 
-    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come first, in that
-    order, then larger ids. None stands for any relevant document if there are fewer than k.
+    `gains` are those of the documents in the ideal. Among equal gains, the documents in `first` come
+    first, in that order, then larger ids. None stands for any relevant document if there are fewer
+    than k.
     """
     position = {document: at for at, document in enumerate(first)}
     by_id = sorted(gains, key=lambda document: document.encode(), reverse=True)
-    order = sorted(by_id, key=lambda document: (-gains[document], position.get(document, len(position))))
+    last = len(position)
+    order = sorted(by_id, key=lambda document: (-gains[document], position.get(document, last)))
     ideal: list[tuple[str | None, float]] = [(document, gains[document]) for document in order]
     if convention.ideal == "k_relevant" and cutoff is not None:
         relevant = [entry for entry in ideal if entry[1] > 0]
-        return (relevant + [(None, 1.0)] * max(cutoff - len(relevant), 0) if relevant else ideal)[:cutoff]
+        if not relevant:
+            return ideal[:cutoff]
+        absent = max(cutoff - len(relevant), 0)
+        return (relevant + [(None, 1.0)] * absent)[:cutoff]
     depth = len(ideal) if cutoff is None else cutoff
-    return ideal[: min(depth, returned) if convention.ideal == "judged_capped" else depth]
+    if convention.ideal == "judged_capped":
+        depth = min(depth, returned)
+    return ideal[:depth]
 
 
 def score(
     query_id: str,
     judged: Iterable[tuple[str, float]],
-    returned: Iterable[tuple[str, float | None, int | None]],
+    returned: Iterable[Returned],
     convention: Convention,
-    cutoff: int | None,
+    cutoff: Cutoff,
 ) -> Score:
-    """The score of a query, from graded documents, and returned ones with scores and ranks. InputError if refused."""
-    c, grades = convention, dict[str, list[float]]()
-    query = f"query {query_id}" if query_id else "a query"
+    """The score of a query, from graded documents, and returned ones with scores and ranks.
+
+    Raises InputError for what the convention refuses.
+    """
+    ranking = rank_documents(query_id, judged, returned, convention)
+    return score_at(ranking, convention, cutoff, query_id)
+
+
+def rank_documents(
+    query_id: str,
+    judged: Iterable[tuple[str, float]],
+    returned: Iterable[Returned],
+    convention: Convention,
+    depth: int | None = None,
+) -> Ranking:
+    """The list of a query as the convention ranks it, with the gain at every rank.
+
+    A document that is returned twice is refused down to `depth`, by default everywhere. Raises
+    InputError for what the convention refuses.
+    """
+    grades = merged_grades(query_id, judged, convention)
+    gains = judged_gains(grades, convention)
+    rows = list(returned)
+    documents = scored_list(query_id, rows, grades, gains, convention)
+    if convention.duplicates == "error":
+        _refuse_twice(query_id, documents[:depth])
+    return Ranking(documents, _gains_at_ranks(documents, convention), grades, gains, bool(rows))
+
+
+def merged_grades(query_id: str, judged: Iterable[tuple[str, float]], convention: Convention) -> dict[str, float]:
+    """The grade of each judged document. InputError for what the convention refuses."""
+    given: dict[str, list[float]] = {}
     for document, grade in judged:
-        grades.setdefault(document, []).append(grade)
-    if c.judgment_duplicates == "error" and (twice := [d for d, given in grades.items() if len(given) > 1]):
-        advice = "keep one, or set judgment_duplicates=max"
-        raise InputError(f"judgments: a document is judged twice, e.g. {twice[0]} for {query}; {advice}")
-    merged = {document: _MERGED.get(c.judgment_duplicates, max)(given) for document, given in grades.items()}
-    if c.negative == "error" and any(grade < 0 for grade in merged.values()):
-        raise InputError(f"judgments: a negative grade, e.g. for {query}; remove it, or set negative=as_unjudged")
-    gains = {document: worth for document, grade in merged.items() if (worth := gain(grade, c)) is not None}
-    rows, unjudged = _in_order(returned, c), unjudged_gain(c)
-    #: What each listed document is ordered by, and its gain.
-    items: dict[str, tuple[float, float]] = {}
-    for key, document in rows:
-        if document in items and c.duplicates == "error":
-            advice = "keep one, or set duplicates=best"
-            raise InputError(f"results: a document is returned twice, e.g. {document} for {query}; {advice}")
-        is_query = c.exclude_query_as_document and document == query_id
-        is_dropped = (c.unjudged == "drop" and document not in gains) or (
-            c.negative == "drop" and merged.get(document, 0.0) < 0
+        given.setdefault(document, []).append(grade)
+    twice = [document for document, grades in given.items() if len(grades) > 1]
+    if convention.judgment_duplicates == "error" and twice:
+        raise InputError(
+            f"judgments: a document is judged twice, e.g. {twice[0]} for {_named(query_id)}; "
+            "keep one, or set judgment_duplicates=max"
         )
-        if not (is_query or is_dropped):
-            items.setdefault(document, (key, gains.get(document, unjudged)))
-    listed = list(items)
-    if c.ties in ("worst", "best"):
-        sign = 1.0 if c.ties == "worst" else -1.0
-        listed.sort(key=lambda document: (items[document][0], sign * items[document][1]))
-    counting = {document: worth for document, (_, worth) in items.items()} if c.ideal == "retrieved" else gains
-    ideal = [worth for _, worth in ideal_ranking(counting, c, cutoff, len(listed))]
-    weights = discounts(max(len(listed), len(ideal)), c.discount)
-    counted = _counted([items[document] for document in listed], c)[:cutoff]
-    dcg, ideal_dcg = _dcg(counted, weights), _dcg(ideal, weights)
-    without = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
-    value = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without else dcg / ideal_dcg
-    nothing = without and (bool(rows) or c.ideal in ("judged", "k_relevant"))
-    is_missing = not rows and not (nothing and c.missing_query == "zero")
-    if (is_missing and c.missing_query == "error") or (nothing and c.no_relevant == "error"):
-        raise InputError(f"results: {query} {'is missing' if is_missing else 'has no relevant document'}")
-    return Score(
-        "missing" if is_missing else "no_relevant" if nothing else "scored",
-        len(listed[:cutoff]),
-        sum(document in gains for document in listed[:cutoff]),
-        dcg,
-        ideal_dcg,
-        None if not rows and c.missing_query == "skip" else value,
-    )
+    merge = _MERGED.get(convention.judgment_duplicates, max)
+    merged = {document: merge(grades) for document, grades in given.items()}
+    if convention.negative == "error" and any(grade < 0 for grade in merged.values()):
+        raise InputError(
+            f"judgments: a negative grade, e.g. for {_named(query_id)}; remove it, or set negative=as_unjudged"
+        )
+    return merged
 
 
-def _counted(listed: Sequence[tuple[float, float]], convention: Convention) -> list[float]:
-    """The gain at every rank, by keys and gains: with averaged ties, the mean of those with the same key."""
+def judged_gains(grades: Mapping[str, float], convention: Convention) -> dict[str, float]:
+    """The gain of each document whose grade has one."""
+    worth = {grade: gain(grade, convention) for grade in set(grades.values())}
+    gains = {}
+    for document, grade in grades.items():
+        value = worth[grade]
+        if value is not None:
+            gains[document] = value
+    return gains
+
+
+def scored_list(
+    query_id: str,
+    returned: Sequence[Returned],
+    grades: Mapping[str, float],
+    gains: Mapping[str, float],
+    convention: Convention,
+) -> list[Document]:
+    """The returned documents in the order of the convention, without those that leave the list."""
+    listed = []
+    seen: set[str] = set()
+    unjudged = unjudged_gain(convention)
+    for key, doc_id in _in_order(returned, convention):
+        if doc_id in seen and convention.duplicates == "best":
+            continue
+        seen.add(doc_id)
+        grade, is_judged = grades.get(doc_id), doc_id in gains
+        if _leaves(doc_id == query_id, grade, is_judged, convention):
+            continue
+        listed.append(Document(doc_id, key, grade, is_judged, gains.get(doc_id, unjudged)))
+    if convention.ties == "worst":
+        listed.sort(key=lambda document: (document.key, document.gain))
+    if convention.ties == "best":
+        listed.sort(key=lambda document: (document.key, -document.gain))
+    return listed
+
+
+def _leaves(is_query: bool, grade: float | None, is_judged: bool, convention: Convention) -> bool:
+    """Whether a returned document leaves the list before it is scored."""
+    if is_query and convention.exclude_query_as_document:
+        return True
+    if convention.unjudged == "drop" and not is_judged:
+        return True
+    return convention.negative == "drop" and grade is not None and grade < 0
+
+
+def _refuse_twice(query_id: str, documents: Iterable[Document]) -> None:
+    seen: set[str] = set()
+    for document in documents:
+        if document.doc_id in seen:
+            raise InputError(
+                f"results: a document is returned twice, e.g. {document.doc_id} for "
+                f"{_named(query_id)}; keep one, or set duplicates=best"
+            )
+        seen.add(document.doc_id)
+
+
+def _named(query_id: str) -> str:
+    return f"query {query_id}" if query_id else "a query"
+
+
+def _gains_at_ranks(documents: Sequence[Document], convention: Convention) -> list[float]:
+    return averaged(documents, [document.gain for document in documents], convention)
+
+
+def averaged(documents: Sequence[Document], values: Sequence[float], convention: Convention) -> list[float]:
+    """A value at every rank: with averaged ties, the mean over the documents that are tied there."""
     if convention.ties != "average":
-        return [worth for _, worth in listed]
+        return list(values)
     groups: dict[float, list[float]] = {}
-    for key, worth in listed:
-        groups.setdefault(key, []).append(worth)
+    for document, value in zip(documents, values, strict=True):
+        groups.setdefault(document.key, []).append(value)
     means = {key: math.fsum(group) / len(group) for key, group in groups.items()}
-    return [means[key] for key, _ in listed]
+    return [means[document.key] for document in documents]
 
 
-def _dcg(gains: Sequence[float], weights: Sequence[float]) -> float:
-    return math.fsum(worth * weight for worth, weight in zip(gains, weights, strict=False))
+def discounted_gains(
+    ranking: Ranking, convention: Convention, cutoff: Cutoff, weights: Sequence[float] | None = None
+) -> tuple[list[float], list[float]]:
+    """The terms whose sums are DCG and ideal DCG; `weights` are the discounts, if they are known."""
+    ideal = _ideal_gains(ranking, convention, cutoff)
+    if weights is None:
+        depth = max(len(ranking.gains[:cutoff]), len(ideal))
+        weights = discounts(depth, convention.discount)
+    terms = [worth * weight for worth, weight in zip(ranking.gains[:cutoff], weights, strict=False)]
+    best = [worth * weight for worth, weight in zip(ideal, weights, strict=False)]
+    return terms, best
 
 
-def _in_order(rows: Iterable[tuple[str, float | None, int | None]], convention: Convention) -> list[tuple[float, str]]:
-    """The documents in the order of the convention, each after what it is ordered by; equal keys are tied."""
+def _ideal_gains(ranking: Ranking, convention: Convention, cutoff: Cutoff) -> list[float]:
+    gains = ranking.judged
+    if convention.ideal == "retrieved":
+        gains = {document.doc_id: document.gain for document in ranking.documents}
+    ideal = ideal_ranking(gains, convention, cutoff, len(ranking.documents))
+    return [worth for _, worth in ideal]
+
+
+def score_at(
+    ranking: Ranking,
+    convention: Convention,
+    cutoff: Cutoff,
+    query_id: str = "",
+    weights: Sequence[float] | None = None,
+) -> Score:
+    """The score of a ranked list at a cutoff. InputError for what the convention refuses."""
+    c, query = convention, _named(query_id)
+    terms, best = discounted_gains(ranking, c, cutoff, weights)
+    dcg, ideal_dcg = math.fsum(terms), math.fsum(best)
+    # A negative ideal DCG counts as none for the tools that score a query without gain 1.
+    without_gain = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
+    # An ideal of the returned documents says nothing about a query without any.
+    knows = ranking.is_answered or c.ideal in ("judged", "k_relevant")
+    nothing_relevant = without_gain and knows
+    is_missing = not ranking.is_answered and not (nothing_relevant and c.missing_query == "zero")
+    if is_missing and c.missing_query == "error":
+        raise InputError(f"results: {query} is missing")
+    if nothing_relevant and c.no_relevant == "error":
+        raise InputError(f"results: {query} has no relevant document")
+    ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without_gain else dcg / ideal_dcg
+    if not ranking.is_answered and c.missing_query == "skip":
+        ndcg = None
+    status = "scored"
+    if nothing_relevant:
+        status = "no_relevant"
+    if is_missing:
+        status = "missing"
+    listed = ranking.documents[:cutoff]
+    judged = sum(document.is_judged for document in listed)
+    return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg)
+
+
+def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[float, str]]:
+    """The documents in the order of the convention, each after its key; equal keys are tied."""
     rule = TIES[convention.ties]
     ascending = rule.ascending and rule.by in ("doc_id", "number")
+    order_of_ties = {"number": _by_number, "rank": _by_rank}.get(rule.by, _by_text)
+    tied = sorted(rows, key=lambda row: order_of_ties(row, ascending), reverse=not ascending)
+    keys = [(_sort_key(row, convention), row[0]) for row in tied]
+    return sorted(keys, key=lambda pair: pair[0])
 
-    def key(row: tuple[str, float | None, int | None]) -> float:
-        _, number, rank = row
-        if convention.order == "rank":
-            return float(rank or 0)
-        exact = number or 0.0
-        # A float is the nearest one, or infinite.
-        return -(float(np.float32(exact)) if convention.score_precision == "float32" else exact)
 
-    def among_ties(row: tuple[str, float | None, int | None]) -> tuple[object, ...]:
-        document, _, rank = row
-        digits = document.lstrip("0") if document.isascii() and document.isdecimal() else None
-        number = (math.inf if ascending else -1, "") if digits is None else (len(digits), digits)
-        return {"number": number, "rank": -(rank or 0)}.get(rule.by), document.encode()
+def _sort_key(row: Returned, convention: Convention) -> float:
+    """What the list is ordered by, ascending: the rank, or the score with the sign changed."""
+    _, number, rank = row
+    if convention.order == "rank":
+        return float(rank or 0)
+    exact = number or 0.0
+    if convention.score_precision == "float64":
+        return -exact
+    # A float is the nearest one, or infinite.
+    with np.errstate(over="ignore"):
+        return -float(np.float32(exact))
 
-    listed = sorted(rows, key=among_ties, reverse=not ascending)
-    return sorted(((key(row), row[0]) for row in listed), key=lambda row: row[0])
+
+def _by_text(row: Returned, _ascending: bool) -> tuple[bytes]:
+    return (row[0].encode(),)
+
+
+def _by_rank(row: Returned, _ascending: bool) -> tuple[int, bytes]:
+    document, _, rank = row
+    return -(rank or 0), document.encode()
+
+
+def _by_number(row: Returned, ascending: bool) -> tuple[float, str, bytes]:
+    """Ids that are whole numbers, by their size; other ids come last."""
+    document = row[0]
+    if not (document.isascii() and document.isdecimal()):
+        return math.inf if ascending else -1.0, "", document.encode()
+    digits = document.lstrip("0")
+    return float(len(digits)), digits, document.encode()
+
+
+def measures(ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float) -> dict[str, float]:
+    """Every measure beside NDCG of a ranked list at a cutoff, by its column.
+
+    `highest` is the highest grade that RBP and ERR use. What stands for a query without relevant
+    documents is the convention's to say: see `measured`.
+    """
+    relevant = relevant_documents(ranking, convention)
+    documents, depth = ranking.documents, cutoff or max(len(ranking.documents), 1)
+    is_hit = [float(document.doc_id in relevant) for document in documents]
+    hits = averaged(documents, is_hit, convention)[:cutoff]
+    is_known = [float(document.is_judged) for document in documents]
+    known = averaged(documents, is_known, convention)[:cutoff]
+    ranks = [rank for rank, hit in enumerate(hits, start=1) if hit > 0]
+    found, possible = math.fsum(hits), max(len(relevant), 1)
+    precisions = [at / rank for at, rank in enumerate(ranks, start=1)]
+    return {
+        "precision": found / depth,
+        "recall": found / possible,
+        "ap": math.fsum(precisions) / possible,
+        "rr": 1 / ranks[0] if ranks else 0.0,
+        "success": float(bool(ranks)),
+        "err": _expected_reciprocal_rank(ranking, convention, cutoff, highest),
+        "judged_share": math.fsum(known) / depth,
+        **_rank_biased_precision(ranking, convention, cutoff, highest),
+        **({} if cutoff else {"bpref": _bpref(ranking, relevant)}),
+    }
+
+
+def relevant_documents(ranking: Ranking, convention: Convention) -> set[str]:
+    """The judged documents of the query that count as relevant."""
+    least = convention.relevant_from
+    if isinstance(least, str):
+        return set(ranking.judged)
+    grades = ranking.grades
+    return {doc for doc in ranking.judged if counted_grade(grades[doc], convention) >= least}
+
+
+def measured(ranking: Ranking, convention: Convention, value: float, is_ratio: bool, relevant: int) -> float | None:
+    """The value of a measure as QUERY_SCORES has it; None if the convention leaves the query out.
+
+    `relevant` is the number of relevant documents that the query has. A measure that divides by it,
+    `is_ratio`, has the value that the convention gives a query without any.
+    """
+    missing = not ranking.is_answered
+    if missing and convention.missing_query == "skip":
+        return None
+    if missing and relevant:
+        return 0.0
+    if relevant:
+        return value
+    if convention.no_relevant == "skip":
+        return None
+    return {"zero": 0.0, "one": 1.0}.get(convention.no_relevant) if is_ratio else value
+
+
+def _grades(ranking: Ranking, convention: Convention) -> list[float]:
+    """The grade at every rank as RBP and ERR use it, which is 0 for unjudged and negative ones."""
+    grades = []
+    for document in ranking.documents:
+        grade = document.grade if document.is_judged and document.grade is not None else 0.0
+        grades.append(max(counted_grade(grade, convention), 0.0))
+    return grades
+
+
+def _rank_biased_precision(
+    ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float
+) -> dict[str, float]:
+    """RBP and its residual: what the unjudged documents could add (Moffat and Zobel 2008)."""
+    documents, goes_on = ranking.documents, convention.rbp_persistence
+    shares = [grade / highest if highest > 0 else 0.0 for grade in _grades(ranking, convention)]
+    worth = averaged(documents, shares, convention)
+    is_unknown = [float(not document.is_judged) for document in documents]
+    unknown = averaged(documents, is_unknown, convention)
+    weights = [(1 - goes_on) * goes_on**at for at in range(len(documents[:cutoff]))]
+    found = [weight * share for weight, share in zip(weights, worth, strict=False)]
+    residual = math.fsum(weight * share for weight, share in zip(weights, unknown, strict=False))
+    if cutoff is None and residual > 0:
+        # As trec_eval has it: also what is beyond the end of the list.
+        residual += goes_on ** len(documents)
+    return {"rbp": math.fsum(found), "rbp_residual": residual}
+
+
+def _expected_reciprocal_rank(ranking: Ranking, convention: Convention, cutoff: Cutoff, highest: float) -> float:
+    """ERR (Chapelle et al. 2009): the reader stops at a rank with a probability of its grade."""
+    reading, total = 1.0, 0.0
+    if highest <= 0:
+        return total
+    for rank, grade in enumerate(_grades(ranking, convention)[:cutoff], start=1):
+        stops = 2.0 ** (grade - highest) - 2.0**-highest
+        if stops > 0:
+            total += reading * stops / rank
+            reading *= 1 - stops
+    return total
+
+
+def _bpref(ranking: Ranking, relevant: set[str]) -> float:
+    """As trec_eval 9 computes it: how few judged, not relevant documents stand above relevant ones."""
+    if not relevant:
+        return 0.0
+    others = len(ranking.judged) - len(relevant)
+    above, terms = 0, []
+    for document in ranking.documents:
+        if document.doc_id in relevant:
+            least = max(min(others, len(relevant)), 1)
+            terms.append(1 - min(above, len(relevant)) / least)
+        elif document.is_judged:
+            above += 1
+    return math.fsum(terms) / len(relevant)
