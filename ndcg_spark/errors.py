@@ -5,7 +5,8 @@ A message reads ``where: what, how many, one example; what to do``.
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 DONE = 0
 BUG = 1
@@ -86,6 +87,17 @@ class InstallationError(EngineError):
 
     exit_code = 2
     code = "installation"
+
+
+class NotVerifiedError(EngineError):
+    """An engine and plain Python computed different scores for the same rows; nothing was published."""
+
+    code = "not_verified"
+
+    def __init__(self, message: str, log_entries: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        #: What the log keeps of it.
+        self.log_entries = log_entries or {}
 
 
 class StorageError(NdcgSparkError):

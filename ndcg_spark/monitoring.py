@@ -169,6 +169,7 @@ def _content(
         "exit_code": exit_code,
         "reason": failure or "; ".join(verdict["sentence"] for verdict in verdicts) or None,
         "verdicts": verdicts,
+        "verified": outcome.verified if outcome else None,
         # Nights are sorted by date, so that the last one of a dataset stays.
         "previous": {
             night.dataset: {name: night.row[name] for name in ("evaluated_on", "verdict", "reason", "accepted")}

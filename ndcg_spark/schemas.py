@@ -138,11 +138,12 @@ LIST_CHANGES = _table(
 #: (dataset, evaluated_on, number, evaluation_id, revision). `status` is published, refused or failed. Of the published
 #: rows of a dataset and date the one with the greatest (number, evaluation_id, revision) counts; others have no number.
 #: `verdict` is pass, fail or none, null without a gate; `run` is the run that it is about; `accepted` is why the night
-#: is a baseline all the same. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
+#: is a baseline all the same. `verified` says how many lists were recomputed in plain Python, or why scores that differ
+#: were published. Times are in UTC, as ISO 8601. From `options` on, columns are JSON.
 EVALUATIONS = _table(
     "dataset string, evaluated_on date, evaluation_id status string, number revision bigint, "
     "committed_at revised_at string, exit_code bigint, verdict reason run accepted string, is_baseline boolean, "
-    "note convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
+    "note verified convention formula engine judgments_fingerprint results_fingerprint string, seconds double, "
     "options configuration inputs datasets datasets_without_results versions counts rejected steps string, "
     "findings files string"
 )

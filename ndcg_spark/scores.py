@@ -160,9 +160,15 @@ class SparkScores:
     attributes: pa.Table | None = None
     #: The names of the runs, if they are known before anything is computed.
     runs: Sequence[str] = ()
+    #: Recomputes some lists; gets the dataset scores, and returns the query scores if it has fetched all of them.
+    check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
 
     def to_pandas(self) -> Scores:
-        """The scores in pandas, computed by Spark jobs at the first call and kept; InputError without any result."""
+        """The scores in pandas, computed by Spark jobs at the first call and kept; InputError without any result.
+
+        Some lists are recomputed in plain Python, as by every evaluation of files: NotVerifiedError if they differ. The
+        lazy tables are not checked.
+        """
         return self._scores
 
     @functools.cached_property
@@ -170,7 +176,9 @@ class SparkScores:
         table = self.dataset_scores.toArrow()
         if not table.num_rows:
             raise InputError("results: the table is empty, or exclude removed every row; check what fills it")
-        scores = Scores(table, self.query_scores.toArrow, self.measures, attributes=self.attributes)
+        fetched = None if self.check is None else self.check(table, self.query_scores)
+        read = self.query_scores.toArrow if fetched is None else lambda: fetched
+        scores = Scores(table, read, self.measures, attributes=self.attributes)
         values = scores.dataset_scores["value"].dropna()
         if len(values) and values.eq(NO_VALUE).all():
             warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)

@@ -22,8 +22,11 @@ from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.ideal import gain
 from ndcg_spark.scoring.lists import keep_judged_queries
+from ndcg_spark.scoring.measures import highest_grade
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
+from ndcg_spark.spot_check.expected import Definition
+from ndcg_spark.spot_check.lazy import LazyCheck
 
 
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
@@ -64,6 +67,7 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
         )
     options = options.replace(**rules.options_without_scores(options, returned))
     rules.require_columns(judged, returned, options)
+    stored_judgments, stored_results = judgments, results
     # Rows are refused before values are cast, so that a message shows them as they are.
     types = dict(judgments.dtypes)
     grades = gain(F.coalesce(rules.typed("relevance", types), F.lit(0.0)), options)
@@ -71,8 +75,9 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     judgments = rules.conform(judgments, JUDGMENTS, "judgments")
     results = refuse_rows(results, rules.result_rules(dict(results.dtypes), options), "results")
     results = rules.conform(results, RESULTS, "results")
+    stored_exclude = None
     if tables["exclude"] is not None:
-        excluded = frame(tables["exclude"], EXCLUDE, session, "exclude")
+        excluded = stored_exclude = frame(tables["exclude"], EXCLUDE, session, "exclude")
         excluded = refuse_rows(excluded, rules.name_rules(dict(excluded.dtypes), EXCLUDE.names), "exclude")
         excluded = rules.conform(excluded, EXCLUDE, "exclude")
         key = [name for name in excluded.columns if name in results.columns]
@@ -89,4 +94,14 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     scores = dataset_scores(per_query, runs, evaluation, slices)
     given = tables["results"]
     names = [*given] if run is None and isinstance(given, Mapping) and is_spark(given) else []
-    return SparkScores(per_query, scores, evaluation.measures, attributes, names)
+    check = LazyCheck(
+        stored_judgments,
+        stored_results,
+        stored_exclude,
+        Definition(options, evaluation.cutoffs, evaluation.measures),
+        highest_grade(judgments, options, evaluation.measures),
+        config.dataset,
+        evaluation.evaluation_id,
+        attributes,
+    )
+    return SparkScores(per_query, scores, evaluation.measures, attributes, names, check.query_scores)

@@ -31,6 +31,7 @@ _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone
     option("--report", "FILE", "Also write an HTML report of the scores.", type=options.FILE),
     options.labels,
     options.accept_baseline,
+    option("--publish-unverified", "REASON", "Publish scores that plain Python does not agree with, for this reason."),
     options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
     options.slices,
@@ -46,6 +47,7 @@ def evaluate(
     report: Path | None,
     labels: Path | None,
     accept_baseline: str | None,
+    publish_unverified: str | None,
     junit: Path | None,
     baseline: str | None,
     after: int | None,
@@ -82,7 +84,9 @@ def evaluate(
                 raise ConfigurationError(f"sort: {given} has a cutoff, but every row has its own; write {name}")
             raise unknown_name("sort", "column", column, QUERY_SCORES.names)
         refuse_unwritable("junit", junit, remove=True)
-        evaluated = functools.partial(job.evaluate, accepted=accept_baseline, baseline=baseline)
+        evaluated = functools.partial(
+            job.evaluate, accepted=accept_baseline, baseline=baseline, unverified=publish_unverified
+        )
         if per_query:
             evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
                 job.query_scores_in_order(scores, sort), style, config.measure_set.columns

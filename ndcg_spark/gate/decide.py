@@ -16,7 +16,17 @@ from ndcg_spark.errors import DONE
 from ndcg_spark.gate import baselines
 from ndcg_spark.gate.baselines import Baseline, Refusal, Row, ScoreCache
 from ndcg_spark.gate.config import CheckConfig, GateConfig
-from ndcg_spark.gate.verdict import EXIT_CODES, FAIL, NONE, NOT_COMPARABLE, PASS, UNDECIDED, Result, Verdict
+from ndcg_spark.gate.verdict import (
+    EXIT_CODES,
+    FAIL,
+    NONE,
+    NOT_COMPARABLE,
+    PASS,
+    UNDECIDED,
+    Result,
+    Verdict,
+    unverified_verdict,
+)
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier
 from ndcg_spark.text import apart, did_you_mean
@@ -56,6 +66,8 @@ def judge(
 
     `options` have attributes and weights; attributes that the night has kept itself replace those.
     """
+    if tonight.unverified is not None:
+        return Judged(unverified_verdict(tonight.dataset, tonight.evaluated_on, tonight.unverified), [], [])
     kept = read_attributes([tonight])
     # A check says itself how many queries it needs.
     options = dataclasses.replace(options, alpha=gate.alpha, min_queries=2)

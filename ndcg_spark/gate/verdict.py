@@ -28,7 +28,7 @@ class Result:
     result: str
     #: Why, as a code; None for a pass. FAIL: dropped, below_min_value. UNDECIDED: may_be_chance. NOT_COMPARABLE:
     #: no_baseline, other_convention, other_judgments, other_cutoff, missing_dataset, missing_run, missing_slice,
-    #: new_run, not_measured, few_queries.
+    #: new_run, not_measured, few_queries, not_verified.
     reason: str | None
     sentence: str
     run: str | None = None
@@ -82,6 +82,14 @@ class Verdict:
 
     def log_entries(self) -> dict[str, Any]:
         return {"verdict": self.as_json(), "accepted": self.accepted, "is_baseline": self.is_baseline}
+
+
+def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
+    """No verdict: the engine and plain Python disagree about the scores, which were published for a reason."""
+    sentence = f"the scores are not verified, and were published all the same: {reason}"
+    result = Result("gate", FAIL, NOT_COMPARABLE, "not_verified", sentence)
+    code = EXIT_CODES[NONE]
+    return Verdict(dataset, evaluated_on, NONE, "not_verified", sentence, None, code, (result,))
 
 
 def has_dated_baseline(result: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ are parsed, and the columns INTERNAL of `schemas` tell what is wrong with a row.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,6 +24,7 @@ from ndcg_spark.inputs.memory import holds_structs, is_list
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
+from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.rules import missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 from ndcg_spark.text import refuse_alike
@@ -50,6 +52,14 @@ class Source:
     batches: tuple[Batch, ...] = WHOLE
     #: Reads some of the files alone; None where the engine reads the table as a whole.
     part: Callable[[list[File]], DataFrame] | None = None
+    #: The rows as this process reads them without the engine; None where it cannot open them.
+    stored: StoredRows | None = None
+
+    def with_constant(self, name: str, value: Any) -> "Source":
+        """The same rows, all with this value in the column."""
+        stored = self.stored and self.stored.with_constant(name, value)
+        table = self.table.withColumn(name, F.lit(value))
+        return dataclasses.replace(self, table=table, stored=stored)
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -75,7 +85,7 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
         return source
     constant = 1.0 if constant is None else constant
     notes = (*source.notes, f"every judgment has the grade {constant:g}")
-    return dataclasses.replace(source, table=source.table.withColumn("relevance", F.lit(constant)), notes=notes)
+    return dataclasses.replace(source.with_constant("relevance", constant), notes=notes)
 
 
 def read_results(engine: Engine, config: ResultsConfig) -> Source:
@@ -83,7 +93,7 @@ def read_results(engine: Engine, config: ResultsConfig) -> Source:
     source = _read(engine, "results", config, RESULTS)
     if config.run is None:
         return source
-    return dataclasses.replace(source, table=source.table.withColumn("run", F.lit(config.run)), run=config.run)
+    return dataclasses.replace(source.with_constant("run", config.run), run=config.run)
 
 
 def read_excluded(engine: Engine, config: TableConfig) -> Source:
@@ -152,25 +162,27 @@ def _read(
         files, run_notes, runs = with_runs(files, shape, config)
         notes += run_notes
 
-    def read(some: list[File]) -> tuple[DataFrame, int | None]:
+    def read(some: list[File]) -> stored.StoredTable:
         if footers:
             return stored.read_typed(engine, some, shape, schema, footers, name)
         copy = text_to_parquet(shape, some, schema.names, engine.scratch, name)
-        return dataframes.read_copy(engine, copy, name), copy.rows
+        rows = copied_rows(copy.folder, {}, schema.names, context.origin)
+        return stored.StoredTable(dataframes.read_copy(engine, copy, name), copy.rows, rows)
 
-    table, rows = read(files)
+    whole = read(files)
     return Source(
-        table,
+        whole.table,
         name,
         shape.kind,
         files,
-        rows,
+        whole.rows,
         dataframes.materializer(engine, name),
         notes=tuple(notes),
         runs=runs,
         # An engine that spills needs no batches.
-        batches=make_batches(runs, rows or 0) if engine.kind == "embedded" else WHOLE,
-        part=lambda some: read(some)[0],
+        batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
+        part=lambda some: read(some).table,
+        stored=whole.stored,
     )
 
 

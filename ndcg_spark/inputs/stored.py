@@ -28,11 +28,21 @@ from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
+from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.schemas import FAULT
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import refuse_alike
 
 _CATALOG = "table:"
+
+
+class StoredTable(NamedTuple):
+    """A table of the engine, its number of rows (None if that is unknown), and its rows without the engine."""
+
+    table: DataFrame
+    rows: int | None
+    #: None where this process cannot open the files.
+    stored: StoredRows | None
 
 
 class Footer(NamedTuple):
@@ -109,10 +119,10 @@ def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape
 
 def read_typed(
     engine: Engine, files: list[File], shape: Shape, schema: pa.Schema, known: Sequence[Footer], where: str
-) -> tuple[DataFrame, int | None]:
+) -> StoredTable:
     """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
-    stored = [column for footer in known for column in footer.columns.items()]
-    lists = [name for name, kind in stored if holds_structs(kind)]
+    in_footers = [column for footer in known for column in footer.columns.items()]
+    lists = [name for name, kind in in_footers if holds_structs(kind)]
     names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
     origin = f"{where}: {files[0].path}"
     types = _plain_types(known, names, origin)
@@ -124,19 +134,22 @@ def read_typed(
         shape.kind == "parquet"
         and not (is_out_of_reach or shape.in_both)
         and all(footer.columns == known[0].columns for footer in known)
-        and all(is_readable(kind) for _, kind in stored)
-        and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in stored)
+        and all(is_readable(kind) for _, kind in in_footers)
+        and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in in_footers)
         # Statistics leave NaN out, so Sail would read the one number in its place.
         and not (engine.kind == "embedded" and any(footer.constant & types.keys() for footer in known))
     ):
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
+        is_open = all(file.storage for file in files)
+        stored = StoredRows(files, shape.columns, schema.names, origin) if is_open else None
     else:
         folders = {key: FEW for key, _ in files[0].partition if key in names}
         copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
         table, rows = read_copy(engine, copy, where), copy.rows
+        stored = copied_rows(copy.folder, shape.columns, schema.names, origin)
     listed = document_rows(table, shape.columns, schema, origin)
-    return listed, None if FAULT in listed.columns else rows
+    return StoredTable(listed, None if FAULT in listed.columns else rows, stored)
 
 
 def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
@@ -17,6 +18,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
+from ndcg_spark.inputs.stored_rows import copied_rows, write_rows
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -24,14 +26,15 @@ from ndcg_spark.job.inputs import (
     counted_refusals,
     engine_for,
     read_inputs,
-    runs_table,
     scores_by_batch,
 )
-from ndcg_spark.job.publish import publish
-from ndcg_spark.nights.publish import log_attempt
-from ndcg_spark.schemas import NO_VALUE
+from ndcg_spark.job.publish import publish, write_scores
+from ndcg_spark.job.verify import verify
+from ndcg_spark.nights.publish import Publication, log_attempt
+from ndcg_spark.schemas import NO_VALUE, QUERY_SCORES
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
+from ndcg_spark.spot_check.recompute import LARGE, some_queries
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import masked_within, unknown_name
@@ -65,6 +68,8 @@ class EvaluationOutcome:
     measures: list[str] = dataclasses.field(default_factory=list)
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
+    #: How many lists were recomputed in plain Python, or why scores that differ were published.
+    verified: str = ""
     #: What the runs are ordered by, such as ndcg@10.
     headline: str | None = None
     #: The rows of DATASET_SCORES of slices, by attribute and value and then as the others, which are of all queries.
@@ -93,14 +98,16 @@ def evaluate(
     baseline: str | None = None,
     write_queries: Callable[[DataFrame], object] | None = None,
     engine: Engine | None = None,
+    unverified: str | None = None,
 ) -> EvaluationOutcome:
     """Evaluate as configured, and publish the scores, whatever the verdict, if the configuration names an output.
 
     `accepted` is the reason why the night is a baseline for later ones even if it does not pass. Once every check
     has passed, `write_queries` gets the table QUERY_SCORES, and the runs are compared with the run `baseline`. An
-    `engine` stays open.
+    `engine` stays open. `unverified` is the reason to publish scores that plain Python does not agree with.
     """
     clock = Clock()
+    _refuse_unusable(config, accepted, unverified)
     if config.gate is not None or accepted is not None:
         # Imported here, because an evaluation without a gate need not wait for statistics.
         from ndcg_spark.job.gate import usable_gate
@@ -126,9 +133,10 @@ def evaluate(
         comparison = None
         with counted_refusals(context):
             if output is None:
-                means, read = _scored(context, baseline is not None or write_queries is not None)
+                means, read, verified = _scored(context, tables[0])
             else:
-                means, read, verdicts = publish(context, tables, output, accepted)
+                published = publish(context, tables, output, accepted, unverified)
+                means, read, verdicts, verified = published
             if tables[0] is not None and all(row["value"] == NO_VALUE for row in means[1]):
                 report_step("warning", unmatched("query_attributes", tables[0]))
             if write_queries:
@@ -149,6 +157,7 @@ def evaluate(
             headline=config.headline,
             slice_scores=means[1],
             verdicts=verdicts,
+            verified=verified,
             datasets_without_results=checked.datasets_without_results,
             comparison=comparison,
         )
@@ -162,8 +171,20 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
             more = {"configuration": masked_within(config.model_dump(mode="json")), "engine": config.engine}
+            more |= getattr(error, "log_entries", {})
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise
+
+
+def _refuse_unusable(config: EvaluationConfig, accepted: str | None, unverified: str | None) -> None:
+    if unverified is None:
+        return
+    if not unverified.strip():
+        raise ConfigurationError("publish-unverified: no reason is given, and the log keeps it; say why")
+    if config.output is None:
+        raise ConfigurationError("publish-unverified: nothing is published without an output; name one")
+    if accepted is not None:
+        raise ConfigurationError("publish-unverified: scores that are not verified are no baseline; do not accept them")
 
 
 def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet]:
@@ -172,17 +193,38 @@ def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[
     return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set
 
 
-def _scored(context: Context, reads_queries: bool) -> tuple[Means, Callable[[], DataFrame]]:
-    """The dataset scores, not published; and the query scores, computed only once if they are read too."""
+def _scored(context: Context, attributes: pa.Table | None) -> tuple[Means, Callable[[], DataFrame], str]:
+    """The dataset scores, not published; a function that reads the query scores; and the spot check."""
+    evaluation, engine = context.evaluation, context.engine
+    if not engine.sees_local_files:
+        return _scored_far(context, attributes)
+    # What is printed is what was checked: scores are written and read back as those of a night are.
+    folder = str(engine.scratch.folder())
+    date = evaluation.evaluated_on.isoformat()
+    publication = Publication(folder, date, evaluation.evaluation_id)
+    rows = write_scores(context, publication)
+    means = accepted_means(context, rows)
+    verified = verify(context, publication.stored("query_scores"), rows, attributes)
+    return means, lambda: publication.read("query_scores", engine.session), verified
+
+
+def _scored_far(context: Context, attributes: pa.Table | None) -> tuple[Means, Callable[[], DataFrame], str]:
+    """The same where the engine and this process share no folder: what is checked is fetched."""
+    evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
-        batches = scores_by_batch(context)
-        materialize = context.sources[1].materialize
-        if reads_queries and materialize:
-            # One batch at a time.
-            batches = [(materialize(scores for scores, _ in batches), runs_table(context, context.checked))]
-        tables = (dataset_scores(scores, runs, context.evaluation, context.slices) for scores, runs in batches)
-        rows = [row for table in tables for row in table.collect()]
-    return accepted_means(context, rows), lambda: batches[0][0]
+        scores, runs = scores_by_batch(context)[0]
+        scores = scores.persist()
+        context.engine.scratch.later(scores.unpersist)
+        table = dataset_scores(scores, runs, evaluation, context.slices)
+        rows = [row.asDict() for row in table.collect()]
+    means = accepted_means(context, rows)
+    is_small = context.checked.counts(len(evaluation.cutoffs))["query_scores"] <= LARGE
+    fetched = scores if is_small else some_queries(scores, evaluation.evaluation_id)
+    folder = context.engine.scratch.folder()
+    write_rows(folder / "query_scores.parquet", fetched.toArrow())
+    stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
+    verified = verify(context, stored, rows if is_small else None, attributes)
+    return means, lambda: scores, verified
 
 
 def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterator[dict[str, Any]]:

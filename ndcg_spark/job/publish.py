@@ -3,7 +3,7 @@
 import dataclasses
 import platform
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyspark
@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 import ndcg_spark
 from ndcg_spark.convention.measures import deepest_finite
-from ndcg_spark.gate.verdict import Verdict
+from ndcg_spark.gate.config import GateConfig
+from ndcg_spark.gate.verdict import Verdict, unverified_verdict
 from ndcg_spark.inputs.read import Source, refuse_changed
 from ndcg_spark.job.inputs import (
     Context,
@@ -23,7 +24,9 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
+from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
@@ -37,46 +40,89 @@ if TYPE_CHECKING:
 _LIST = ["dataset", "run", "query_id"]
 
 
+class Published(NamedTuple):
+    """Scores that are published."""
+
+    means: Means
+    #: Reads the query scores.
+    query_scores: Callable[[], DataFrame]
+    #: A verdict per night; empty without a gate.
+    verdicts: list[Verdict]
+    #: What the log says of the spot check.
+    verified: str
+
+
 def publish(
-    context: Context, tables: "QueryTables", output: str, accepted: str | None = None
-) -> tuple[Means, Callable[[], DataFrame], list[Verdict]]:
-    """Publish; the dataset scores, a function that reads the query scores, and a verdict per night."""
+    context: Context,
+    tables: "QueryTables",
+    output: str,
+    accepted: str | None = None,
+    unverified: str | None = None,
+) -> Published:
+    """Publish the scores, and what the gate says of them.
+
+    `unverified` is the reason why scores are published that the spot check does not agree with.
+    """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
     for sentence in remove(output, removable(output)[0]):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:
-        means = accepted_means(context, _write(context, publication))
+        rows = write_scores(context, publication)
+        _write_others(context, publication)
+        means = accepted_means(context, rows)
+        verified = verify(context, publication.stored("query_scores"), rows, tables[0], unverified)
+        record = {**night_record(context), "verified": verified}
         datasets: dict[str, dict[str, Any]] = {row["dataset"]: {} for row in means[0]}
-        if config.gate is not None:
-            # Imported here, because an evaluation without a gate need not wait for statistics.
-            from ndcg_spark.comparison.differences import ComparisonOptions
-            from ndcg_spark.job.gate import judge_written, report_verdicts
-
-            with context.clock.step("compare", "comparing with the baselines of the gate"):
-                limit = config.documents if isinstance(config.documents, int) else 0
-                options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
-                results = judge_written(config.gate, publication, night_record(context), datasets, options, accepted)
-            verdicts = [judged.verdict for judged in results.values()]
-            datasets = {name: judged.verdict.log_entries() for name, judged in results.items()}
-            changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
-            if changed:
-                with context.clock.step("documents", "keeping the documents of the queries that changed most"):
-                    lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
-                    _write_documents(context, publication, session.createDataFrame(lists))
-                report_step("documents", f"kept for {len(changed):,} lists that changed most")
+        if verified.startswith(NOT_VERIFIED):
+            date = config.date.isoformat()
+            verdicts = [unverified_verdict(name, date, str(unverified)) for name in sorted(datasets)]
+        elif config.gate is not None:
+            verdicts = _judged(context, config.gate, publication, record, tables, accepted)
+        datasets |= {verdict.dataset: verdict.log_entries() for verdict in verdicts}
         with context.clock.step("publish", "publishing"):
-            superseded = publication.commit(night_record(context), datasets)
+            record["seconds"] = context.clock.with_total()
+            superseded = publication.commit(record, datasets)
     report_step("wrote", f"{output} ({evaluation.evaluation_id})")
     for sentence in superseded:
         report_step("superseded", sentence)
     if verdicts:
+        # Imported here, because an evaluation without a gate need not wait for statistics.
+        from ndcg_spark.job.gate import report_verdicts
+
         report_verdicts(verdicts, output, config.source["file"])
-    return means, lambda: publication.read("query_scores", session), verdicts
+    return Published(means, lambda: publication.read("query_scores", session), verdicts, verified)
 
 
-def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
-    """Write and verify every table that needs no gate; returns the rows of DATASET_SCORES."""
+def _judged(
+    context: Context,
+    gate: GateConfig,
+    publication: Publication,
+    record: dict[str, Any],
+    tables: "QueryTables",
+    accepted: str | None,
+) -> list[Verdict]:
+    """The verdicts of the gate on what was written; also keeps the documents of what changed most."""
+    # Imported here, because an evaluation without a gate need not wait for statistics.
+    from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.job.gate import judge_written
+
+    documents, datasets = context.config.documents, record["datasets"]
+    with context.clock.step("compare", "comparing with the baselines of the gate"):
+        limit = documents if isinstance(documents, int) else 0
+        options = ComparisonOptions(attributes=tables[0], weights=tables[1], queries=limit)
+        results = judge_written(gate, publication, record, datasets, options, accepted)
+    changed = [(name, *query) for name, judged in results.items() for query in judged.changed]
+    if changed:
+        with context.clock.step("documents", "keeping the documents of the queries that changed most"):
+            lists = pa.table(dict(zip(_LIST, zip(*changed, strict=True), strict=True)))
+            _write_documents(context, publication, context.engine.session.createDataFrame(lists))
+        report_step("documents", f"kept for {len(changed):,} lists that changed most")
+    return [judged.verdict for judged in results.values()]
+
+
+def write_scores(context: Context, publication: Publication) -> list[dict[str, Any]]:
+    """Write both tables of scores, and read back how many rows they have; the rows of DATASET_SCORES."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     counts = checked.counts(len(evaluation.cutoffs))
     with clock.step("evaluate", "evaluating the results"):
@@ -93,6 +139,12 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
         publication.write_rows("dataset_scores", rows)
         slice_rows = sum(row["attribute"] is not None for row in rows)
         publication.verify("dataset_scores", counts["dataset_scores"] + slice_rows)
+    return rows
+
+
+def _write_others(context: Context, publication: Publication) -> None:
+    """Write and verify the other tables that need no gate."""
+    evaluation, clock, checked = context.evaluation, context.clock, context.checked
     if context.config.documents == "all":
         with clock.step("documents", "keeping the documents"):
             _write_documents(context, publication)
@@ -106,7 +158,6 @@ def _write(context: Context, publication: Publication) -> list[dict[str, Any]]:
                 context, publication, "rejected_rows", rejected_rows(checked.rejected, checked.datasets, evaluation)
             )
             publication.verify("rejected_rows", sum(rejection.rows for rejection in checked.rejections))
-    return rows
 
 
 def _write_table(context: Context, publication: Publication, name: str, table: DataFrame) -> None:

@@ -26,6 +26,9 @@ Row = Mapping[str, Any]
 #: The columns of EVALUATIONS whose text is JSON.
 JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
+#: What the column `verified` begins with where the spot check found a difference; the reason follows.
+NOT_VERIFIED = "not verified: "
+
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=(\d{{4}}-\d\d-\d\d)/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
@@ -61,9 +64,15 @@ class Night:
         return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
 
     @property
+    def unverified(self) -> str | None:
+        """Why scores were published that an engine and plain Python do not agree about; else None."""
+        verified = self.row["verified"] or ""
+        return verified.removeprefix(NOT_VERIFIED) if verified.startswith(NOT_VERIFIED) else None
+
+    @property
     def is_good(self) -> bool:
         """Whether later nights may be compared with it: every check measured something and none failed, or accepted."""
-        return bool(self.row["is_baseline"])
+        return bool(self.row["is_baseline"]) and self.unverified is None
 
     def files(self, table: str) -> dict[str, int]:
         """The paths of its evaluation's files in a table, with all of its datasets, and their sizes."""
@@ -187,6 +196,8 @@ def revise(night: Night, **entries: Any) -> None:
     """
     if "note" in entries and not entries["note"].strip():
         raise ConfigurationError("note: the text is empty; say what to remember about the night")
+    if "accepted" in entries and night.unverified is not None:
+        raise ConfigurationError(f"accept-baseline: {night} is not verified; evaluate it again")
     row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
     row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):

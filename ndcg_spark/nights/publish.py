@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import parquet as pq
 
 from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, Store, folder
@@ -52,6 +54,16 @@ class Publication:
     def night(self, dataset: str, record: Mapping[str, Any]) -> Night:
         """What was verified, as a night of a dataset that is not published yet."""
         return Night(dataset, self._date, 0, self._id, self._store, self._row(record, dataset))
+
+    def stored(self, name: str) -> StoredRows:
+        """The rows of a table that was verified, as this process reads them."""
+        root = self._folder(name)
+        files = []
+        for path, size in self._files[name].items():
+            place = (self._store.system, f"{root}/{path}")
+            files.append(File(path, size["bytes"], storage=place))
+        where = f"output: {name} in {self.location}"
+        return StoredRows(files, {}, stored(name).names, where)
 
     def verify(self, name: str, rows: int) -> None:
         """StorageError unless the footers of the files of a table add up to this many rows."""

@@ -167,7 +167,8 @@ def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> lis
         # Who accepts a loss does not want later nights to be compared with the scores before it.
         losses = (at for at, other in enumerate(good) if other.row["accepted"] and other.row["reason"] in _LOSSES)
         return good[max(losses, default=0) :]
-    return [other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline)]
+    own = (night.dataset, baseline)
+    return [other for other in nights if (other.dataset, other.evaluated_on) == own and other.unverified is None]
 
 
 def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:

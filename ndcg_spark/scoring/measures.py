@@ -42,6 +42,13 @@ def with_highest_grade(
     return documents.crossJoin(F.broadcast(judgments.agg(highest)))
 
 
+def highest_grade(judgments: DataFrame, convention: Convention, measures: MeasureSet) -> DataFrame | None:
+    """One row with the highest grade of all judgments; None if no measure needs it, or the convention has one."""
+    if not measures.needs_highest_grade or convention.max_grade != "highest":
+        return None
+    return judgments.agg(F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST))
+
+
 def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
     if not measures.beside_ndcg:
         return {}

@@ -1,0 +1,250 @@
+"""The rows of a table as this process reads them from Parquet, without an engine.
+
+They are read a second time to check what an engine has computed, so nothing here trusts an engine, a
+filter of the Parquet reader, or the statistics of a footer.
+"""
+
+import contextlib
+import dataclasses
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.memory import holds_structs, is_list
+from ndcg_spark.inputs.storage import reading
+from ndcg_spark.schemas import FAULT
+
+#: One row by our names of its columns, with the values as they are stored.
+StoredRow = dict[str, Any]
+#: The columns that have a value for each document of a list.
+_DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
+#: In a row, the beginning of the name of a column with lists of structs.
+_STRUCTS = "structs: "
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredRows:
+    """Parquet files with the rows of a table.
+
+    `columns` are what the files and their folders call our columns, where that differs; `names` are
+    our columns that are wanted. Every row has the values of `constants`, whatever the files say.
+    """
+
+    files: Sequence[File]
+    columns: Mapping[str, str]
+    names: Sequence[str]
+    where: str
+    constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def with_constant(self, name: str, value: Any) -> "StoredRows":
+        return dataclasses.replace(self, constants={**self.constants, name: value})
+
+    def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
+        """The rows of these queries, from all files; one row per document."""
+        wanted = pa.array(sorted(queries), pa.string())
+        rows: list[StoredRow] = []
+        for file in self.files:
+            with _opened(file, self.where, [self._called("query_id")]) as parquet:
+                for number in range(parquet.metadata.num_row_groups):
+                    rows += self._of_group(file, parquet, number, wanted)
+        return rows
+
+    def stretches(self, chance: random.Random, files: int, rows: int) -> list["Stretch"]:
+        """The first `rows` of a part of each of so many files, chosen at random by size."""
+        largest_first = sorted(self.files, key=lambda file: (file.size, file.path), reverse=True)
+        weights = [max(file.size, 1) for file in largest_first]
+        chosen = set(chance.choices(range(len(weights)), weights, k=files))
+        stretches = []
+        for at in sorted(chosen):
+            file = largest_first[at]
+            with _opened(file, self.where) as parquet:
+                groups = parquet.metadata.num_row_groups
+                first = self._first_rows(file, parquet, chance.randrange(groups), rows) if groups else None
+            if first is not None:
+                stretches.append(first)
+        return stretches
+
+    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of each file, in the files' own names and types."""
+        for file in self.files:
+            with _opened(file, self.where, [self._called("query_id")]) as parquet:
+                yield parquet.read(columns=list(columns))
+
+    def values(self, name: str) -> Iterator[Any]:
+        """Every value that a column of ours has, as it is stored, from all files."""
+        if name in self.constants:
+            yield self.constants[name]
+            return
+        for file in self.files:
+            with _opened(file, self.where) as parquet:
+                source = self._sources(file, parquet.schema_arrow).get(name)
+                columns = [] if source is None else [source]
+                table = parquet.read(columns=columns)
+            for column in table.columns:
+                yield from pc.unique(column).to_pylist()
+
+    def _of_group(self, file: File, parquet: Any, number: int, wanted: pa.Array) -> list[StoredRow]:
+        sources = self._sources(file, parquet.schema_arrow)
+        queries = sources.get("query_id")
+        if queries is None:
+            is_wanted = dict(file.partition)[self._called("query_id")] in wanted.to_pylist()
+            table = parquet.read_row_group(number, columns=_unique(sources.values()))
+            return self._rows(table, file, sources) if is_wanted else []
+        # The other columns are read only where there is something to find.
+        column = parquet.read_row_group(number, columns=[queries])[queries]
+        mask = _is_among(column, wanted)
+        if not pc.any(mask).as_py():
+            return []
+        table = parquet.read_row_group(number, columns=_unique(sources.values()))
+        return self._rows(table.filter(mask), file, sources)
+
+    def _first_rows(self, file: File, parquet: Any, number: int, rows: int) -> "Stretch | None":
+        sources = self._sources(file, parquet.schema_arrow)
+        batches = parquet.iter_batches(batch_size=rows, row_groups=[number], columns=_unique(sources.values()))
+        first = next(batches, None)
+        table = None if first is None else pa.Table.from_batches([first])
+        return Stretch(self, file, table, sources) if table else None
+
+    def _called(self, name: str) -> str:
+        return self.columns.get(name, name)
+
+    def _sources(self, file: File, schema: pa.Schema) -> dict[str, str]:
+        """The column of the file for each of ours that has one, and those with lists of structs."""
+        folders = dict(file.partition)
+        structs = [field.name for field in schema if holds_structs(field.type)]
+        sources = {}
+        for name in self.names:
+            called = self._called(name)
+            is_elsewhere = called in folders or name in self.constants
+            if called in schema.names and not is_elsewhere and called not in structs:
+                sources[name] = called
+        if FAULT in schema.names:
+            sources[FAULT] = FAULT
+        if "doc_id" not in sources:
+            sources |= {f"{_STRUCTS}{name}": name for name in structs}
+        return sources
+
+    def _rows(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> list[StoredRow]:
+        if not any(is_list(table[source].type) for source in sources.values()):
+            return list(self._stored(table, file, sources))
+        rows = []
+        for row in self._stored(table, file, sources):
+            rows += self._documents(row)
+        return rows
+
+    def _stored(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> Iterator[StoredRow]:
+        """The rows as they are stored, by our names, with what folders and constants say."""
+        folders = dict(file.partition)
+        given = dict(self.constants)
+        for name in self.names:
+            if self._called(name) in folders and name not in given:
+                given[name] = folders[self._called(name)]
+        own = [name for name in sources if name not in given]
+        columns = [table[sources[name]].to_pylist() for name in own]
+        names = [*own, *given]
+        constants = tuple(given.values())
+        for values in zip(*columns, strict=True):
+            yield dict(zip(names, values + constants, strict=True))
+
+    def _documents(self, row: StoredRow) -> list[StoredRow]:
+        """One row per document of a row that has a list of them; else the row itself."""
+        row = self._unpacked(row)
+        if not isinstance(row.get("doc_id"), list):
+            return [row]
+        lists = {name: row[name] for name in _DOCUMENT_COLUMNS if isinstance(row.get(name), list)}
+        absent = [name for name in _DOCUMENT_COLUMNS if name in row and name not in lists]
+        documents = lists["doc_id"]
+        if absent or any(len(values) != len(documents) for values in lists.values()):
+            return [{**row, **dict.fromkeys(_DOCUMENT_COLUMNS), FAULT: "lists differ in length"}]
+        exploded = []
+        for at in range(len(documents)):
+            values = {name: values[at] for name, values in lists.items()}
+            values.setdefault("rank", at + 1)
+            exploded.append({**row, **values})
+        return exploded
+
+    def _unpacked(self, row: StoredRow) -> StoredRow:
+        """A row whose documents are structs in a list, as lists of each of their fields."""
+        packed = {name: row[name] for name in row if name.startswith(_STRUCTS)}
+        flat = {name: value for name, value in row.items() if name not in packed}
+        wanted = [name for name in _DOCUMENT_COLUMNS if name in self.names]
+        for structs in packed.values():
+            known = next((struct for struct in structs or () if struct is not None), None)
+            if known is None:
+                continue
+            fields = resolve_columns({}, wanted, list(known), self.where)
+            if "doc_id" in fields:
+                for ours, theirs in fields.items():
+                    flat[ours] = [None if struct is None else struct[theirs] for struct in structs]
+        return flat
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch:
+    """Some rows of one file that stand together."""
+
+    stored: StoredRows
+    file: File
+    table: pa.Table
+    sources: Mapping[str, str]
+
+    def drawn(self, chance: random.Random, count: int) -> list[StoredRow]:
+        """Some of its rows at random, as they are stored: a list of documents is one row."""
+        places = chance.sample(range(len(self.table)), min(count, len(self.table)))
+        some = self.table.take(pa.array(places, pa.int64()))
+        return list(self.stored._stored(some, self.file, self.sources))
+
+    def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
+        """Its rows of these queries; one row per document."""
+        rows = self.table
+        if "query_id" in self.sources:
+            wanted = pa.array(sorted(queries), pa.string())
+            rows = rows.filter(_is_among(rows[self.sources["query_id"]], wanted))
+        return self.stored._rows(rows, self.file, self.sources)
+
+
+def write_rows(path: Path, rows: pa.Table) -> None:
+    """Write rows as a file of Parquet."""
+    from pyarrow import parquet
+
+    parquet.write_table(rows, path, write_statistics=False)
+
+
+def copied_rows(folder: Path, columns: Mapping[str, str], names: Sequence[str], where: str) -> StoredRows:
+    """The rows of the Parquet files that this process has written into a folder."""
+    system = fs.LocalFileSystem()
+    paths = sorted(folder.iterdir())
+    files = [File(str(path), path.stat().st_size, storage=(system, str(path))) for path in paths]
+    return StoredRows(files, columns, names, where)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
+    """Which ids are among those wanted; ids that are stored as numbers are compared as text."""
+    if not pa.types.is_dictionary(column.type):
+        return pc.is_in(column.cast(pa.string()), value_set=wanted)
+    masks = []
+    for part in column.chunks:
+        known = pc.is_in(part.dictionary.cast(pa.string()), value_set=wanted)
+        masks.append(pc.fill_null(known.take(part.indices), False))
+    return pa.chunked_array(masks, pa.bool_())
+
+
+@contextlib.contextmanager
+def _opened(file: File, where: str, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+    """A file of Parquet, in which these columns of text are read with each value once."""
+    from pyarrow import parquet
+
+    system, path = file.location(where)
+    with reading(file.path, where), system.open_input_file(path) as stream:
+        yield parquet.ParquetFile(stream, read_dictionary=list(dictionaries))

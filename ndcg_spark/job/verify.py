@@ -1,0 +1,169 @@
+"""The spot check of an evaluation: some lists are recomputed in plain Python before anything is published."""
+
+import json
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.errors import NotVerifiedError
+from ndcg_spark.inputs.dataframes import union_all
+from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.inputs.stored_rows import StoredRows
+from ndcg_spark.job.inputs import Context
+from ndcg_spark.nights.log import NOT_VERIFIED, committed
+from ndcg_spark.scratch import PREFIX
+from ndcg_spark.spot_check.expected import Definition
+from ndcg_spark.spot_check.findings import in_words, write_case
+from ndcg_spark.spot_check.means import Means
+from ndcg_spark.spot_check.plain_rows import Pair, number
+from ndcg_spark.spot_check.recompute import (
+    LARGE,
+    Difference,
+    InputTable,
+    Outcome,
+    Subject,
+    recompute,
+)
+from ndcg_spark.steps import report_step
+
+Row = Mapping[str, Any]
+#: How many lists of a failed check the log keeps.
+_MOST_KEPT = 1_000
+
+
+def verify(
+    context: Context,
+    scores: StoredRows,
+    dataset_rows: Iterable[Row] | None,
+    attributes: pa.Table | None,
+    unverified: str | None = None,
+) -> str:
+    """What the log says of the spot check: how many lists were recomputed.
+
+    `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
+    only some of the query scores are there. NotVerifiedError if the engine and plain Python
+    disagree, unless the scores are to be published `unverified`, for this reason.
+    """
+    with context.clock.step("verify", "recomputing some lists in plain Python"):
+        subject = _subject(context)
+        means = Means(context.evaluation.measures, attributes)
+        outcome = recompute(subject, scores, means, dataset_rows)
+        highest = _differing_highest_grade(context)
+    differences = [*outcome.differences, *highest]
+    if not differences:
+        return f"verified {len(outcome.lists)} lists"
+    # Rows that have changed since are nothing that the engine did.
+    refuse_changed(context.sources)
+    sentence = _sentence(context, subject, outcome, differences)
+    if unverified is None:
+        sentence += "; nothing was published"
+        raise NotVerifiedError(sentence, _log_entries(context, differences))
+    report_step("warning", f"{sentence}; published all the same: {unverified}")
+    return f"{NOT_VERIFIED}{unverified}"
+
+
+def _subject(context: Context) -> Subject:
+    config, checked, evaluation = context.config, context.checked, context.evaluation
+    judgments, results = context.sources
+    counts = checked.judgment_counts, checked.result_counts
+    fingerprints = [count.fingerprint for count in counts]
+    exclude = results.without
+    return Subject(
+        _input_table(judgments, counts[0].rows > LARGE),
+        _input_table(results, counts[1].rows > LARGE),
+        None if exclude is None else _input_table(exclude, is_large=False),
+        Definition(evaluation.convention, evaluation.cutoffs, evaluation.measures),
+        [(run.dataset, run.run) for run in counts[1].runs],
+        evaluation.dataset,
+        " ".join([config.dataset, config.date.isoformat(), *fingerprints]),
+        _listed_before(config, fingerprints),
+        sum(counts[0].queries.values()),
+    )
+
+
+def _input_table(source: Source, is_large: bool) -> InputTable:
+    def of_runs(runs: Collection[str]) -> DataFrame:
+        return _part_of_runs(source, runs)
+
+    has_part = source.part is not None and bool(source.runs)
+    return InputTable(source.name, source.table, source.stored, is_large, of_runs if has_part else None)
+
+
+def _part_of_runs(source: Source, runs: Collection[str]) -> DataFrame:
+    """The results in the files of these runs."""
+    files = [file for file in source.files if any(name in runs for _, name in file.partition)]
+    if source.part is None or not files:
+        return source.table
+    return union_all([source.part(files)])
+
+
+def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> list[Pair]:
+    """The lists that differed in failed evaluations of the same inputs."""
+    if not config.output:
+        return []
+    pairs = []
+    for row in committed(config.dated(config.output), [config.date.isoformat()]).attempts:
+        if [row["judgments_fingerprint"], row["results_fingerprint"]] == list(fingerprints):
+            findings = json.loads(row["findings"] or "{}")
+            pairs += [Pair(*pair) for pair in findings.get("not_verified", ())]
+    return list(dict.fromkeys(pairs))
+
+
+def _differing_highest_grade(context: Context) -> list[Difference]:
+    """The highest grade of all judgments, which RBP and ERR use, where every row was good."""
+    judgments, counts = context.sources[0], context.checked.judgment_counts
+    is_needed = context.evaluation.measures.needs_highest_grade
+    if not is_needed or counts.rejected or counts.rows > LARGE or judgments.stored is None:
+        return []
+    grades = [number(value) for value in judgments.stored.values("relevance")]
+    highest = max((grade for grade in grades if grade is not None), default=None)
+    best = counts.best_grade
+    if highest is None or highest == best:
+        return []
+    return [Difference("", "", None, None, "the highest grade", best, highest)]
+
+
+def _log_entries(context: Context, differences: Iterable[Difference]) -> Row:
+    """What the log keeps of a failed check: the lists, for the next evaluation of these inputs."""
+    has_datasets = any(run.dataset for run in context.checked.result_counts.runs)
+    pairs: dict[tuple[str | None, str, str], None] = {}
+    for one in differences:
+        if one.query_id is not None:
+            pairs[one.dataset if has_datasets else None, one.run, one.query_id] = None
+    counts = context.checked.judgment_counts, context.checked.result_counts
+    return {
+        "findings": {"not_verified": [list(pair) for pair in list(pairs)[:_MOST_KEPT]]},
+        "judgments_fingerprint": counts[0].fingerprint,
+        "results_fingerprint": counts[1].fingerprint,
+    }
+
+
+def _sentence(context: Context, subject: Subject, outcome: Outcome, differences: Sequence[Difference]) -> str:
+    """What differs, the command that shows the first list, and the file with all of them."""
+    engine, name = context.engine.name, context.evaluation.evaluation_id
+    sentence = in_words(engine, len(outcome.lists), differences)
+    command = _explain_command(context.config, differences[0])
+    if command:
+        sentence += f"; to see the list: {command}"
+    file = write_case(engine, name, subject.definition, outcome, differences)
+    return f"{sentence}; its rows are in {file}, for the authors of the engine"
+
+
+def _explain_command(config: EvaluationConfig, first: Difference) -> str:
+    """The command that shows a list; empty where its tables were in memory."""
+    if first.query_id is None:
+        return ""
+    words = ["ndcg-spark", "explain"]
+    if config.source["file"]:
+        words += ["--config", config.source["file"], "--date", config.date.isoformat()]
+    else:
+        for option, table in (("--judgments", config.judgments), ("--results", config.results)):
+            for path in table.on(config.date).path:
+                words += [option, path]
+    if any(PREFIX in word for word in words):
+        return ""
+    return shlex.join([*words, "--query", first.query_id, "--run", first.run])

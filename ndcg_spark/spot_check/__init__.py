@@ -1,0 +1,1 @@
+"""Every evaluation recomputes some of its lists in plain Python before anything is published."""

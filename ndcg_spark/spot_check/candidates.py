@@ -1,0 +1,86 @@
+"""Which lists are recomputed: some at random, and some of each kind that has gone wrong before."""
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.reference import Returned
+from ndcg_spark.spot_check.plain_rows import Listed, Pair
+
+#: How many lists are recomputed, and how many of these are drawn from the inputs.
+LISTS, FROM_INPUTS = 50, 25
+#: Up to so many datasets and runs have a list of their own.
+_DATASETS, _RUNS = 10, 5
+#: How often the list of a kind is replaced by one of a later file.
+_REPLACED = 0.2
+
+
+class Drawn:
+    """Lists drawn from files of scores: some at random, and one of each kind that there is."""
+
+    def __init__(self, has_datasets: bool, chance: random.Random) -> None:
+        self._has_datasets, self._chance = has_datasets, chance
+        self._of_kind: dict[Any, Pair] = {}
+        self._at_random: list[Pair] = []
+        self._longest = -1
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """One list of each kind first, then the others in random order."""
+        others = self._chance.sample(self._at_random, len(self._at_random))
+        return list(dict.fromkeys([*self._of_kind.values(), *others]))
+
+    def add(self, table: pa.Table) -> None:
+        """Draw from the rows of a file at one cutoff."""
+        places = range(len(table))
+        some = self._chance.sample(places, min(LISTS, len(table)))
+        self._at_random += [self._pair(table, at) for at in some]
+        for status in ("missing", "no_relevant"):
+            self._keep(status, table, pc.equal(table["status"], status))
+        for column, most in (("dataset", _DATASETS), ("run", _RUNS)):
+            for name in sorted(pc.unique(table[column]).to_pylist())[:most]:
+                self._keep((column, name), table, pc.equal(table[column], name))
+        longest = pc.max(table["returned"]).as_py() if len(table) else -1
+        if longest > self._longest:
+            self._longest = longest
+            self._of_kind.pop("longest", None)
+            self._keep("longest", table, pc.equal(table["returned"], longest))
+
+    def _keep(self, kind: Any, table: pa.Table, mask: pa.ChunkedArray) -> None:
+        """Keep one of the rows as the list of a kind; that of another file may stay."""
+        places = pc.indices_nonzero(mask.combine_chunks()).to_pylist()
+        is_new = kind not in self._of_kind or self._chance.random() < _REPLACED
+        if places and is_new:
+            self._of_kind[kind] = self._pair(table, self._chance.choice(places))
+
+    def _pair(self, table: pa.Table, at: int) -> Pair:
+        dataset = table["dataset"][at].as_py() if self._has_datasets else None
+        return Pair(dataset, table["run"][at].as_py(), table["query_id"][at].as_py())
+
+
+def chosen_pairs(
+    required: Iterable[Pair],
+    from_scores: Iterable[Pair],
+    from_inputs: Iterable[Pair],
+    listed: Listed,
+    cutoffs: Sequence[Cutoff],
+) -> list[Pair]:
+    """The lists to recompute, of all that were drawn; `listed` are their documents."""
+    drawn = list(dict.fromkeys(from_inputs))
+    tied = [pair for pair in drawn if is_tied(listed.get(pair, ()), cutoffs)]
+    inputs = list(dict.fromkeys(tied[:1] + drawn))
+    first = inputs[:FROM_INPUTS]
+    chosen = dict.fromkeys([*required, *first, *from_scores, *inputs])
+    return list(chosen)[:LISTS]
+
+
+def is_tied(documents: Sequence[Returned], cutoffs: Sequence[Cutoff]) -> bool:
+    """Whether the score at a cutoff is also that of the next document."""
+    scores = [score for _, score, _ in documents if score is not None]
+    scores.sort(reverse=True)
+    depths = [cutoff for cutoff in cutoffs if cutoff is not None and cutoff < len(scores)]
+    return any(scores[depth - 1] == scores[depth] for depth in depths)

@@ -1,0 +1,105 @@
+"""What QUERY_SCORES must say about a list, and how far an engine's number may be from it."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ndcg_spark import reference
+from ndcg_spark.convention.convention import Convention, counted_grade
+from ndcg_spark.convention.measures import COLUMNS, Cutoff, MeasureSet
+from ndcg_spark.reference import Ranking
+from ndcg_spark.spot_check.judgments_hash import judgments_hash
+
+#: How far a sum may be from the same sum in another order, as a share of its terms.
+_SHARE = 1e-9
+#: How far any number may be; and the share of its terms below which a sum may be nothing but error.
+_LEAST = 1e-12
+
+
+class Expected(NamedTuple):
+    """A value of plain Python, and how far an engine's may be from it."""
+
+    value: Any
+    allowed: float = 0.0
+
+
+class Definition(NamedTuple):
+    """What an evaluation computes."""
+
+    convention: Convention
+    cutoffs: Sequence[Cutoff]
+    measures: MeasureSet
+
+
+def expected_row(
+    ranking: Ranking, definition: Definition, cutoff: Cutoff, weights: Sequence[float]
+) -> dict[str, Expected]:
+    """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared."""
+    convention = definition.convention
+    score = reference.score_at(ranking, convention, cutoff, weights=weights)
+    gains = ranking.gains[:cutoff]
+    sizes = [abs(document.gain) for document in ranking.documents]
+    sizes = reference.averaged(ranking.documents, sizes, convention)[:cutoff]
+    _, ideal_terms = reference.discounted_gains(ranking, convention, cutoff, weights)
+    dcg_size = math.fsum(size * weight for size, weight in zip(sizes, weights, strict=False))
+    ideal_size = math.fsum(map(abs, ideal_terms))
+    row = {
+        "status": Expected(score.status),
+        "returned": Expected(score.returned),
+        "judged": Expected(score.judged),
+        "dcg": Expected(score.dcg, _allowed(dcg_size)),
+        "ideal_dcg": Expected(score.ideal_dcg, _allowed(ideal_size)),
+        "cg": Expected(math.fsum(gains), _allowed(math.fsum(sizes))),
+        "ndcg": Expected(score.ndcg, _allowed(_ratio(dcg_size, score.ideal_dcg))),
+        **_measures(ranking, definition, cutoff),
+    }
+    if ideal_size > 0 and abs(score.ideal_dcg) < _LEAST * ideal_size:
+        # Whether such a sum is 0 depends on the order of its terms.
+        del row["status"], row["ndcg"]
+    return row
+
+
+def expected_hash(ranking: Ranking) -> Expected:
+    return Expected(judgments_hash(ranking.grades))
+
+
+def is_same(expected: Expected, actual: Any) -> bool:
+    """Whether an engine's value is that of plain Python, as nearly as it must be."""
+    value, allowed = expected
+    if value is None or actual is None or not isinstance(value, float):
+        return bool(value == actual)
+    # NaN is near to nothing.
+    return bool(value == actual or abs(value - actual) <= allowed)
+
+
+def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff) -> dict[str, Expected]:
+    """Every column of a measure beside NDCG; null where it was not asked for."""
+    convention, wanted = definition.convention, definition.measures
+    row = dict.fromkeys(COLUMNS, Expected(None))
+    asked = [name for name in wanted.beside_ndcg if cutoff in wanted.cutoffs_for(name)]
+    if not asked:
+        return row
+    values = reference.measures(ranking, convention, cutoff, _highest(ranking, convention))
+    relevant = len(reference.relevant_documents(ranking, convention))
+    for name in asked:
+        measure = wanted.beside_ndcg[name]
+        for column in measure.values:
+            value = reference.measured(ranking, convention, values[column], measure.is_ratio, relevant)
+            row[column] = Expected(value, _allowed(value or 0.0))
+    return row
+
+
+def _highest(ranking: Ranking, convention: Convention) -> float:
+    """The highest grade that RBP and ERR use."""
+    if isinstance(convention.max_grade, float):
+        return convention.max_grade
+    grades = [counted_grade(grade, convention) for grade in ranking.grades.values()]
+    return max(grades, default=0.0)
+
+
+def _allowed(size: float) -> float:
+    return max(_SHARE * abs(size), _LEAST)
+
+
+def _ratio(size: float, divisor: float) -> float:
+    return size / abs(divisor) if divisor else 0.0

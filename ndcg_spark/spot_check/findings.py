@@ -1,0 +1,57 @@
+"""What is said and kept of scores that an engine and plain Python do not agree about."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.spot_check.expected import Definition
+from ndcg_spark.spot_check.recompute import Difference, Outcome
+
+#: How many differences a file has.
+_MOST_WRITTEN = 1_000
+
+
+def in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
+    """How many values differ, with an example."""
+    first = differences[0]
+    cutoff = "" if first.cutoff is None else f"@{format_cutoff(first.cutoff)}"
+    where = f"dataset={first.dataset} run={first.run}"
+    if first.query_id is not None:
+        where += f" query_id={first.query_id}"
+    return (
+        f"engine: {engine} and plain Python disagree about {len(differences)} values of {lists} lists and their "
+        f"means, e.g. {first.column}{cutoff} of {where}: {first.engine!r} and {first.python!r}"
+    )
+
+
+def write_case(
+    engine: str, name: str, definition: Definition, outcome: Outcome, differences: Iterable[Difference]
+) -> str:
+    """Write the lists that differ, their rows and both values to a file; returns its path."""
+    some = list(differences)[:_MOST_WRITTEN]
+    wanted = {(one.run, one.query_id) for one in some}
+    lists = []
+    for pair in outcome.lists:
+        if (pair.run, pair.query_id) in wanted:
+            judged = outcome.inputs.judged.get(pair.query, [])
+            listed = outcome.inputs.listed.get(pair, [])
+            lists.append({**pair._asdict(), "judgments": judged, "results": listed})
+    case = {
+        "engine": engine,
+        "options": definition.convention.options(),
+        "cutoffs": list(definition.cutoffs),
+        "differences": [one._asdict() for one in some],
+        "lists": lists,
+    }
+    path = Path(tempfile.gettempdir()) / f"ndcg-spark-not-verified-{name}.json"
+    try:
+        # The rows may be confidential.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(case, file, ensure_ascii=False, default=str, indent=1)
+    except OSError as error:
+        return f"no file ({error})"
+    return str(path)

@@ -1,0 +1,74 @@
+"""The hash of a query's judgments in plain Python: Spark's xxhash64, which every engine has.
+
+XXH64 is Yann Collet's (https://xxhash.com, BSD). Spark hashes several values one after the other: the
+hash of one is the seed of the next, and the first seed is 42.
+"""
+
+import struct
+from collections.abc import Mapping
+
+_MASK = (1 << 64) - 1
+_LOW = (1 << 32) - 1
+_P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+_P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+_SEED = 42
+
+
+def judgments_hash(grades: Mapping[str, float]) -> int:
+    """The column judgments_hash of QUERY_SCORES for these documents and their merged grades."""
+    high = low = 0
+    for document, grade in grades.items():
+        row = xxhash64(struct.pack("<d", grade + 0.0), xxhash64(document.encode(), _SEED))
+        high += row >> 32
+        low += row & _LOW
+    total = _SEED
+    for part in (len(grades), high, low):
+        total = xxhash64(struct.pack("<q", part), total)
+    return total - (1 << 64) if total >> 63 else total
+
+
+def xxhash64(data: bytes, seed: int) -> int:
+    """The hash of some bytes, from 0 to 2^64 - 1."""
+    length, at = len(data), 0
+    if length >= 32:
+        sums = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
+        while at <= length - 32:
+            words = struct.unpack_from("<4Q", data, at)
+            sums = [_round(total, word) for total, word in zip(sums, words, strict=True)]
+            at += 32
+        turned = zip(sums, (1, 7, 12, 18), strict=True)
+        result = sum(_rotated(total & _MASK, bits) for total, bits in turned) & _MASK
+        for total in sums:
+            result = ((result ^ _round(0, total)) * _P1 + _P4) & _MASK
+    else:
+        result = (seed + _P5) & _MASK
+    return _mixed(_with_rest((result + length) & _MASK, data, at))
+
+
+def _with_rest(result: int, data: bytes, at: int) -> int:
+    """The hash with the last bytes, of which there are fewer than 32."""
+    while at <= len(data) - 8:
+        (word,) = struct.unpack_from("<Q", data, at)
+        result = (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK
+        at += 8
+    if at <= len(data) - 4:
+        (word,) = struct.unpack_from("<L", data, at)
+        result = (_rotated(result ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
+        at += 4
+    for byte in data[at:]:
+        result = _rotated(result ^ (byte * _P5 & _MASK), 11) * _P1 & _MASK
+    return result
+
+
+def _round(total: int, word: int) -> int:
+    return _rotated((total + word * _P2) & _MASK, 31) * _P1 & _MASK
+
+
+def _rotated(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (64 - bits))) & _MASK
+
+
+def _mixed(value: int) -> int:
+    value = (value ^ (value >> 33)) * _P2 & _MASK
+    value = (value ^ (value >> 29)) * _P3 & _MASK
+    return value ^ (value >> 32)

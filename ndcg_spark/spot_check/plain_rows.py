@@ -1,0 +1,163 @@
+"""Stored rows as the input contract reads them, in plain Python: types, rules, and what is excluded."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from ndcg_spark import reference
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import MAX_GAIN
+from ndcg_spark.errors import ConventionError
+from ndcg_spark.reference import Returned
+from ndcg_spark.schemas import FAULT
+
+StoredRow = Mapping[str, Any]
+
+_BLANKS = " \t\r\n\f"
+_PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MAX_RANK = 2**31 - 1
+
+
+class Query(NamedTuple):
+    """A query; `dataset` is None where the tables name no datasets."""
+
+    dataset: str | None
+    query_id: str
+
+
+class Pair(NamedTuple):
+    """A run and a query."""
+
+    dataset: str | None
+    run: str
+    query_id: str
+
+    @property
+    def query(self) -> Query:
+        return Query(self.dataset, self.query_id)
+
+
+#: The documents of each query with their grades, and of each list with their scores and ranks.
+Judged = dict[Query, list[tuple[str, float]]]
+Listed = dict[Pair, list[Returned]]
+#: A document that leaves the lists of a query.
+Excluded = set[tuple[Query, str]]
+
+
+def id_text(value: Any) -> str | None:
+    """An id as text; None where there is none."""
+    return None if value is None else str(value)
+
+
+def number(value: Any) -> float | None:
+    """A grade or a score as a double; None where there is none, as for text that is no number."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip(_BLANKS)
+        if not _PLAIN_NUMBER.fullmatch(text):
+            return None
+        value = text
+    # 0.0 is added because -0.0 and 0.0 are equal.
+    return float(value) + 0.0
+
+
+def rank_number(value: Any) -> int | None:
+    """A rank as a whole number; None where it is none, or too large."""
+    as_double = number(value)
+    if as_double is None or not math.isfinite(as_double) or as_double != math.floor(as_double):
+        return None
+    return int(as_double) if abs(as_double) <= _MAX_RANK else None
+
+
+def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judged:
+    """The judgments of each query, without the rows that break a rule."""
+    judged: Judged = {}
+    worth: dict[float, bool] = {}
+    for row in rows:
+        query, document = _query(row), id_text(row.get("doc_id"))
+        grade = number(row.get("relevance"))
+        if FAULT in row and row[FAULT] is not None:
+            continue
+        if query is None or not document or grade is None or not math.isfinite(grade):
+            continue
+        if grade not in worth:
+            worth[grade] = _has_gain(grade, convention)
+        if worth[grade]:
+            judged.setdefault(query, []).append((document, grade))
+    return judged
+
+
+def returned_documents(rows: Iterable[StoredRow], excluded: Excluded, convention: Convention) -> Listed:
+    """The lists of each run, without the rows that break a rule and what is excluded."""
+    listed: Listed = {}
+    for row in rows:
+        query, document, run = _query(row), id_text(row.get("doc_id")), id_text(row.get("run"))
+        if FAULT in row and row[FAULT] is not None:
+            continue
+        if query is None or not document or not run or (query, document) in excluded:
+            continue
+        score, rank = number(row.get("score")), rank_number(row.get("rank"))
+        if convention.needs_score and (score is None or not math.isfinite(score)):
+            continue
+        if convention.needs_rank and (rank is None or rank < 1):
+            continue
+        pair = Pair(query.dataset, run, query.query_id)
+        listed.setdefault(pair, []).append((document, score, rank))
+    return listed
+
+
+def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
+    """The documents that leave the lists of a query; a row without a dataset is about every one."""
+    excluded: Excluded = set()
+    for row in rows:
+        query_id, document = id_text(row.get("query_id")), id_text(row.get("doc_id"))
+        named = [id_text(row["dataset"])] if "dataset" in row else datasets
+        if query_id and document:
+            excluded.update((Query(dataset, query_id), document) for dataset in named)
+    return excluded
+
+
+def same_values(row: StoredRow) -> tuple[Any, ...]:
+    """What a row says, alike for the same row in another type; to find a row among others."""
+    ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
+    numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
+    return (*ids, *numbers)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, bool | str) or value is None:
+        return value
+    as_double = float(value) if isinstance(value, int | float | Decimal) else value
+    # NaN is unequal to itself.
+    return "NaN" if as_double != as_double else as_double  # noqa: PLR0124  # NaN
+
+
+def _query(row: StoredRow) -> Query | None:
+    """The query of a row; None where it has none."""
+    query_id = id_text(row.get("query_id"))
+    if not query_id:
+        return None
+    if "dataset" not in row:
+        return Query(None, query_id)
+    dataset = id_text(row["dataset"])
+    return Query(dataset, query_id) if dataset else None
+
+
+def _has_gain(grade: float, convention: Convention) -> bool:
+    """Whether the rules keep a judgment with this grade."""
+    if grade < 0 and convention.negative == "error":
+        return False
+    highest = convention.max_grade
+    if isinstance(highest, float) and convention.min_relevance == "none" and grade > highest:
+        return False
+    if grade < 0 and convention.negative != "keep":
+        return True
+    try:
+        worth = reference.gain(grade, convention)
+    except ConventionError:
+        # A user's function that has no finite number for it.
+        return False
+    return worth is not None and abs(worth) <= MAX_GAIN

@@ -1,0 +1,373 @@
+"""Some lists of an evaluation recomputed in plain Python, from the rows of its inputs.
+
+An engine that loses a row, takes a null for a number or sorts the wrong way changes scores without a
+word. What is recomputed here shares nothing with it but the files.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import reference
+from ndcg_spark.convention.measures import Cutoff
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.stored_rows import StoredRow, StoredRows, Stretch
+from ndcg_spark.reference import Ranking
+from ndcg_spark.spot_check import plain_rows
+from ndcg_spark.spot_check.candidates import LISTS, Drawn, chosen_pairs
+from ndcg_spark.spot_check.expected import (
+    Definition,
+    Expected,
+    expected_hash,
+    expected_row,
+    is_same,
+)
+from ndcg_spark.spot_check.means import Means, differing_rows
+from ndcg_spark.spot_check.plain_rows import Excluded, Judged, Listed, Pair, id_text
+
+#: Tables of more rows are not read whole: the engine looks for the rows of the lists.
+LARGE = 2_000_000
+#: From how many files of an input lists are drawn, and how many rows of a part of each are read.
+_FILES, _STRETCH = 4, 20_000
+#: How many runs are looked at in large results, so that little of them is read.
+_FEW_RUNS = 2
+#: How many rows are drawn from each file, and about how many queries if an engine has to find them.
+_DRAWN, _FOUND = 30, 40
+#: After so many rows of lists no other list is recomputed.
+_MOST_ROWS = 200_000
+#: The judgments of how many documents are hashed.
+_MOST_HASHED = 5_000
+
+
+class InputTable(NamedTuple):
+    """A table of the inputs: as the engine has it, and as this process reads it."""
+
+    name: str
+    table: DataFrame
+    #: None where only the engine can read it.
+    stored: StoredRows | None
+    is_large: bool = False
+    #: The table with these runs only, where files name them.
+    of_runs: Callable[[Collection[str]], DataFrame] | None = None
+
+
+class Subject(NamedTuple):
+    """What is checked: the inputs of an evaluation, and what it computes."""
+
+    judgments: InputTable
+    results: InputTable
+    exclude: InputTable | None
+    definition: Definition
+    #: The runs with their datasets, which are None where the tables name none.
+    runs: Sequence[tuple[str | None, str]]
+    #: The name of the dataset where the tables name none.
+    dataset: str
+    #: What decides which lists are drawn.
+    seed: str
+    #: Lists that are recomputed in any case.
+    required: Sequence[Pair] = ()
+    #: About how many queries there are.
+    queries: int = 0
+
+    @property
+    def has_datasets(self) -> bool:
+        return any(dataset is not None for dataset, _ in self.runs)
+
+
+class Difference(NamedTuple):
+    """A value that the engine and plain Python do not agree about."""
+
+    dataset: str
+    run: str
+    query_id: str | None
+    cutoff: Cutoff
+    column: str
+    engine: Any
+    python: Any
+
+
+class Inputs(NamedTuple):
+    """The rows of the lists that were drawn, by the rules of the input contract."""
+
+    judged: Judged
+    listed: Listed
+
+
+class Outcome(NamedTuple):
+    """What was recomputed, and what differs."""
+
+    lists: Sequence[Pair]
+    differences: Sequence[Difference]
+    inputs: Inputs
+
+
+def recompute(
+    subject: Subject,
+    scores: StoredRows,
+    means: Means,
+    dataset_rows: Iterable[Mapping[str, Any]] | None,
+) -> Outcome:
+    """Recompute some lists and all means.
+
+    `scores` are the files of QUERY_SCORES, and `dataset_rows` the rows of DATASET_SCORES, or None
+    where only some of the query scores are there.
+    """
+    chance = random.Random(subject.seed)  # noqa: S311  # which lists are checked is no secret
+    from_scores = _drawn_from_scores(scores, means, subject, chance)
+    stretches = [_stretches(table, chance) for table in (subject.judgments, subject.results)]
+    of_judgments, of_results = stretches
+    from_inputs = _drawn_from_inputs(subject, of_judgments, of_results, chance)
+    if subject.results.is_large:
+        few = _few_runs([*from_inputs, *from_scores])
+        from_inputs = [pair for pair in from_inputs if pair.run in few][:LISTS]
+        from_scores = [pair for pair in from_scores if pair.run in few][:LISTS]
+    drawn = [*subject.required, *from_scores, *from_inputs]
+    bucket = None if all(stretches) else (chance.randrange(1 << 30), max(1, subject.queries // _FOUND))
+    inputs, differences = _read_inputs(subject, drawn, stretches, bucket)
+    if bucket:
+        from_inputs += [pair for pair in inputs.listed if pair not in drawn]
+    from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
+    lists = chosen_pairs(subject.required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs)
+    lists = _within_budget(lists, inputs)
+    actual = _actual_rows(scores, lists, subject)
+    differences += _differing_lists(subject, lists, inputs, actual)
+    if dataset_rows is not None:
+        differences += _differing_means(dataset_rows, means)
+    return Outcome(lists, differences, inputs)
+
+
+def _drawn_from_scores(scores: StoredRows, means: Means, subject: Subject, chance: random.Random) -> list[Pair]:
+    """Lists of the files of query scores, whose rows are added to the means."""
+    deepest = subject.definition.cutoffs[-1]
+    columns = ["dataset", "run", "query_id", "cutoff", "status", "returned", "judged"]
+    columns += ["ndcg", "dcg", "ideal_dcg", *subject.definition.measures.columns]
+    drawn = Drawn(subject.has_datasets, chance)
+    for table in scores.tables(columns):
+        means.add(table)
+        drawn.add(_at_cutoff(table, deepest))
+    return drawn.pairs[: 2 * LISTS]
+
+
+def _at_cutoff(table: Any, cutoff: Cutoff) -> Any:
+    import pyarrow.compute as pc
+
+    column = table["cutoff"]
+    return table.filter(pc.is_null(column) if cutoff is None else pc.equal(column, cutoff))
+
+
+def _stretches(table: InputTable, chance: random.Random) -> list[Stretch]:
+    return [] if table.stored is None else table.stored.stretches(chance, _FILES, _STRETCH)
+
+
+def _drawn_from_inputs(
+    subject: Subject,
+    of_judgments: Iterable[Stretch],
+    of_results: Iterable[Stretch],
+    chance: random.Random,
+) -> list[Pair]:
+    """Lists that have a row in the results, and judged queries with any run."""
+    known, drawn = set(subject.runs), []
+    for stretch in of_results:
+        for row in stretch.drawn(chance, _DRAWN):
+            dataset = id_text(row.get("dataset")) if subject.has_datasets else None
+            run, query_id = id_text(row.get("run")), id_text(row.get("query_id"))
+            if run and query_id and (dataset, run) in known:
+                drawn.append(Pair(dataset, run, query_id))
+    for stretch in of_judgments:
+        for row in stretch.drawn(chance, _DRAWN):
+            dataset = id_text(row.get("dataset")) if subject.has_datasets else None
+            runs = [run for own, run in subject.runs if own == dataset]
+            query_id = id_text(row.get("query_id"))
+            if runs and query_id:
+                drawn.append(Pair(dataset, chance.choice(runs), query_id))
+    chance.shuffle(drawn)
+    return drawn
+
+
+def _few_runs(pairs: Iterable[Pair]) -> set[str]:
+    counts = Counter(pair.run for pair in pairs)
+    return {run for run, _ in counts.most_common(_FEW_RUNS)}
+
+
+def _read_inputs(
+    subject: Subject,
+    drawn: Iterable[Pair],
+    stretches: Sequence[Sequence[Stretch]],
+    bucket: tuple[int, int] | None,
+) -> tuple[Inputs, list[Difference]]:
+    """The rows of all queries that were drawn, and those that only one reader has."""
+    pairs = list(drawn)
+    queries = {pair.query_id for pair in pairs}
+    runs = {pair.run for pair in pairs}
+    results = _rows(subject.results, queries, runs, bucket)
+    queries |= {row["query_id"] for row in map(_with_text_id, results) if row["query_id"]}
+    judgments = _rows(subject.judgments, queries)
+    excluded: Excluded = set()
+    if subject.exclude is not None:
+        datasets = {dataset for dataset, _ in subject.runs}
+        rows = _rows(subject.exclude, queries)
+        excluded = plain_rows.excluded_documents(rows, datasets)
+    convention = subject.definition.convention
+    judged = plain_rows.judged_documents(judgments, convention)
+    listed = plain_rows.returned_documents(results, excluded, convention)
+    differences: list[Difference] = []
+    tables = (subject.judgments, judgments), (subject.results, results)
+    for (table, rows), some in zip(tables, stretches, strict=True):
+        if table.is_large:
+            differences += _lost_rows(table, rows, some, queries, runs, subject.dataset)
+    return Inputs(judged, listed), differences
+
+
+def _with_text_id(row: StoredRow) -> StoredRow:
+    return {**row, "query_id": id_text(row.get("query_id"))}
+
+
+def _rows(
+    table: InputTable,
+    queries: Collection[str],
+    runs: Collection[str] = (),
+    bucket: tuple[int, int] | None = None,
+) -> list[StoredRow]:
+    """The rows of these queries: read by this process, or found by the engine's simplest plan."""
+    if table.stored is not None and not table.is_large:
+        return table.stored.of_queries(queries)
+    rows = table.table
+    if table.of_runs is not None and runs:
+        rows = table.of_runs(runs)
+    has_text = dict(rows.dtypes)["query_id"] == "string"
+    query_id = F.col("query_id") if has_text else F.col("query_id").cast("string")
+    is_wanted = query_id.isin(*sorted(queries)) if queries else F.lit(False)
+    if bucket is not None and table.stored is None:
+        is_wanted = is_wanted | _is_in_bucket(bucket)
+    found: list[StoredRow] = rows.where(is_wanted).toArrow().to_pylist()
+    return found
+
+
+def some_queries(scores: DataFrame, seed: str) -> DataFrame:
+    """The rows of some queries, chosen by a hash."""
+    place = random.Random(seed).randrange(1 << 30)  # noqa: S311  # which ones is no secret
+    return scores.where(_is_in_bucket((place, 1_000)))
+
+
+def _is_in_bucket(bucket: tuple[int, int]) -> Column:
+    place, number = bucket
+    hashed = F.xxhash64(F.col("query_id").cast("string"))
+    return F.pmod(hashed, F.lit(number)) == place % number
+
+
+def _lost_rows(
+    table: InputTable,
+    rows: Iterable[StoredRow],
+    stretches: Iterable[Stretch],
+    queries: Collection[str],
+    runs: Collection[str],
+    dataset: str,
+) -> Iterator[Difference]:
+    """Rows that this process reads in the files, and the engine does not, or reads otherwise."""
+    engine = Counter(map(plain_rows.same_values, rows))
+    for stretch in stretches:
+        for row in stretch.of_queries(queries):
+            run = id_text(row.get("run"))
+            if table.of_runs is not None and run not in runs:
+                continue
+            if not engine[plain_rows.same_values(row)]:
+                document = f"a row of {table.name} for document {row.get('doc_id')}"
+                values = {name: row.get(name) for name in ("relevance", "score", "rank")}
+                name = id_text(row.get("dataset")) or dataset
+                yield Difference(name, run or "", id_text(row.get("query_id")), None, document, None, values)
+
+
+def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
+    """The first of the lists, as many as plain Python scores in a moment; at least one."""
+    kept: list[Pair] = []
+    rows = 0
+    for pair in lists:
+        rows += len(inputs.listed.get(pair, ())) + len(inputs.judged.get(pair.query, ()))
+        if kept and rows > _MOST_ROWS:
+            break
+        kept.append(pair)
+    return kept
+
+
+def _actual_rows(scores: StoredRows, lists: Iterable[Pair], subject: Subject) -> dict[tuple[Pair, Cutoff], StoredRow]:
+    """The rows of QUERY_SCORES of these lists, by list and cutoff."""
+    wanted = set(lists)
+    actual = {}
+    for row in scores.of_queries({pair.query_id for pair in wanted}):
+        dataset = row["dataset"] if subject.has_datasets else None
+        pair = Pair(dataset, row["run"], row["query_id"])
+        if pair in wanted:
+            actual[pair, row["cutoff"]] = row
+    return actual
+
+
+def _differing_lists(
+    subject: Subject,
+    lists: Iterable[Pair],
+    inputs: Inputs,
+    actual: Mapping[tuple[Pair, Cutoff], StoredRow],
+) -> Iterator[Difference]:
+    definition, hashed = subject.definition, 0
+    rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
+    weights = _weights([ranking for ranking in rankings.values() if ranking], definition)
+    for pair, ranking in rankings.items():
+        dataset = pair.dataset or subject.dataset
+        if ranking is None:
+            yield Difference(dataset, pair.run, pair.query_id, None, "a document twice", "scored", "refused")
+            continue
+        hashed += len(ranking.grades)
+        fixed = {"judgments_hash": expected_hash(ranking)} if hashed <= _MOST_HASHED else {}
+        for cutoff in definition.cutoffs:
+            row = actual.get((pair, cutoff))
+            try:
+                expected = {**expected_row(ranking, definition, cutoff, weights), **fixed}
+            except InputError:
+                yield Difference(dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused")
+                continue
+            for column, engine, python in _differing(row, expected):
+                yield Difference(dataset, pair.run, pair.query_id, cutoff, column, engine, python)
+
+
+def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | None:
+    """The list in plain Python; None if it should have been refused."""
+    depth = definition.cutoffs[-1]
+    try:
+        return reference.rank_documents(
+            pair.query_id,
+            inputs.judged.get(pair.query, ()),
+            inputs.listed.get(pair, ()),
+            definition.convention,
+            depth,
+        )
+    except InputError:
+        return None
+
+
+def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
+    """The discounts of as many ranks as any of the lists and ideal rankings has."""
+    depth = max((cutoff for cutoff in definition.cutoffs if cutoff is not None), default=0)
+    for ranking in rankings:
+        depth = max(depth, len(ranking.documents), len(ranking.judged))
+    return reference.discounts(depth, definition.convention.discount) if depth else []
+
+
+def _differing(row: Mapping[str, Any] | None, expected: Mapping[str, Expected]) -> Iterator[tuple[str, Any, Any]]:
+    if row is None:
+        yield "the row", None, {name: entry.value for name, entry in expected.items()}
+        return
+    for column, entry in expected.items():
+        if not is_same(entry, row[column]):
+            yield column, row[column], entry.value
+
+
+def _differing_means(rows: Iterable[Mapping[str, Any]], means: Means) -> Iterator[Difference]:
+    for key, row, expected in differing_rows(rows, means):
+        for column, engine, python in _differing(row, expected):
+            name = f"the mean {column}"
+            if key.attribute is not None:
+                name += f" of {key.attribute}={key.value}"
+            yield Difference(key.dataset, key.run, None, key.cutoff, name, engine, python)
