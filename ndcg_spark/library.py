@@ -267,6 +267,5 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
     rows = to_arrow(table, names or None, name)
     path = f"{scratch.folder()}/{name}.parquet"
-    # Statistics leave NaN out, so the embedded engine would read another number in its place.
     pyarrow.parquet.write_table(rows, path, write_statistics=False)
     return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}

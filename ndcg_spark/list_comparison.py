@@ -75,7 +75,7 @@ def list_changes(
     theirs = _ranked(old.where(F.col("run").isin(*(runs if baseline is None else [baseline]))), key, convention, depth)
     if baseline is not None:
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
-        theirs = theirs.drop("run").crossJoin(F.broadcast(names))
+        theirs = F.broadcast(names).crossJoin(theirs.drop("run"))
     ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
     discount, persistent = np.asarray(discounts(depth, convention.discount)), p**ranks / ranks
     harmonic = np.cumsum(1 / ranks)
@@ -89,7 +89,7 @@ def list_changes(
     by_cutoff = {"cutoff": cuts, "harmonic": harmonic[cuts - 1], "all_discounts": np.cumsum(discount)[cuts - 1]}
     weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff))
     sides = [
-        side.join(weights, on=["rank"], how="inner").select(
+        weights.join(side, on=["rank"], how="inner").select(
             *key, "doc_id", *(F.col(name).alias(f"{prefix}{name}") for name in ("length", *by_rank))
         )
         for prefix, side in zip(_SIDES, (ours, theirs), strict=True)
@@ -99,7 +99,7 @@ def list_changes(
     times = F.greatest(*(F.count(f"{prefix}rank") for prefix in _SIDES)).alias("times")
     values = (F.max(f"{prefix}{name}").alias(f"{prefix}{name}") for prefix in _SIDES for name in ("length", *by_rank))
     joined = documents.groupBy(*key, "doc_id").agg(*values, times)
-    within = joined.crossJoin(at_cutoffs).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
+    within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
     lists = within.groupBy(*key, *by_cutoff).agg(*(column.alias(name) for name, column in _aggregates().items()))
     once = F.when(F.col("times") == 1, F.col("returned")).otherwise(refusal(RETURNED_TWICE, key).cast("bigint"))
     described = {"returned": once, "baseline": F.col("run") if baseline is None else F.lit(baseline)}

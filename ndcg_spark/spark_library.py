@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.background import is_spark
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.engine import open_engine, sail_version
+from ndcg_spark.engine import open_engine, require_read_values, sail_version
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
@@ -21,7 +21,7 @@ from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.lists import keep_judged_queries
+from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
 from ndcg_spark.scoring.measures import highest_grade
 from ndcg_spark.scoring.ranking import by_window, list_by_list
 from ndcg_spark.scoring.refusals import refuse_rows
@@ -51,6 +51,7 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     # The session of the first table that has one.
     sessions = (one.sparkSession for table in tables.values() for one in dataframes_in(table))
     session = session or next(sessions, None) or open_session()
+    require_read_values(session)
     options, relevance, run = config.convention, config.judgments.relevance, config.results.run
     schema = JUDGMENTS if relevance is None else JUDGMENTS.remove(JUDGMENTS.get_field_index("relevance"))
     judgments = frame(tables["judgments"], schema, session, "judgments")
@@ -81,7 +82,7 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
         excluded = refuse_rows(excluded, rules.name_rules(dict(excluded.dtypes), EXCLUDE.names), "exclude")
         excluded = rules.conform(excluded, EXCLUDE, "exclude")
         key = [name for name in excluded.columns if name in results.columns]
-        results = results.join(excluded.distinct(), on=key, how="left_anti").select(*results.columns)
+        results = rows_without_keys(results, excluded, key)
     rank = list_by_list if sail_version(session) else by_window
     named = config.cutoffs, config.date, new_id(), config.dataset
     evaluation = Evaluation(options, *named, rank, config.measure_set)

@@ -146,7 +146,7 @@ def _check_results(
     if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
         key = query_key(table.columns)
         sample = table.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
-        is_mostly_judged = 2 * sample.join(judged_queries, on=key, how="left_semi").count() >= _SAMPLE
+        is_mostly_judged = 2 * judged_queries.join(sample, on=key, how="inner").count() >= _SAMPLE
         skipping = skipping if is_mostly_judged else None
     has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
     files = max(1, len(results.files)) if has_both else 0
@@ -201,7 +201,7 @@ def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
     marks = excluded.select(*key).distinct().withColumn(EXCLUDED, F.lit(True))
     # Ids may have been read as numbers.
     texts = {name: F.col(name).cast("string") for name in key}
-    return table.withColumns(texts).join(marks, on=key, how="left")
+    return marks.join(table.withColumns(texts), on=key, how="right")
 
 
 def _split(

@@ -132,10 +132,10 @@ def count_results(
         by_batch = [materialize(by_batch)]
         list_floors = by_batch[0].select("run", *key, FLOOR)
     known = None if judged_queries is None else judged_queries.withColumn("judged", F.lit(True))
-    queries = [
-        batch.withColumn("judged", F.lit(True)) if known is None else batch.join(known, on=key, how="left")
-        for batch in by_batch
-    ]
+    if known is None:
+        queries = [batch.withColumn("judged", F.lit(True)) for batch in by_batch]
+    else:
+        queries = [known.join(batch, on=key, how="right") for batch in by_batch]
     is_judged, has_rows = F.col("judged").isNotNull(), F.col("good") > 0
     totals += [
         F.sum("good").alias("good_rows"),

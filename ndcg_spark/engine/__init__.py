@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
 from ndcg_spark.engine import port_guard
+from ndcg_spark.engine.footers import SETTINGS, require_read_values
 from ndcg_spark.engine.sessions import (
     CALL_SITES,
     MEMORY_SHARE,
@@ -35,7 +36,16 @@ from ndcg_spark.engine.sessions import (
 from ndcg_spark.errors import EngineError, engine_imports, refuse_mixed_sparks
 from ndcg_spark.text import masked
 
-__all__ = ["Engine", "failure_reason", "failures", "lost", "open_engine", "running_session", "sail_version"]
+__all__ = [
+    "Engine",
+    "failure_reason",
+    "failures",
+    "lost",
+    "open_engine",
+    "require_read_values",
+    "running_session",
+    "sail_version",
+]
 
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 #: Fewer partitions than this were slower on Sail even on 2 cores (1.97 s against 2.42 s).
@@ -59,6 +69,7 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
     try:
         if running is not None:
             engine = wrap_session(running)
+            require_read_values(running)
         elif remote:
             engine = connect(remote)
         elif "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -99,6 +110,8 @@ def _import_client() -> None:
 
 
 def start_embedded() -> Engine:
+    # Whatever the user has set, as scores would be of other rows.
+    os.environ.update(SETTINGS)
     for name, value in {
         "RUST_LOG": "off",
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",

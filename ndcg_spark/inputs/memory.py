@@ -158,6 +158,10 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     if isinstance(table, Mapping):
         return _of_dictionary(table, wanted, where)
     if is_spark(table):
+        # Imported here, because other tables need no engine.
+        from ndcg_spark.engine import require_read_values
+
+        require_read_values(table.sparkSession)
         kept = [name for name in table.columns if any(is_alias(ours, name) for ours in wanted)]
         # Lists of a recommender, whose fields are recognised later.
         kept += [name for name, kind in table.dtypes if kind.startswith("array<struct<") and name not in kept]

@@ -46,11 +46,10 @@ class StoredTable(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """The columns of a file with their types, its rows, and which columns have one number by its statistics."""
+    """The columns of a file with their types, and its rows."""
 
     columns: dict[str, pa.DataType]
     rows: int = 0
-    constant: frozenset[str] = frozenset()
 
 
 def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> list[Footer]:
@@ -72,24 +71,15 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
     system, fs_path = file.location(where)
     with reading(file.path, where, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
         if kind == "orc":
-            schema, rows, constant = orc.ORCFile(stream).schema, 0, frozenset[str]()
+            schema, rows = orc.ORCFile(stream).schema, 0
         else:
             metadata = parquet.read_metadata(stream)
-            schema, rows, constant = metadata.schema.to_arrow_schema(), metadata.num_rows, _constant(metadata)
+            schema, rows = metadata.schema.to_arrow_schema(), metadata.num_rows
             if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
                 # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
                 schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
     refuse_alike(schema.names, f"{where}: {file.path}")
-    return Footer({field.name: field.type for field in schema}, rows, constant)
-
-
-def _constant(metadata: Any) -> frozenset[str]:
-    """The columns of floating-point numbers with one minimum and maximum in a part of the file."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    known = [chunk for chunk in chunks if chunk.physical_type in ("FLOAT", "DOUBLE") and chunk.is_stats_set]
-    alike = (chunk for chunk in known if chunk.statistics.has_min_max and chunk.statistics.min == chunk.statistics.max)
-    return frozenset(chunk.path_in_schema for chunk in alike)
+    return Footer({field.name: field.type for field in schema}, rows)
 
 
 def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) -> dict[str, pa.DataType]:
@@ -136,8 +126,6 @@ def read_typed(
         and all(footer.columns == known[0].columns for footer in known)
         and all(is_readable(kind) for _, kind in in_footers)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in in_footers)
-        # Statistics leave NaN out, so Sail would read the one number in its place.
-        and not (engine.kind == "embedded" and any(footer.constant & types.keys() for footer in known))
     ):
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None

@@ -31,6 +31,7 @@ from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.evaluation import dataset_scores, kept_attributes, ranked_documents, rejected_rows
 from ndcg_spark.scoring.ideal import ideal_sizes, judged_documents
+from ndcg_spark.scoring.lists import rows_with_keys
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import masked_within
 
@@ -174,19 +175,19 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
     key, judgments = query_key(checked.judgments.columns), checked.published_judgments
     if lists is not None:
-        judgments = judgments.join(lists.select(*key).distinct(), on=key, how="left_semi")
+        judgments = rows_with_keys(judgments, lists, key)
     for number, batch in enumerate(checked.by_batch):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
         needed = batch.results if convention.ties == "rank" else batch.needed_results
         results = results_to_score(batch, needed)
         if lists is not None:
-            results = results.join(lists, on=["run", *key], how="left_semi")
+            results = rows_with_keys(results, lists, ["run", *key])
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         _write_table(context, publication, "ranked_documents", documents)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
     if lists is not None:
-        scores = scores.join(lists, on=_LIST, how="left_semi")
+        scores = rows_with_keys(scores, lists, _LIST)
     rows = scores.agg(F.sum("returned")).collect()[0][0] or 0
     if convention.ideal != "retrieved":
         sizes = ideal_sizes(judged_documents(judgments, key, convention), key, depth)

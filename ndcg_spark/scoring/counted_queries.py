@@ -129,7 +129,7 @@ class Slices:
         if self.table is None or self.names is None:
             return table.withColumn("slice", F.lit(_ALL))
         nothing = F.array(*(F.lit(row["slice"]) for row in self.names.to_pylist() if row["value"] in (None, NO_VALUE)))
-        joined = table.join(self.table, on=query_key(self.table.columns), how="left")
+        joined = self.table.join(table, on=query_key(self.table.columns), how="right")
         return joined.select(*table.columns, F.explode(F.coalesce("slices", nothing)).alias("slice"))
 
     def named(self, table: DataFrame) -> DataFrame:
@@ -137,7 +137,7 @@ class Slices:
             nothing = F.lit(None).cast("string")
             return table.withColumns({"attribute": nothing, "value": nothing}).drop("slice")
         names = F.broadcast(table.sparkSession.createDataFrame(self.names))
-        return table.join(names, on=["slice"], how="inner").drop("slice")
+        return names.join(table, on=["slice"], how="inner").drop("slice")
 
 
 def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -> Slices:

@@ -132,7 +132,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention:
         run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
         queries = counted.select(run.alias("run"), *key)
     unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
-    return queries.join(judged, on=key, how="left").groupBy("run", *key[:-1]).agg(unjudged)
+    return judged.join(queries, on=key, how="right").groupBy("run", *key[:-1]).agg(unjudged)
 
 
 def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:

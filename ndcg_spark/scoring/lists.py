@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, Cutoff, MeasureSet, column_at
 from ndcg_spark.reference import unjudged_gain
+from ndcg_spark.schemas import OWN
 from ndcg_spark.schemas import query_key as key_columns
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring import ranking
@@ -18,11 +19,28 @@ from ndcg_spark.scoring.refusals import RETURNED_TWICE, refusal
 
 #: The column that says whether no document counts twice in a list.
 DISTINCT = "all_distinct"
+#: Lists that are cut at such a depth have fewer rows than the judgments. Measured with 9.6 million
+#: results on the embedded engine: with lists on the left of the join 0.64 GB instead of 0.85 GB at
+#: a depth of 10, and 1.73 GB instead of 1.36 GB at a depth of 100.
+_SHALLOW = 20
+_MARK = f"{OWN}mark"
 
 
 def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
-    key = key_columns(judgments.columns)
-    return results.join(judgments.select(*key).distinct(), on=key, how="left_semi")
+    return rows_with_keys(results, judgments, key_columns(judgments.columns))
+
+
+def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The rows of the table that have the values of one of the fewer `keys` in the columns `names`."""
+    # Not a left semi join, which would have the larger table on the left.
+    return keys.select(*names).distinct().join(table, on=[*names], how="inner")
+
+
+def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The rows of the table whose values in the columns `names` none of the fewer `keys` has."""
+    marks = keys.select(*names).distinct().withColumn(_MARK, F.lit(True))
+    marked = marks.join(table, on=[*names], how="right")
+    return marked.where(F.col(_MARK).isNull()).drop(_MARK)
 
 
 def listed_gains(
@@ -46,7 +64,7 @@ def listed_gains(
         table = rank(table, run_key, convention, depth)
     else:
         table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
-        table = _with_judgments(table, judged, query_key)
+        table = _with_judgments(table, judged, query_key, depth)
     own_gain = F.coalesce("gain", F.lit(unjudged_gain(convention)))
     table = table.withColumns({"judged": F.col("gain").isNotNull(), "own_gain": own_gain, "gain": own_gain})
     document_columns = beside_ndcg.document_columns(convention, measures)
@@ -54,11 +72,20 @@ def listed_gains(
     return ranking.settle_ties(table, run_key, convention, depth, ["gain", *document_columns])
 
 
-def _with_judgments(table: DataFrame, judged: DataFrame, query_key: list[str]) -> DataFrame:
+def _with_judgments(
+    table: DataFrame,
+    judged: DataFrame,
+    query_key: list[str],
+    depth: int | None = None,
+) -> DataFrame:
+    """The table, cut at `depth`, with the columns of the judgments: null for unjudged documents."""
     # The embedded engine takes a column that is constant before an outer join, such as the gain of gain=judged or the
     # grade of --relevance, for constant after it too, and does not sort by it.
     not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")}
-    return table.join(judged.withColumns(not_constant), on=[*query_key, "doc_id"], how="left")
+    graded, document = judged.withColumns(not_constant), [*query_key, "doc_id"]
+    if depth is not None and depth <= _SHALLOW:
+        return table.join(graded, on=document, how="left")
+    return graded.join(table, on=document, how="right")
 
 
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:

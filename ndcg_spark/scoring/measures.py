@@ -37,9 +37,9 @@ def with_highest_grade(
         return documents
     highest = F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST)
     if convention.max_grade == "highest_of_query":
-        return documents.join(documents.groupBy(*key).agg(highest), on=key, how="inner")
+        return documents.groupBy(*key).agg(highest).join(documents, on=key, how="inner")
     # That of all judgments is the highest before duplicates are merged, as in the check.
-    return documents.crossJoin(F.broadcast(judgments.agg(highest)))
+    return F.broadcast(judgments.agg(highest)).crossJoin(documents)
 
 
 def highest_grade(judgments: DataFrame, convention: Convention, measures: MeasureSet) -> DataFrame | None:

@@ -93,7 +93,7 @@ class Floors:
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:
         key = [name for name in lists.columns if name != FLOOR]
         reached = ranking.at_precision(F.col("score"), self.convention) >= F.col(FLOOR)
-        marked = results.join(lists, on=key, how="left")
+        marked = lists.join(results, on=key, how="right")
         return marked.where(F.col(FLOOR).isNull() | reached).select(*results.columns)
 
 
