@@ -96,13 +96,22 @@ def conform(table: DataFrame, schema: pa.Schema, where: str) -> DataFrame:
     if missing := [name for name in schema.names if name not in has and name not in OPTIONAL]:
         raise missing_columns(missing, sorted(named_by_user(has)), where)
     names = [name for name in schema.names if name in has]
-    kinds = {name: _IDS if _TYPES[name] == StringType() else _NUMBERS for name in names}
-    if wrong := [f"{name} is {has[name]}" for name in names if not re.fullmatch(kinds[name], has[name])]:
+    require_types(has, names, where)
+    return table.select(*(typed(name, has).alias(name) for name in names))
+
+
+def require_types(has: Mapping[str, str], names: Iterable[str], where: str) -> None:
+    """InputError for columns of `names` whose type in `has` is none of ids or of numbers."""
+    wrong = []
+    for name in names:
+        kinds = _IDS if _TYPES[name] == StringType() else _NUMBERS
+        if not re.fullmatch(kinds, has[name]):
+            wrong.append(f"{name} is {has[name]}")
+    if wrong:
         raise InputError(
             f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; ids are text or whole numbers, "
             "relevance, score and rank are numbers"
         )
-    return table.select(*(typed(name, has).alias(name) for name in names))
 
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:

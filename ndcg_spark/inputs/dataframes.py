@@ -27,7 +27,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
-from ndcg_spark.rules import missing_columns, named_by_user, quoted
+from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 from ndcg_spark.text import refuse_alike
 
@@ -52,13 +52,27 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             if "run" in rows.columns:
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
+            kinds = dict(rows.dtypes)
+            require_types(kinds, [name for name in schema.names if name in kinds], label)
             # Engines disagree about ids that are numbers in one table and text in another.
             ids = {name: F.col(name).cast("string") for name in _IDS if name in rows.columns}
             runs.append(rows.withColumns({"run": F.lit(run)} | ids))
-        return union_all(runs)
+        return union_all(_with_alike_numbers(runs, schema.names))
     rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
     columns = resolve_columns({}, schema.names, rows.columns, where)
     return document_rows(merge_local_partitions(rows), columns, schema, where)
+
+
+def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
+    """The tables, with numbers as in the schema where their types differ: a union changes some."""
+    kinds = [dict(table.dtypes) for table in tables]
+    found = {name: {known[name] for known in kinds if name in known} for name in names}
+    other = [name for name in found if len(found[name]) > 1]
+    alike = []
+    for table, known in zip(tables, kinds, strict=True):
+        columns = {name: typed(name, known) for name in other if name in known}
+        alike.append(table.withColumns(columns) if columns else table)
+    return alike
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:

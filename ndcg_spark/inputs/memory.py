@@ -17,6 +17,7 @@ import pyarrow as pa
 from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.schemas import OF_RESULTS
 
 #: The run of results that are given without one.
@@ -36,10 +37,6 @@ _UNREADABLE = re.compile(
     r"halffloat|dictionary<|decimal256\(|timestamp\[ns|(duration|fixed_size_binary|time32|time64)\["
 )
 _LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
-
-
-def is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -112,7 +109,8 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
         if len(ordered_by) == 1:
             order.setdefault(ordered_by.pop(), run)
         for at, field in enumerate(rows.schema):
-            is_whole = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+            is_whole = pa.types.is_integer(field.type)
+            is_whole |= pa.types.is_decimal(field.type) and field.type.scale == 0
             if field.name in ("dataset", "query_id", "doc_id") and is_whole:
                 rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
@@ -121,7 +119,7 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
             f"{where}: run {order['score']!r} has only scores and run {order['rank']!r} only ranks or lists; give both "
             "the same"
         )
-    return pa.concat_tables(parts, promote_options="permissive")
+    return concatenated(parts)
 
 
 def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:

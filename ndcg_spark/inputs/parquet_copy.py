@@ -15,6 +15,7 @@ from ndcg_spark.engine.sessions import usable_cores
 from ndcg_spark.errors import EngineError, InputError
 from ndcg_spark.inputs.delimited import FEW, NUMBERS, numbers
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.mixed_types import as_type
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
 from ndcg_spark.scratch import Scratch
@@ -65,7 +66,7 @@ def text_to_parquet(
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:
     value = dict(file.partition)[theirs]
     kind = pa.float64() if ours in NUMBERS else pa.string()
-    values = values.cast(kind)
+    values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
     other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
     if len(other):
         raise InputError(

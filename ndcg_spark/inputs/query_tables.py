@@ -14,6 +14,7 @@ from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.delimited import separator_of
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
+from ndcg_spark.inputs.mixed_types import concatenated
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
 from ndcg_spark.text import refuse_alike, rename_advice
@@ -33,7 +34,7 @@ def read_query_table(config: TableConfig, where: str) -> pa.Table:
     if kind in ("trec", "json"):
         raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
     with reading(files[0].path, where):
-        table = pa.concat_tables((_read(file, kind, where) for file in files), promote_options="permissive")
+        table = concatenated(_read(file, kind, where) for file in files)
     called = resolve_columns(config.columns, config.names, table.column_names, where)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")

@@ -20,7 +20,8 @@ from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
-from ndcg_spark.inputs.memory import holds_structs, is_list
+from ndcg_spark.inputs.memory import holds_structs
+from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.parquet_copy import text_to_parquet
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading

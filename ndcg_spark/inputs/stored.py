@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,8 @@ from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError,
 from ndcg_spark.inputs.dataframes import document_rows, read_copy, read_files
 from ndcg_spark.inputs.delimited import FEW
 from ndcg_spark.inputs.files import BINARY, TABLES, File, Snapshot, TableLogError, list_files, map_files, refuse_log
-from ndcg_spark.inputs.memory import holds_structs, is_list, is_readable, plain_type
+from ndcg_spark.inputs.memory import holds_structs, is_readable, plain_type
+from ndcg_spark.inputs.mixed_types import as_type, common_type, is_list
 from ndcg_spark.inputs.parquet_copy import ParquetCopy, filled, refuse_other_value, write_copy
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.inputs.storage import NoStorageError, delta_address, delta_options, is_local, reading, storage
@@ -82,14 +83,26 @@ def read_footer(file: File, kind: str, where: str) -> Footer:
     return Footer({field.name: field.type for field in schema}, rows)
 
 
-def _plain_types(known: Sequence[Footer], names: Collection[str], where: str) -> dict[str, pa.DataType]:
-    """The plain types of those columns `names` that a file has; InputError where no type holds the values of all."""
-    kinds = ({name: plain_type(kind) for name, kind in footer.columns.items() if name in names} for footer in known)
-    try:
-        schema = pa.unify_schemas([*map(pa.schema, kinds)], promote_options="permissive")
-    except pa.ArrowException as error:
-        raise InputError(f"{where}, files with different types, {first_line(error)}; write them alike") from error
-    return {field.name: pa.string() if pa.types.is_null(field.type) else field.type for field in schema}
+def _plain_types(
+    known: Sequence[Footer],
+    called: Mapping[str, str],
+    where: str,
+) -> dict[str, pa.DataType]:
+    """The plain type of those columns that a file has; InputError where none has the values of all.
+
+    `called` has the name by which we know each column.
+    """
+    types = {}
+    for column, ours in called.items():
+        has = [footer.columns[column] for footer in known if column in footer.columns]
+        kind = common_type(ours, map(plain_type, has))
+        if kind is None:
+            names = " and ".join(map(str, dict.fromkeys(has)))
+            sentence = f"files with different types: {column} is {names}; write them alike"
+            raise InputError(f"{where}, {sentence}")
+        if has:
+            types[column] = kind
+    return types
 
 
 def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape, where: str) -> None:
@@ -113,9 +126,10 @@ def read_typed(
     """The schema's columns of the files, and their number of rows: None where that is unknown, or rows have lists."""
     in_footers = [column for footer in known for column in footer.columns.items()]
     lists = [name for name, kind in in_footers if holds_structs(kind)]
-    names = [*(shape.columns.get(field, field) for field in schema.names), *lists]
+    called = {column: column for column in lists}
+    called |= {shape.columns.get(field, field): field for field in schema.names}
     origin = f"{where}: {files[0].path}"
-    types = _plain_types(known, names, origin)
+    types = _plain_types(known, called, origin)
     if len(known) == len(files) and not lists:
         _refuse_lacking(files, known, shape, where)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
@@ -129,13 +143,15 @@ def read_typed(
     ):
         table = read_files(engine, files, where)
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
-        is_open = all(file.storage for file in files)
-        stored = StoredRows(files, shape.columns, schema.names, origin) if is_open else None
     else:
-        folders = {key: FEW for key, _ in files[0].partition if key in names}
+        folders = {key: FEW for key, _ in files[0].partition if key in called}
         copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
         table, rows = read_copy(engine, copy, where), copy.rows
         stored = copied_rows(copy.folder, shape.columns, schema.names, origin)
+    if shape.kind == "parquet":
+        # The files themselves, whatever the engine is given.
+        is_open = all(file.storage for file in files)
+        stored = StoredRows(files, shape.columns, schema.names, origin) if is_open else None
     listed = document_rows(table, shape.columns, schema, origin)
     return StoredTable(listed, None if FAULT in listed.columns else rows, stored)
 
@@ -154,7 +170,12 @@ def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.
             refuse_other_value(batch[theirs], ours, theirs, file, where)
         given = {name: value for name, value in file.partition if name in schema.names}
         with reading(file.path, where):
-            return filled({name: batch[name] for name in batch.schema.names}, len(batch), given, schema)
+            columns = {}
+            for name in batch.schema.names:
+                kind = schema.field(name).type
+                is_folder = name in given
+                columns[name] = batch[name] if is_folder else as_type(batch[name], kind)
+            return filled(columns, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset

@@ -75,6 +75,7 @@ def hidden(folder, name, writer):
     return written(folder, tables["judgments"], tables["results"], writer)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("writer", footers.WRITERS)
 @pytest.mark.parametrize("name", HIDDEN)
 def test_values_that_a_footer_does_not_tell_are_refused(engine, tmp_path, name, writer):
@@ -132,6 +133,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("writer", footers.WRITERS)
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_score_does_not_depend_on_footers(session, tmp_path, name, writer):

@@ -102,9 +102,9 @@ CASES = {
     "a rank without a value in one file": (NO_RANKS | RANKS, "", BOTH),
     "numbers of two types": ({"a.parquet": columns("a"), "b.parquet": columns("b", score=[3, 2])}, "", BOTH),
     "scores of two types": (
-        {"a.parquet": columns("a"), "b.parquet": columns("b", score=["3", "2"])},
+        {"a.parquet": columns("a"), "b.parquet": columns("b", score=[True, False])},
         "",
-        "score has incompatible types",
+        "score is double and bool; write them alike",
     ),
     "ranks in one file only": ({"a.parquet": columns("a")} | RANKS, "", BOTH),
     "scores in one file only": (

@@ -1,0 +1,130 @@
+"""One type for a column that several files or tables have in different ones; no value changes by it.
+
+A number becomes what `rules.typed` makes of it in its own type, and an id its text. So the same rows have the same
+scores and the same fingerprint, whatever the types of the files.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import pyarrow as pa
+from pyarrow import compute
+
+from ndcg_spark.inputs.column_names import is_alias
+
+_IDS = ("dataset", "run", "query_id", "doc_id")
+_NUMBERS = ("relevance", "score", "rank", "weight")
+
+
+def is_list(kind: pa.DataType) -> bool:
+    is_plain = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(is_plain or pa.types.is_fixed_size_list(kind))
+
+
+def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
+    """The type of the column `name`, ours or an alias; None if no type has the values of all."""
+    known = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
+    if len(known) < 2:
+        return known[0] if known else pa.string()
+    if all(map(is_list, known)):
+        value = common_type(name, [kind.value_type for kind in known])
+        return None if value is None else pa.list_(value)
+    if all(map(pa.types.is_struct, known)):
+        return _common_struct(known)
+    if any(is_alias(ours, name) for ours in _IDS):
+        return _common_id(known)
+    if any(is_alias(ours, name) for ours in _NUMBERS):
+        return _common_number(known)
+    return None
+
+
+def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """Without the fields that are none of ours and have several types."""
+    fields = dict[str, list[pa.DataType]]()
+    for kind in kinds:
+        for field in kind:
+            fields.setdefault(field.name, []).append(field.type)
+    common = {name: common_type(name, found) for name, found in fields.items()}
+    return pa.struct([(name, kind) for name, kind in common.items() if kind is not None])
+
+
+def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    if all(map(pa.types.is_signed_integer, kinds)):
+        return pa.int64()
+    for kind in kinds:
+        is_whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
+        if not is_whole and not pa.types.is_string(kind):
+            return None
+    return pa.string()
+
+
+def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    if all(map(pa.types.is_signed_integer, kinds)):
+        return pa.int64()
+    for kind in kinds:
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not is_number and not pa.types.is_decimal(kind) and not pa.types.is_string(kind):
+            return None
+    # As text, a value that is no number is shown as it is.
+    has_text = any(map(pa.types.is_string, kinds))
+    return pa.string() if has_text else pa.float64()
+
+
+def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in a type that `common_type` has found, or in a plain one of theirs."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if values.type == kind or pa.types.is_null(values.type):
+        return values.cast(kind)
+    if is_list(kind) and is_list(values.type):
+        return _as_lists(values, kind)
+    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
+        return _as_structs(values, kind)
+    if pa.types.is_decimal(values.type):
+        # As text it becomes the nearest double, where a cast of its own often gives a neighbour.
+        values = values.cast(pa.string())
+    elif pa.types.is_floating(values.type) and pa.types.is_string(kind):
+        # The text of a float32 is that of another double.
+        values = values.cast(pa.float64())
+    # A whole number beyond 2^53 becomes the nearest double.
+    is_rounded = pa.types.is_integer(values.type) and pa.types.is_floating(kind)
+    return values.cast(kind, safe=not is_rounded)
+
+
+def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    lengths = compute.fill_null(compute.list_value_length(values), 0)
+    ends = compute.cumulative_sum(lengths.cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    elements = as_type(values.flatten(), kind.value_type)
+    return pa.ListArray.from_arrays(offsets, elements, kind, mask=values.is_null())
+
+
+def _as_structs(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    names = values.type.names
+    fields = dict(zip(names, values.flatten(), strict=True))
+    columns = []
+    for field in kind:
+        column = fields.get(field.name, pa.nulls(len(values)))
+        columns.append(as_type(column, field.type))
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=values.is_null())
+
+
+def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
+    """The rows of tables that may have columns in different types; ArrowInvalid where no type fits."""
+    parts = list(tables)
+    kinds = dict[str, list[pa.DataType]]()
+    for part in parts:
+        for field in part.schema:
+            kinds.setdefault(field.name, []).append(field.type)
+    for name, found in kinds.items():
+        kind = common_type(name, found)
+        if len(set(found)) > 1 and kind is not None:
+            parts = [_with_type(part, name, kind) for part in parts]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _with_type(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    if at < 0:
+        return table
+    chunks = [as_type(chunk, kind) for chunk in table[at].chunks]
+    return table.set_column(at, name, pa.chunked_array(chunks, kind))
