@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits, scan
+from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import ConfigurationError
@@ -41,6 +42,8 @@ class CheckedTables:
     #: Leaves out results that are proved to lie below the deepest cutoff (`scoring.skipping`); None if all may matter.
     cut: Callable[[DataFrame], DataFrame] | None = None
     batches: tuple[Batch, ...] = WHOLE
+    #: The inputs as they were checked, for `changes.refuse_changed`.
+    seen: tuple[Seen, ...] = ()
 
     @property
     def needed_results(self) -> DataFrame:
@@ -107,12 +110,18 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
             f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
             "the column"
         )
+    excluded = see(results.without) if results.without else []
     good, judged_counts, rejected = check_judgments(judgments, config)
     good_results, counts, rejected_results, cut = _check_results(results, good, judged_counts.queries, config)
     limits.refuse_unrelated(counts, results.origin, good, good_results)
     limits.refuse_gaps(judged_counts, counts, config.max_missing_fraction, config.max_unjudged_fraction)
     both = (*rejected, *rejected_results)
-    return CheckedTables(good, good_results, judged_counts, counts, both, cut, results.batches)
+    seen = (
+        Seen(judgments, judged_counts.fingerprints),
+        Seen(results, counts.fingerprints),
+        *excluded,
+    )
+    return CheckedTables(good, good_results, judged_counts, counts, both, cut, results.batches, seen)
 
 
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:

@@ -159,6 +159,15 @@ def count_results(
     return counts, list_floors
 
 
+def fingerprints(table: DataFrame) -> dict[str | None, str]:
+    """The fingerprints of a table, as its counts have them, in one scan."""
+    key = query_key(table.columns)
+    of_lists = ["run", *key] if "run" in table.columns else key
+    queries, totals = _by_query(table, of_lists, F.lit(None).cast("string"), [])
+    rows = [row.asDict() for row in queries.groupBy(*key[:-1]).agg(*totals).collect()]
+    return _fingerprints(row for row in rows if row["rows"])
+
+
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
     row = row_example(named_by_user(table.columns), LINE if LINE in table.columns else None)
     example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")

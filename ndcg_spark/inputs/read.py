@@ -67,6 +67,12 @@ class Source:
         return (self,) if self.without is None else (self, self.without)
 
     @property
+    def has_stamps(self) -> bool:
+        """Whether its files tell if they have changed; a version of a table never changes."""
+        known = [file.storage is not None or file.snapshot is not None for file in self.files]
+        return bool(known) and all(known)
+
+    @property
     def origin(self) -> str:
         """Where the rows are, for a message: the one file, or the first of several."""
         if not self.files:

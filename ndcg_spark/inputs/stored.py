@@ -141,17 +141,16 @@ def read_typed(
         and all(is_readable(kind) for _, kind in in_footers)
         and not any(name in types and pa.types.is_unsigned_integer(kind) for name, kind in in_footers)
     ):
-        table = read_files(engine, files, where)
+        table, copied = read_files(engine, files, where), None
         rows = sum(footer.rows for footer in known) if len(known) == len(files) and files[0].storage else None
     else:
         folders = {key: FEW for key, _ in files[0].partition if key in called}
         copy = _plain_copy(engine, shape, files, pa.schema({**types, **folders}), where)
         table, rows = read_copy(engine, copy, where), copy.rows
-        stored = copied_rows(copy.folder, shape.columns, schema.names, origin)
-    if shape.kind == "parquet":
-        # The files themselves, whatever the engine is given.
-        is_open = all(file.storage for file in files)
-        stored = StoredRows(files, shape.columns, schema.names, origin) if is_open else None
+        copied = copied_rows(copy.folder, shape.columns, schema.names, origin)
+    # Of Parquet the files themselves, whatever the engine is given.
+    original = StoredRows(files, shape.columns, schema.names, origin) if all(file.storage for file in files) else None
+    stored = original if shape.kind == "parquet" else copied
     listed = document_rows(table, shape.columns, schema, origin)
     return StoredTable(listed, None if FAULT in listed.columns else rows, stored)
 

@@ -17,7 +17,8 @@ from pyarrow import fs
 
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.memory import holds_structs, is_list
+from ndcg_spark.inputs.memory import holds_structs
+from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import FAULT
 

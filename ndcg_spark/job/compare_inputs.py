@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.changes import Seen, refuse_changed, see
 from ndcg_spark.contract.check import check_judgments, check_lists
 from ndcg_spark.contract.limits import refuse_in_lists, summary
 from ndcg_spark.contract.scan import Rejection
@@ -18,7 +19,7 @@ from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConventionError, InputError, MissingColumnError
-from ndcg_spark.inputs.read import Source, read_judgments, refuse_changed
+from ndcg_spark.inputs.read import read_judgments
 from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
@@ -46,12 +47,14 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     """
     context, convention = read_inputs(engine, a) if a.results else None, a.convention
     sides = [context.checked.judgments] if context else []
+    seen = list(context.checked.seen) if context else []
     for config in (b,) if context else (a, b):
         source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
         with translated_failures([source]):
             good, counts, _ = check_judgments(source, config)
         report_read(source, counts)
         sides.append(good)
+        seen.append(Seen(source, counts.fingerprints))
     if query_key(sides[0].columns) != query_key(sides[1].columns):
         raise InputError("judgments: only one of the two sets has a column dataset; name it in both or in neither")
     with translated_failures():
@@ -65,6 +68,8 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
             means = agreement.mean_scores(*scores).toArrow().to_pandas()
         if means.empty:
             raise InputError("judgments: no query is judged by both sets; write query ids alike")
+    with translated_failures():
+        refuse_changed(seen)
     judged, scored = pairs.groupby("dataset"), dict(iter(means.groupby("dataset")))
     rows = [{"dataset": name, **agreement.agreement(own, scored.get(name))} for name, own in judged]
     different = "ids such as q1 and 1, or 007 and 7, are different"
@@ -85,7 +90,9 @@ def compare_lists(
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     checked = [_checked_lists(engine, config) for config in (new, old)]
-    sources, lists, _conventions, names = zip(*checked, strict=True)
+    sides, lists, _conventions, names = zip(*checked, strict=True)
+    inputs = [*sides[0], *sides[1]]
+    sources = [seen.source for seen in inputs]
     if len({"dataset" in table.columns for table in lists}) > 1:
         raise InputError("results: only one side has a column dataset; name it in both or in neither")
     runs = compared_runs(names[0], names[-1], baseline)
@@ -94,24 +101,30 @@ def compare_lists(
         with translated_failures(sources):
             rows = to_pandas(changes)
     except PlanRefusedError:
-        for source, table, convention, _ in checked:
+        for seen, table, convention, _ in checked:
             with translated_failures(sources):
-                refuse_in_lists(source, [table], convention)
+                refuse_in_lists(seen[0].source, [table], convention)
         raise
-    refuse_changed(sources)
+    with translated_failures(sources):
+        refuse_changed(inputs)
     what = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     report_step("compared", f"{what} with {baseline or 'the old results'}")
     return rows.sort_values([*KEY, "query_id"], ignore_index=True)
 
 
-def _checked_lists(engine: Engine, config: EvaluationConfig) -> tuple[Source, DataFrame, Convention, set[str]]:
-    """Results, their good rows that are not too deep, the convention that is used, and the names of the runs."""
+def _checked_lists(
+    engine: Engine,
+    config: EvaluationConfig,
+) -> tuple[list[Seen], DataFrame, Convention, set[str]]:
+    """Results and what they exclude, the good rows that are not too deep, the convention and the runs."""
     source = results_source(engine, config)
     config = adapted(config, source)
     with translated_failures([source]):
+        excluded = see(source.without) if source.without else []
         _, counts, needed = check_lists(source, config)
     report_read(source, counts)
-    return source, needed, config.convention, {run.run for run in counts.runs}
+    seen = [Seen(source, counts.fingerprints), *excluded]
+    return seen, needed, config.convention, {run.run for run in counts.runs}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
@@ -143,6 +144,8 @@ def evaluate(
                 write_queries(read())
             if baseline is not None:
                 comparison = _compared(read(), tables, baseline, config.measure_set)
+            if output is None:
+                refuse_changed(checked.seen)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
             config.convention.label,

@@ -11,10 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import ndcg_spark
+from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.measures import deepest_finite
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.verdict import Verdict, unverified_verdict
-from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -130,7 +131,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
         for scores, _ in scores_by_batch(context):
             _write_table(context, publication, "query_scores", scores)
         # This comes before rows are counted: if a changed input is why there are too few, the storage is not at fault.
-        refuse_changed(context.sources)
+        refuse_changed(checked.seen)
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", context.engine.session)
@@ -184,6 +185,8 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
             results = rows_with_keys(results, lists, ["run", *key])
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
         _write_table(context, publication, "ranked_documents", documents)
+    # These are read from the inputs once more.
+    refuse_changed(checked.seen)
     at_depth = F.col("cutoff").isNull() if depth is None else F.col("cutoff") == depth
     scores = publication.read("query_scores", context.engine.session).where(at_depth)
     if lists is not None:

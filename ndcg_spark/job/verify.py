@@ -9,9 +9,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.dataframes import union_all
-from ndcg_spark.inputs.read import Source, refuse_changed
+from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
 from ndcg_spark.nights.log import NOT_VERIFIED, committed
@@ -57,7 +58,7 @@ def verify(
     if not differences:
         return f"verified {len(outcome.lists)} lists"
     # Rows that have changed since are nothing that the engine did.
-    refuse_changed(context.sources)
+    refuse_changed(context.checked.seen)
     sentence = _sentence(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"

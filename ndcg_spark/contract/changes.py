@@ -1,0 +1,33 @@
+"""Whether an input still has the rows that were checked, once everything that is computed has been read."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ndcg_spark.contract import scan
+from ndcg_spark.errors import InputError
+from ndcg_spark.inputs import read
+from ndcg_spark.inputs.read import Source
+
+
+class Seen(NamedTuple):
+    """An input, and the fingerprints of the rows that were checked, by dataset."""
+
+    source: Source
+    fingerprints: Mapping[str | None, str]
+
+
+def see(source: Source) -> list[Seen]:
+    """The input with its fingerprints, which take a scan; empty if its files tell of changes."""
+    return [] if source.has_stamps else [Seen(source, scan.fingerprints(source.table))]
+
+
+def refuse_changed(inputs: Sequence[Seen]) -> None:
+    """InputError if a file has changed or, of a table without files, the rows have. Reads such tables again."""
+    read.refuse_changed(seen.source for seen in inputs)
+    for source, before in inputs:
+        if source.has_stamps or scan.fingerprints(source.table) == before:
+            continue
+        raise InputError(
+            f"{source.name}: the rows of {source.origin} changed during the evaluation; nothing was "
+            "published, run again when they are complete"
+        )
