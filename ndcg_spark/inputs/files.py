@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.inputs.hidden_files import is_hidden, warn_of_data
 from ndcg_spark.inputs.storage import is_local, missing, reading, refuse_credentials, storage
 from ndcg_spark.schemas import NULL_FOLDER
 
@@ -51,7 +52,6 @@ _REFUSED = {
     rb"\xfd7zXZ\x00": "compressed by xz; compress it by gzip, as .gz",
     rb"\x28\xb5\x2f\xfd": "compressed by zstd; compress it by gzip, as .gz",
 }
-_HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
 _GLOB = re.compile(r"[*?\[]")
 
 _Item = TypeVar("_Item")
@@ -151,15 +151,20 @@ def list_files(path: str, where: str) -> list[File]:
         fs_path = (bucket + slash + key).rstrip("/") or "/"
     with reading(path, where):
         given, root = [system.get_file_info(fs_path)], fs_path
+        passed_over: list[fs.FileInfo] = []
         if given[0].type == fs.FileType.NotFound:
-            given, root = _matches(system, fs_path)
+            matched, root = _matches(system, fs_path)
+            given = [info for info in matched if not is_hidden(info.path.removeprefix(root))]
+            passed_over = [info for info in matched if is_hidden(info.path.removeprefix(root))]
         listed = [info for infos in map_files(given, lambda entry: _below(system, entry)) for info in infos]
         # A file, or what a glob matches, may be within a table.
         above = {entry.path.rpartition("/")[0] for entry in given} | ({root} if root != fs_path else set())
         logs = [f"{folder}/{name}" for folder in above - {""} for name in ("_delta_log", "metadata")]
         beside = map_files(logs, lambda log: system.get_file_info(fs.FileSelector(log, allow_not_found=True)))
         refuse_log((info.path for info in itertools.chain(listed, *beside)), where)
-        seen = [info for info in listed if not _HIDDEN.search(info.path.removeprefix(root))]
+        hidden = [info for entry in passed_over for info in _below(system, entry)]
+        warn_of_data([*listed, *hidden], root, where)
+        seen = [info for info in listed if not is_hidden(info.path.removeprefix(root))]
         infos = {info.path: info for info in seen if info.type != fs.FileType.Directory}
         if odd := [info.path for info in infos.values() if info.type != fs.FileType.File]:
             raise OSError(f"{odd[0]} is not a regular file, or a link to nothing")
@@ -210,7 +215,7 @@ def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], st
             folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
             infos = (info for folder in folders for info in system.get_file_info(fs.FileSelector(folder)))
             level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
-    return [info for info in level if not _HIDDEN.search(info.path.removeprefix(root))], root
+    return level, root
 
 
 def refuse_log(paths: Iterable[str], where: str) -> None:

@@ -1,0 +1,53 @@
+"""Files that are left out because their name, or that of a folder above them, begins with _ or a dot.
+
+Spark leaves the same ones out. A warning counts those that look like data and not like what programs leave behind.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from pyarrow import fs
+
+from ndcg_spark.steps import report_step
+
+_HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
+#: The endings of files with rows, before that of gzip. A name with _ and without an ending may be TREC or a part file.
+_DATA = frozenset(
+    (".parquet", ".orc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".run", ".trec", ".txt", ".res", ".qrels")
+)
+#: Marks and lists of files that Spark, Hadoop and Databricks write, and what macOS makes of any file.
+_MARKS = re.compile(r"_SUCCESS|_(common_)?metadata|_(committed|started)_.*|_FAILURE|\._.*")
+#: Folders of unfinished writes, of the logs of tables, and of other programs.
+_FOLDERS = re.compile(
+    r"_temporary.*|_delta_log|_spark_metadata|_staging.*|__.*|_logs|_schemas?|_checkpoints?|_symlink_format_manifest|"
+    r"\.(git|hive-staging.*|spark-staging.*|ipynb_checkpoints|cache|snapshot|hoodie|[Tt]rash.*)"
+)
+
+
+def is_hidden(path: str) -> bool:
+    return bool(_HIDDEN.search(path))
+
+
+def looks_like_data(path: str) -> bool:
+    """Whether a hidden path, below the folder that was given, may be a file with rows."""
+    *folders, name = path.strip("/").split("/")
+    if _MARKS.fullmatch(name) or any(map(_FOLDERS.fullmatch, folders)):
+        return False
+    suffix = PurePosixPath(name.removesuffix(".gz")).suffix.lower()
+    return suffix in _DATA or (not suffix and not name.startswith("."))
+
+
+def warn_of_data(infos: Sequence[fs.FileInfo], root: str, where: str) -> None:
+    """Warn of hidden files below `root` that may be data."""
+    left_out = []
+    for info in infos:
+        path = info.path.removeprefix(root)
+        if info.type == fs.FileType.File and info.size and is_hidden(path) and looks_like_data(path):
+            left_out.append(info.path)
+    if left_out:
+        report_step(
+            "warning",
+            f"{where}: {len(left_out):,} file(s) left out, e.g. {min(left_out)}, because a name "
+            "begins with _ or a dot; rename what is data",
+        )
