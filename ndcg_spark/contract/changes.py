@@ -1,4 +1,4 @@
-"""Whether an input still has the rows that were checked, once everything that is computed has been read."""
+"""Whether an input still has the rows that were checked, once everything has been read."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -22,12 +22,12 @@ def see(source: Source) -> list[Seen]:
 
 
 def refuse_changed(inputs: Sequence[Seen]) -> None:
-    """InputError if a file has changed or, of a table without files, the rows have. Reads such tables again."""
+    """InputError if a file or, of a table without files, a row has changed. Reads such tables."""
     read.refuse_changed(seen.source for seen in inputs)
     for source, before in inputs:
         if source.has_stamps or scan.fingerprints(source.table) == before:
             continue
         raise InputError(
-            f"{source.name}: the rows of {source.origin} changed during the evaluation; nothing was "
-            "published, run again when they are complete"
+            f"{source.name}: the rows of {source.origin} changed during the evaluation; "
+            "nothing was published, run again when they are complete"
         )

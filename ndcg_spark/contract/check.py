@@ -121,7 +121,8 @@ def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -
         Seen(results, counts.fingerprints),
         *excluded,
     )
-    return CheckedTables(good, good_results, judged_counts, counts, both, cut, results.batches, seen)
+    batches = results.batches
+    return CheckedTables(good, good_results, judged_counts, counts, both, cut, batches, seen)
 
 
 def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:

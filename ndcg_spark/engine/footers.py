@@ -1,4 +1,4 @@
-"""Whether a session reads the values of Parquet files, or takes what their footers say of them for values.
+"""Whether a session reads the values of Parquet files, or takes what footers say for values.
 
 Sail does the latter unless it is told not to. In a column with one minimum and maximum, NaN is read
 as that number, and so is null where the footer does not count nulls. A filter, such as one for
@@ -24,20 +24,20 @@ SETTINGS = {
 
 
 def require_read_values(session: SparkSession) -> None:
-    """EngineError for a session of Sail that is not seen to read every value. Runs a query, the first time."""
+    """EngineError for a session of Sail that is not seen to read every value. Runs a query once."""
     sail = sail_version(session)
     if sail and not _reads_values(session):
         settings = " ".join(f"{name}={value}" for name, value in SETTINGS.items())
         raise EngineError(
-            f"engine: this session of Sail {sail} may read other values than a Parquet file has, such as a number "
-            f"instead of NaN or null; start its server on this machine with {settings}, take "
-            "ndcg_spark.open_session(), or give paths or tables of pandas"
+            f"engine: this session of Sail {sail} may read other values than a Parquet file has, "
+            "such as a number instead of NaN or null; start its server on this machine with "
+            f"{settings}, take ndcg_spark.open_session(), or give paths or tables of pandas"
         )
 
 
 @functools.lru_cache(maxsize=8)
 def _reads_values(session: SparkSession) -> bool:
-    """Whether NaN, which no minimum and maximum includes, is read and found, in a file that is written for this."""
+    """Whether NaN, which no minimum and maximum includes, is found in a file written for this."""
     from pyarrow import parquet
 
     scratch = Scratch()

@@ -1,6 +1,7 @@
-"""Files that are left out because their name, or that of a folder above them, begins with _ or a dot.
+"""Files that are left out because their name, or that of their folder, begins with _ or a dot.
 
-Spark leaves the same ones out. A warning counts those that look like data and not like what programs leave behind.
+Spark leaves the same ones out. A warning counts those that look like data, and not like what
+programs leave behind.
 """
 
 import re
@@ -12,15 +13,15 @@ from pyarrow import fs
 from ndcg_spark.steps import report_step
 
 _HIDDEN = re.compile(r"(^|/)(\.|_[^/=]*(/|$))")
-#: The endings of files with rows, before that of gzip. A name with _ and without an ending may be TREC or a part file.
-_DATA = frozenset(
-    (".parquet", ".orc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".run", ".trec", ".txt", ".res", ".qrels")
-)
-#: Marks and lists of files that Spark, Hadoop and Databricks write, and what macOS makes of any file.
+#: The endings of files with rows, before that of gzip. A name with _ and no ending may be TREC.
+_DATA = {f".{kind}" for kind in ("parquet", "orc", "csv", "tsv", "jsonl", "ndjson", "json")}
+_DATA |= {f".{kind}" for kind in ("run", "trec", "txt", "res", "qrels")}
+#: Marks and lists of files by Spark, Hadoop and Databricks, and what macOS makes of any file.
 _MARKS = re.compile(r"_SUCCESS|_(common_)?metadata|_(committed|started)_.*|_FAILURE|\._.*")
 #: Folders of unfinished writes, of the logs of tables, and of other programs.
 _FOLDERS = re.compile(
-    r"_temporary.*|_delta_log|_spark_metadata|_staging.*|__.*|_logs|_schemas?|_checkpoints?|_symlink_format_manifest|"
+    r"_temporary.*|_delta_log|_spark_metadata|_staging.*|__.*|_logs|_schemas?|_checkpoints?|"
+    r"_symlink_format_manifest|"
     r"\.(git|hive-staging.*|spark-staging.*|ipynb_checkpoints|cache|snapshot|hoodie|[Tt]rash.*)"
 )
 
@@ -43,7 +44,8 @@ def warn_of_data(infos: Sequence[fs.FileInfo], root: str, where: str) -> None:
     left_out = []
     for info in infos:
         path = info.path.removeprefix(root)
-        if info.type == fs.FileType.File and info.size and is_hidden(path) and looks_like_data(path):
+        is_filled = info.type == fs.FileType.File and info.size
+        if is_filled and is_hidden(path) and looks_like_data(path):
             left_out.append(info.path)
     if left_out:
         report_step(

@@ -1,7 +1,7 @@
-"""One type for a column that several files or tables have in different ones; no value changes by it.
+"""One type for a column that several files or tables have in different ones; no value changes.
 
-A number becomes what `rules.typed` makes of it in its own type, and an id its text. So the same rows have the same
-scores and the same fingerprint, whatever the types of the files.
+A number becomes what `rules.typed` makes of it in its own type, and an id its text. So the same
+rows have the same scores and the same fingerprint, whatever the types of the files.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -109,7 +109,7 @@ def _as_structs(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
-    """The rows of tables that may have columns in different types; ArrowInvalid where no type fits."""
+    """The rows of tables that may have different types; ArrowInvalid where no type fits."""
     parts = list(tables)
     kinds = dict[str, list[pa.DataType]]()
     for part in parts:

@@ -116,7 +116,7 @@ def _checked_lists(
     engine: Engine,
     config: EvaluationConfig,
 ) -> tuple[list[Seen], DataFrame, Convention, set[str]]:
-    """Results and what they exclude, the good rows that are not too deep, the convention and the runs."""
+    """Results and what they exclude, good rows that are not too deep, convention, and runs."""
     source = results_source(engine, config)
     config = adapted(config, source)
     with translated_failures([source]):

@@ -31,7 +31,7 @@ def keep_judged_queries(results: DataFrame, judgments: DataFrame) -> DataFrame:
 
 
 def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The rows of the table that have the values of one of the fewer `keys` in the columns `names`."""
+    """The rows of the table whose values in the columns `names` one of the fewer `keys` has."""
     # Not a left semi join, which would have the larger table on the left.
     return keys.select(*names).distinct().join(table, on=[*names], how="inner")
 
