@@ -1,7 +1,7 @@
 """TREC text, CSV and TSV: blocks of whole lines as typed columns, and the lines that are not rows.
 
 pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric field is
-not a number, it parses the block again as text.
+not a number, it parses the block again as text. What quotes mean is decided before, in `quotes`.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from ndcg_spark.inputs.files import File
+from ndcg_spark.inputs.quotes import NUMBER, Quotes, Rows
 from ndcg_spark.schemas import LINE
 
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 #: The columns that hold numbers, and the text of few distinct values that every other column but a document's id is.
 NUMBERS = ("relevance", "score", "rank")
 FEW = pa.dictionary(pa.int32(), pa.string())
@@ -28,12 +28,9 @@ _BLOCK_BYTES = 8 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
-_HEADER = re.compile(rb"\A[^\r\n]*(\r\n?|\n|\Z)")
+_LINE = re.compile(rb"[^\r\n]*(\r\n?|\n|\Z)")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
-#: A field, and by separator S the lines in which every quote that begins a field also ends.
-_FIELD = r'(?:"(?:[^"]|"")*+"[^S]*+|(?!")[^S]*+)'
-_CLOSED = {separator: re.compile(f"{_FIELD}(?:S{_FIELD})*+".replace("S", separator)) for separator in ",;\t"}
 
 
 class Part(NamedTuple):
@@ -49,27 +46,51 @@ class Delimited:
     columns: Mapping[str, str]
     #: Between fields; "" for any blanks. A field may be in quotes if it is not.
     separator: str = ""
-    has_header: bool = False
+    #: How many lines the names of the fields take; 0 if there are none.
+    header_lines: int = 0
+    #: Whether quotes belong to the values, as `quotes.are_literal` says.
+    has_literal_quotes: bool = False
 
-    def parts(self, file: File, where: str) -> Iterator[bytes]:
-        texts = blocks(file, where)
-        if self.has_header and (first := next(texts, b"")):
-            yield _HEADER.sub(b"", first, count=1)
-        yield from texts
+    def parts(self, file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
+        texts = self._without_header(blocks(file, where, size))
+        if not self.separator:
+            yield from texts
+            return
+        broken: list[str] = []
+        yield from self._quotes().rows(_valid_blocks(texts, broken))
+        if broken:
+            yield Rows(b"", broken, {})
 
-    def read(self, block: bytes) -> Part:
-        block, broken = valid_lines(block)
+    def _without_header(self, texts: Iterable[bytes]) -> Iterator[bytes]:
+        lines = self.header_lines
+        for text in texts:
+            rest = text
+            while lines and rest:
+                rest = _LINE.sub(b"", rest, count=1)
+                lines -= 1
+            if rest:
+                yield rest
+
+    def _quotes(self) -> Quotes:
+        fields = [*self.fields]
+        at = {ours: fields.index(theirs) for ours, theirs in self.columns.items()}
+        numbers = frozenset(at[name] for name in NUMBERS if name in at)
+        ids = frozenset(at.values()) - numbers
+        return Quotes(self.separator, len(fields), ids, numbers, self.has_literal_quotes)
+
+    def read(self, part: bytes | Rows) -> Part:
+        block, broken, original = part if isinstance(part, Rows) else Rows(*valid_lines(part), {})
         block, separator = (block, self.separator) if self.separator else _single_blanks(block)
         columns, invalid = self._parse(block, separator)
-        unclosed = self._unclosed(block, len(next(iter(columns.values()))) + len(invalid))
-        if invalid or unclosed:
-            other = {line: self._with_name(line, separator) for line in invalid} | dict.fromkeys(unclosed, "")
+        if invalid:
+            other = {line: self._with_name(line, separator) for line in invalid}
             lines = block.decode().split("\n")
-            broken += [line for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
-            # A line that followed an open quote is seen only now.
-            again = self.read("\n".join(other.get(line, line) for line in lines).encode())
-            return Part(again.columns, [*broken, *again.broken])
-        return Part(with_numbers(columns, filled_lines(block)), broken)
+            lost = [line for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
+            broken = [*broken, *(original.get(line, line) for line in lost)]
+            again = "\n".join(other.get(line, line) for line in lines).encode()
+            return self.read(Rows(again, broken, original))
+        lines_read = (original.get(line, line) for line in filled_lines(block))
+        return Part(with_numbers(columns, lines_read), broken)
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
         """The columns, numbers as far as pyarrow reads them, and the lines with another number of fields."""
@@ -104,15 +125,6 @@ class Delimited:
             table = parse(pa.string())
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
-    def _unclosed(self, block: bytes, rows: int) -> list[str]:
-        """The lines with a quote that does not end in them, and so takes in what follows; `rows` were parsed."""
-        if not self.separator or b'"' not in block:
-            return []
-        last = block.rstrip(b"\n").rpartition(b"\n")[2].decode()
-        is_closed = _CLOSED[self.separator].fullmatch
-        is_whole = rows == sum(map(bool, block.split(b"\n"))) and is_closed(last)
-        return [] if is_whole else [line for line in filled_lines(block) if not is_closed(line)]
-
     def _with_name(self, line: str, separator: str) -> str:
         """A line of a run with the first word of a name with blanks, which trec_eval allows; "" if it is unclear."""
         fields = line.split(separator)
@@ -133,6 +145,14 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
             rest += part[end:]
         if rest:
             yield rest
+
+
+def _valid_blocks(texts: Iterable[bytes], broken: list[str]) -> Iterator[bytes]:
+    """The blocks as `valid_lines` has them; what it does not take goes to `broken`."""
+    for text in texts:
+        block, other = valid_lines(text)
+        broken += other
+        yield block
 
 
 def separator_of(kind: str, header: str) -> str:

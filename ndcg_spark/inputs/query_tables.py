@@ -1,7 +1,7 @@
 """Attributes and weights of queries: files that this process reads, and validates."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +11,28 @@ from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import resolve_columns
-from ndcg_spark.inputs.delimited import separator_of
+from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.delimited import separator_of, valid_lines
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
 from ndcg_spark.inputs.mixed_types import concatenated
+from ndcg_spark.inputs.quotes import Quotes, header_of
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.schemas import QUERY_WEIGHTS
 from ndcg_spark.text import refuse_alike, rename_advice
 
 #: More slices than this cannot be kinds of queries.
 MAX_SLICES = 1_000
+#: Columns whose values are in one line; others may have line breaks.
+_KEYS = ("dataset", "query_id", "doc_id", "weight")
 #: The range of a weight. Squares of weights outside it are 0 or infinite, and so are quotients of their sums.
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 
 
-def read_query_table(config: TableConfig, where: str) -> pa.Table:
-    """The rows of the files, all columns under our names or their own; of CSV and TSV, every value is text."""
+def read_query_table(config: TableConfig, where: str, has_prose: bool = False) -> pa.Table:
+    """The rows of the files, all columns under our names or their own; CSV and TSV give text.
+
+    With `has_prose`, a quoted text may have lines that could be rows by themselves.
+    """
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
         raise InputError(f"{where}: {config.path[0]} is a table or a version of one; write its rows as Parquet")
     files = [file for path in config.path for file in list_files(path, where)]
@@ -34,7 +40,8 @@ def read_query_table(config: TableConfig, where: str) -> pa.Table:
     if kind in ("trec", "json"):
         raise InputError(f"{origin} has no known file ending; use .csv, .tsv, .jsonl, .parquet or .orc")
     with reading(files[0].path, where):
-        table = concatenated(_read(file, kind, where) for file in files)
+        keys = config.columns.values()
+        table = concatenated(_read(file, kind, keys, where, has_prose) for file in files)
     called = resolve_columns(config.columns, config.names, table.column_names, where)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
@@ -42,30 +49,69 @@ def read_query_table(config: TableConfig, where: str) -> pa.Table:
     return table.rename_columns([ours.get(name, name) for name in table.column_names])
 
 
-def _read(file: File, kind: str, where: str) -> pa.Table:
+def _read(file: File, kind: str, keys: Collection[str], where: str, has_prose: bool) -> pa.Table:
     if kind in BINARY:
         system, fs_path = file.location(where)
         rows = ds.dataset(fs_path, filesystem=system, format=kind).to_table()
     else:
         with file.open(where) as stream:
-            text = pa.BufferReader(stream.read())
-        rows = json.read_json(text) if kind == "jsonl" else _delimited(text, kind, f"{where}: {file.path}")
+            text = bytes(stream.read())
+        if kind == "jsonl":
+            rows = json.read_json(pa.BufferReader(text))
+        else:
+            rows = _delimited(text, kind, keys, f"{where}: {file.path}", has_prose)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _delimited(text: pa.BufferReader, kind: str, where: str) -> pa.Table:
-    header = text.read(1 << 16).partition(b"\n")[0].decode("utf-8", "replace")
-    parse = csv.ParseOptions(delimiter=separator_of(kind, header), newlines_in_values=True)
-    text.seek(0)
-    names = csv.open_csv(text, parse_options=parse).schema.names
+def _delimited(
+    text: bytes,
+    kind: str,
+    keys: Collection[str],
+    where: str,
+    has_prose: bool,
+) -> pa.Table:
+    """The rows of CSV or TSV, all as text. `keys` are columns without line breaks."""
+    block, broken = valid_lines(text.removeprefix("\ufeff".encode()))
+    if broken:
+        what = f"{len(broken):,} line(s) are not UTF-8, e.g. {broken[0][:100]!r}"
+        raise InputError(f"{where}: {what}; save it as UTF-8")
+    lines = block.decode()
+    separator = separator_of(kind, lines.partition("\n")[0])
+    header = header_of(lines, separator)
+    names = header.names
+    if names is None:
+        raise _malformed([header.text], where)
     refuse_alike(names, where)
+    is_key = [name in keys or any(is_alias(key, name) for key in _KEYS) for name in names]
+    quotes = Quotes(
+        separator,
+        len(names),
+        ids=frozenset(at for at, is_one in enumerate(is_key) if is_one),
+        is_literal=header.is_literal,
+        keeps_breaks=True,
+        has_prose=has_prose,
+    )
+    parts = [*quotes.rows([lines[len(header.text) + 1 :].encode()])]
+    broken = [line for part in parts for line in part.broken]
+    if broken:
+        raise _malformed(broken, where)
     kinds = dict.fromkeys(names, pa.string())
-    convert = csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
-    text.seek(0)
-    return csv.read_csv(text, parse_options=parse, convert_options=convert)
+    return csv.read_csv(
+        pa.BufferReader(b"".join(part.block for part in parts) or b"\n"),
+        csv.ReadOptions(column_names=names, block_size=len(text) + 2),
+        csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""]),
+    )
+
+
+def _malformed(lines: Sequence[str], where: str) -> InputError:
+    return InputError(
+        f"{where}: {len(lines):,} line(s) with a quote that does not end, or text after one that "
+        f"does, e.g. {lines[0][:100]!r}; correct them, a quote within quotes is doubled"
+    )
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:

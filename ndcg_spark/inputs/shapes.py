@@ -1,6 +1,5 @@
 """How the text files of a table are to be read: by their format, the number of fields in a line, and their names."""
 
-import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
+from ndcg_spark.inputs.quotes import are_literal, header_of, values
 from ndcg_spark.text import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -44,8 +44,11 @@ class Shape:
     has: frozenset[str] = frozenset()
     #: The names of the fields in the files themselves, in their order; where they have none, ours, or their numbers.
     fields: tuple[str, ...] = ()
-    #: What is between the names of the header; empty if there is none.
+    #: What is between the names of the header; empty if there is none. And how many lines it has.
     header_separator: str = ""
+    header_lines: int = 0
+    #: Whether quotes in CSV and TSV belong to the values; see `quotes`.
+    has_literal_quotes: bool = False
     #: Whether lines of JSON hold lists of documents.
     has_lists: bool = False
     #: Of `columns`, those that folders give and the files in them have; a file with another value is refused.
@@ -69,7 +72,8 @@ class Shape:
             absent = [theirs for ours, theirs in called.items() if ours not in present]
             return JsonLines(present, absent, self.has_lists)
         separator = self.header_separator or _SEPARATORS.get(self.kind, "")
-        return Delimited(self.fields, present, separator, bool(self.header_separator))
+        lines, is_literal = self.header_lines, self.has_literal_quotes
+        return Delimited(self.fields, present, separator, lines, is_literal)
 
 
 @dataclass(frozen=True)
@@ -111,29 +115,42 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     mapped = table.config.columns.values()
     if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
         # TSV without a header is common.
-        if kind == "csv" or table.config.format or table.has_named(lines[0].split("\t") if lines else []):
+        names = [name.strip('"') for name in lines[0].split("\t")] if lines else []
+        if kind == "csv" or table.config.format or table.has_named(names):
             return _header_shape(kind, first, others, table)
         kind = "trec"
     return _layout_shape(lines, kind, table)
 
 
 def _header_shape(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
-    header, *further = map_files([first, *others], lambda file: _LINE_END.split(file.head(table.name), 1)[0])
+    texts = map_files([first, *others], lambda file: _LINE_END.sub("\n", file.head(table.name)))
+    separator = separator_of(kind, texts[0].partition("\n")[0])
+    header, *further = (header_of(text, separator) for text in texts)
     for file, other in zip(others, further, strict=True):
-        if other != header:
+        if other.text != header.text:
             raise InputError(
-                f"{table.name}: files with different headers, {first.path} has {header!r}, {file.path} has {other!r}; "
-                "write them alike"
+                f"{table.name}: files with different headers, {first.path} has {header.text!r}, "
+                f"{file.path} has {other.text!r}; write them alike"
             )
-    separator = separator_of(kind, header)
-    names = next(csv.reader([header], delimiter=separator), [])
-    refuse_alike(names, table.origin)
-    return replace(table.shape(kind, names), header_separator=separator)
+    if header.names is None:
+        raise InputError(
+            f"{table.origin}: the header {header.text[:200]!r} has a quote that does not end, or "
+            "text after one that does; correct it"
+        )
+    refuse_alike(header.names, table.origin)
+    return replace(
+        table.shape(kind, header.names),
+        header_separator=separator,
+        header_lines=header.lines,
+        has_literal_quotes=header.is_literal,
+    )
 
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     separator, layouts, is_run = _SEPARATORS.get(kind), _LAYOUTS[table.name], table.name == "results"
-    rows = [*csv.reader(lines, delimiter=separator)] if separator else [re.split(r"[ \t\f]+", line) for line in lines]
+    rows = [re.split(r"[ \t\f]+", line) for line in lines]
+    if separator:
+        rows = [values(line, separator) or line.split(separator) for line in lines]
     # More fields than a run has belong to its name.
     rows = [row[:6] if is_run and not separator else row for row in rows]
     fields = mode(map(len, rows)) if rows else max(layouts)
@@ -142,6 +159,8 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
         names[2] = "rank"
     shape, column, is_mapped, problem = table.numbered(kind, names), f"--column {table.name}.", table.config.columns, ""
+    if separator and lines:
+        shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     if lines and lines[0].startswith("\x1f\ufffd"):
         problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
     elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:

@@ -37,7 +37,8 @@ class Labels:
 
 def read_labels(file: Path) -> Labels:
     """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
-    table = read_query_table(AttributesConfig(path=[str(file)], format="csv"), "labels")
+    config = AttributesConfig(path=[str(file)], format="csv")
+    table = read_query_table(config, "labels", has_prose=True)
     ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
     known = [ours.get(own, own) for own in table.column_names]
     needed = ("doc_id" if "doc_id" in known else "query_id", "text")

@@ -1,6 +1,5 @@
 """Files with odd lines among regular ones, in every format of text, and what is a row of them: in plain Python."""
 
-import csv
 import dataclasses
 import json
 import math
@@ -89,9 +88,7 @@ def line_rows(how, text):
     if how.suffix == ".jsonl":
         return json_rows(how, text)
     if how.separator:
-        records = [*csv.reader([f"{text}\n", "next\n"], delimiter=how.separator)]
-        fields = records[0] if len(records) > 1 else []
-        fields = [field or None for field in fields]
+        fields = [field or None for field in separated(text, how.separator) or []]
     else:
         fields = re.split(f"[{BLANKS}]+", text.strip(BLANKS))
         if how.fields == _RUN and len(fields) > 6:
@@ -99,6 +96,22 @@ def line_rows(how, text):
             is_document = WHOLE.fullmatch(fields[-3]) and NUMBER.fullmatch(fields[-2])
             fields = fields[:6] if is_run and not is_document else []
     return [dict(zip(how.fields, fields, strict=True))] if len(fields) == len(how.fields) else None
+
+
+def separated(text, separator):
+    """The values of a line; None if a quote in CSV does not end, or text follows one that does."""
+    quoted = re.compile(f'"((?:[^"]|"")*+)"(?={separator}|$)')
+    fields, at = [], 0
+    while at <= len(text):
+        match = quoted.match(text, at)
+        plain = text[at:].partition(separator)[0]
+        if match is None and plain.startswith('"') and separator == ",":
+            return None
+        needs_quotes = match and (not match[1] or '""' in match[1] or separator in match[1])
+        is_quoted = match and (separator == "," or needs_quotes)
+        fields.append(match[1].replace('""', '"') if is_quoted else plain)
+        at += len(match[0] if is_quoted else plain) + 1
+    return fields
 
 
 def json_rows(how, text):

@@ -1,0 +1,285 @@
+"""Quotes in CSV and TSV: one rule for every reader, after which pyarrow reads each line as one row.
+
+A field that begins with a quote ends with one, and a doubled quote within it is a quote (RFC 4180).
+It may have separators and line breaks. A line that breaks this rule is no row. Many tools write
+TSV without a rule for quotes (Google Sheets, MS MARCO). There, the quotes of a field belong to its
+value unless the field needs them, or the names of the columns are in quotes, too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+#: A row of more characters than this, in several lines, is a quote that does not end.
+#: Excel's cells have up to 32,767.
+_MAX_ROW = 1 << 20
+#: What is between the quotes of a field; and, by separator S, a field.
+_BODY = r'(?:[^"]|"")*+'
+_FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*+)'
+
+
+class _Patterns(NamedTuple):
+    """Lines that end outside and inside a quoted field; `later` ones also begin inside one."""
+
+    field: re.Pattern[str]
+    closed: re.Pattern[str]
+    open: re.Pattern[str]
+    closed_later: re.Pattern[str]
+    open_later: re.Pattern[str]
+
+
+def _patterns(separator: str) -> _Patterns:
+    closed = f"{_FIELD}(?:S{_FIELD})*+"
+    opened = f'(?:{_FIELD}S)*+"{_BODY}'
+    closed_later = f'{_BODY}"(?:S{_FIELD})*+'
+    open_later = f'{_BODY}(?:"S(?:{_FIELD}S)*+"{_BODY})?'
+    texts = (_FIELD, closed, opened, closed_later, open_later)
+    return _Patterns(*(re.compile(text.replace("S", separator)) for text in texts))
+
+
+#: In place of the end of a row: its quotes are malformed, or the last line leaves one open.
+_NONE, _OPEN = 0, -1
+_BY_SEPARATOR = {separator: _patterns(separator) for separator in ",;\t"}
+
+
+class Rows(NamedTuple):
+    """Text in which each row is one line, and the lines that are no rows."""
+
+    block: bytes
+    broken: list[str]
+    #: By line that was written anew, the line of the file in which it begins.
+    original: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Quotes:
+    separator: str
+    #: How many fields a row has, and which of them, from 0, are ids and numbers, always in one line.
+    fields: int
+    ids: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    #: Whether quotes belong to the value of a field unless they have to be there.
+    is_literal: bool = False
+    #: Whether rows stay in their lines, for readers that take line breaks in values.
+    keeps_breaks: bool = False
+    #: Whether a line that could be a row by itself may be within a field, as in texts for people.
+    has_prose: bool = False
+
+    def rows(self, blocks: Iterable[bytes]) -> Iterator[Rows]:
+        """The same rows, each within one block. The blocks are whole lines of UTF-8."""
+        rest = b""
+        for block in blocks:
+            rows, rest = self._rows(rest + block, is_last=False)
+            yield rows
+        if rest:
+            yield self._rows(rest, is_last=True)[0]
+
+    def _rows(self, block: bytes, is_last: bool) -> tuple[Rows, bytes]:
+        """The rows of a block, and its last lines if their row may go on in the next block."""
+        starts = _lines_to_look_at(block, self.separator, self.is_literal)
+        if not starts:
+            return Rows(block, [], {}), b""
+        lines = block.decode().split("\n")
+        broken: list[str] = []
+        original: dict[str, str] = {}
+        done = 0
+        for at in starts:
+            if at < done:
+                # Within a row that began before.
+                continue
+            end = self._end(lines, at)
+            if end == _OPEN and not is_last:
+                rest = "\n".join(lines[at:]).encode()
+                whole = "".join(f"{line}\n" for line in lines[:at]).encode()
+                return Rows(whole, broken, original), rest
+            row, done = self._row(lines, at, end)
+            if row is None:
+                broken += filter(None, lines[at:done])
+            elif row != lines[at]:
+                original[row] = lines[at]
+            lines[at] = row or ""
+            lines[at + 1 : done] = [""] * (done - at - 1)
+        return Rows("\n".join(lines).encode(), broken, original), b""
+
+    def _end(self, lines: Sequence[str], at: int) -> int:
+        """The line after the row that begins in line `at`, or _NONE, or _OPEN."""
+        patterns = _BY_SEPARATOR[self.separator]
+        if patterns.closed.fullmatch(lines[at]):
+            return at + 1
+        if not patterns.open.fullmatch(lines[at]):
+            return _NONE
+        size = 0
+        for number in range(at + 1, len(lines)):
+            line = lines[number]
+            size += len(line)
+            if size > _MAX_ROW:
+                return _NONE
+            if '"' not in line:
+                continue
+            if patterns.closed_later.fullmatch(line):
+                return number + 1
+            if not patterns.open_later.fullmatch(line):
+                return _NONE
+        return _OPEN
+
+    def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
+        """The row that begins in line `at`, as pyarrow reads it, and its end; None if it is no row."""
+        if end > at + 1 and (self.has_prose or not self._took_in_rows(lines[at:end])):
+            joined = self._joined(lines[at:end])
+            if joined is not None or not self.is_literal:
+                return joined, end
+        if self.is_literal:
+            return self._literal(lines[at]), at + 1
+        return (lines[at] if end == at + 1 else None), at + 1
+
+    def _joined(self, lines: Sequence[str]) -> str | None:
+        """The row in these lines; None if fields lack, or an id or a number has a line break."""
+        fields = self._fields("\n".join(lines))
+        if len(fields) != self.fields:
+            return None
+        if any("\n" in fields[at] for at in self.ids | self.numbers):
+            return None
+        if self.is_literal:
+            fields = [self._meant(field) for field in fields]
+        row = self.separator.join(fields)
+        return row if self.keeps_breaks else row.replace("\n", " ")
+
+    def _took_in_rows(self, lines: Sequence[str]) -> bool:
+        """Whether the lines look like rows that a stray quote has joined."""
+        if any(self._is_row(line) for line in lines[1:-1]):
+            return True
+        # With what follows the field its last line may look like a row, but not its first line, too.
+        return self._is_row(lines[0]) and self._is_row(lines[-1])
+
+    def _is_row(self, line: str) -> bool:
+        fields = self._fields(line) if self._end([line], 0) == 1 else line.split(self.separator)
+        if len(fields) != self.fields:
+            return False
+        return all(re.fullmatch(NUMBER, fields[at].strip(' "')) for at in self.numbers)
+
+    def _literal(self, line: str) -> str | None:
+        """A line in which most quotes belong to the values; None if it is no row."""
+        fields = line.split(self.separator)
+        if len(fields) != self.fields and self._end([line], 0) == 1:
+            fields = self._fields(line)
+        if len(fields) != self.fields:
+            return None
+        return self.separator.join(self._meant(field) for field in fields)
+
+    def _meant(self, field: str) -> str:
+        """The field in quotes if its own ones belong to its value."""
+        if not field.startswith('"'):
+            return field
+        inner = field[1:-1]
+        is_whole = self._end([field], 0) == 1 and len(field) > 1
+        needs_quotes = not inner or '""' in inner or self.separator in inner or "\n" in inner
+        if is_whole and needs_quotes:
+            return field
+        doubled = field.replace('"', '""')
+        return f'"{doubled}"'
+
+    def _fields(self, text: str) -> list[str]:
+        """The fields of a row as they stand there, with their quotes."""
+        pattern = _BY_SEPARATOR[self.separator].field
+        fields, at = [], 0
+        while at <= len(text):
+            match = pattern.match(text, at)
+            if match is None:
+                return []
+            fields.append(match.group())
+            at = match.end() + 1
+        return fields
+
+
+class Header(NamedTuple):
+    text: str
+    #: None if its quotes are malformed.
+    names: list[str] | None
+    #: Whether quotes belong to the values below it.
+    is_literal: bool
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n") + 1
+
+
+def header_of(text: str, separator: str) -> Header:
+    """The header of a text whose lines end in LF; a name in it may have a line break."""
+    header = _first_row(text, separator)
+    below = _first_row(text[len(header) + 1 :], separator)
+    is_literal = are_literal(header, below, separator)
+    names = values(header, separator)
+    if names is None and is_literal:
+        names = header.split(separator)
+    return Header(header, names, is_literal)
+
+
+def values(row: str, separator: str) -> list[str] | None:
+    """The values of a row without their quotes; None if its quotes are malformed."""
+    quotes = Quotes(separator, 0)
+    if quotes._end(row.split("\n"), 0) != row.count("\n") + 1:
+        return None
+    return [_unquoted(field) for field in quotes._fields(row)]
+
+
+def are_literal(first: str, second: str, separator: str) -> bool:
+    """Whether quotes belong to the values: in TSV, unless its first rows are in quotes."""
+    if separator != "\t":
+        return False
+    is_quoted = re.compile(r'"[^"]*"').fullmatch
+    names_are_quoted = any(is_quoted(name) for name in first.split(separator))
+    return not (names_are_quoted or all(is_quoted(value) for value in second.split(separator)))
+
+
+def _first_row(text: str, separator: str) -> str:
+    lines = text.split("\n")
+    end = Quotes(separator, 0)._end(lines, 0)
+    return "\n".join(lines[: max(end, 1)])
+
+
+def _unquoted(field: str) -> str:
+    return field[1:-1].replace('""', '"') if field.startswith('"') else field
+
+
+def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[int]:
+    """The lines with `all_quotes`, or with one that does not plainly begin or end a field."""
+    if b'"' not in block:
+        return []
+    codes = np.frombuffer(b"\n" + block + b"\n", np.uint8)
+    if not all_quotes and _are_plain(codes, separator):
+        return []
+    quotes = np.flatnonzero(codes == ord('"'))
+    ends = np.flatnonzero(codes == ord("\n"))
+    until = np.searchsorted(quotes, ends)
+    counts = np.diff(until)
+    if all_quotes:
+        return np.flatnonzero(counts).tolist()
+    # The first quote of a line begins a field, the second one ends it, and so on.
+    is_ending = np.arange(len(quotes)) % 2 == 1
+    if (until & 1).any():
+        is_ending ^= np.repeat(until[:-1] % 2 == 1, counts)
+    is_edge = np.zeros(256, bool)
+    is_edge[[ord(separator), ord("\n")]] = True
+    beside = codes[np.where(is_ending, quotes + 1, quotes - 1)]
+    is_odd_line = counts % 2 == 1
+    is_odd_line[np.searchsorted(ends, quotes[~is_edge[beside]]) - 1] = True
+    return np.flatnonzero(is_odd_line).tolist()
+
+
+def _are_plain(codes: np.ndarray, separator: str) -> bool:
+    """Whether every quote begins or ends a field of one line. Quicker than to look at each line."""
+    is_end = codes == ord("\n")
+    is_edge = is_end | (codes == ord(separator))
+    is_quote = codes[1:-1] == ord('"')
+    begins = is_quote & is_edge[:-2]
+    ends = is_quote & is_edge[2:]
+    # One that does neither, or both, such as that of `,",`, is not plain.
+    if (is_quote & ~(begins ^ ends)).any():
+        return False
+    depth = np.cumsum(begins.view(np.int8) - ends.view(np.int8), dtype=np.int8)
+    is_in_order = depth.min() >= 0 and depth.max() <= 1
+    return bool(is_in_order and not (depth[is_end[1:-1]]).any())
