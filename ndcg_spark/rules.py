@@ -15,7 +15,7 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, OF_RESULTS, OPTIONAL, OWN, RESULTS
+from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, LINE, OF_RESULTS, OPTIONAL, OWN, RESULTS
 from ndcg_spark.text import refuse_alike, rename_advice, table_prefix
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
@@ -27,6 +27,7 @@ _PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 #: The types of columns that have ids, and that have numbers. A column that is always null can have no type (void).
 _TEXT = r"string|varchar.*|char\(.*"
 _IDS = rf"{_TEXT}|tinyint|smallint|int|bigint|void|decimal\(\d+,0\)"
+_WHOLE = "tinyint|smallint|int|bigint|void"
 _NUMBERS = rf"{_IDS}|float|double|decimal.*"
 _TYPES = {field.name: field.dataType for schema in (JUDGMENTS, RESULTS) for field in from_arrow_schema(schema)}
 
@@ -54,6 +55,7 @@ RULES = {
         Rule("relevance_above_max_grade", "grade(s) above max_grade", "relevance"),
         Rule("score_is_no_number", "score(s) that are not finite numbers", "score"),
         Rule("rank_is_no_rank", "rank(s) that are not whole numbers from 1 to 2147483647", "rank"),
+        Rule("rank_is_no_number", "rank(s) that are not whole numbers", "rank"),
     )
 }
 
@@ -147,13 +149,32 @@ def judgment_rules(types: Mapping[str, str], gain: Column, convention: Conventio
 
 
 def result_rules(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
-    """The rules for results. Score and rank are tested only if the convention ranks by them."""
+    """The rules for results. A score is tested only if the convention ranks by it.
+
+    A rank that is there is always a whole number: else it may be a score, in a wrong column.
+    """
     tests = name_rules(types, ("dataset", "run", "query_id", "doc_id"))
     if convention.needs_score:
         tests.append(_finite("score", types))
     if convention.needs_rank:
         tests.append((RULES["rank_is_no_rank"], ~F.coalesce(typed("rank", types) >= 1, F.lit(False))))
+    elif "rank" in types and (LINE in types or not re.fullmatch(_WHOLE, types["rank"])):
+        is_lost = typed("rank", types).isNull() & _is_given("rank", types)
+        tests.append((RULES["rank_is_no_number"], is_lost))
     return tests
+
+
+def _is_given(name: str, types: Mapping[str, str]) -> Column:
+    """Whether a value is there, whatever it is. Never null."""
+    column, source = F.col(name), types[name]
+    if re.fullmatch(_TEXT, source):
+        return F.coalesce(F.btrim(column, F.lit(_BLANKS)) != "", F.lit(False))
+    is_given = column.isNotNull()
+    if source in ("float", "double"):
+        # pandas writes NaN where there is no value.
+        is_given &= ~F.coalesce(F.isnan(column), F.lit(False))
+    # In text, what is no number is null, and its line is kept.
+    return is_given | F.col(LINE).isNotNull() if LINE in types else is_given
 
 
 def name_rules(types: Mapping[str, str], names: Iterable[str]) -> list[RowTest]:

@@ -168,6 +168,7 @@ def _check_results(
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
     limits.refuse_opposite_ranks(counts, config)
+    limits.refuse_swapped(results, counts, config)
     return good, counts, rejected, cut
 
 

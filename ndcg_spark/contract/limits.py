@@ -50,11 +50,19 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         if first.reason == "rank_is_no_rank":
             use = ", or do without them, --set order=score --set ties=doc_id_desc"
             advice = "number ranks from 1" + (use if "score" in source.table.columns else "")
+        if first.reason == "rank_is_no_number":
+            advice = f"correct them, or if they are scores, {_name_both(source)}"
         if first.reason == "score_is_no_number":
             advice = "correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
         if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
             advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
+
+
+def _name_both(source: Source) -> str:
+    """How to say which column is the rank and which is the score, where they may be swapped."""
+    rank, score = ("5", "4") if source.format == "trec" else ("NAME", "NAME")
+    return f"say which are: --column results.rank={rank} --column results.score={score}"
 
 
 def _place(source: Source, rejection: Rejection) -> str:
@@ -221,6 +229,20 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
             "distances; say which decides, --set order=rank, or --set order=score"
+        )
+
+
+def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
+    """InputError if in most lists of a run the scores count the results and the ranks do not.
+
+    Also under the presets of tools, which would score them upside down.
+    """
+    runs = [run for run in _sorted(counts.runs) if 2 * run.swapped_lists > run.lists]
+    if runs and "order" not in config.chosen_options:
+        raise InputError(
+            f"results: score and rank look swapped in most lists of {len(runs)} run(s), e.g. in "
+            f"{runs[0].swapped_lists} of run={runs[0].run}: the scores count the results, and the "
+            f"ranks do not; {_name_both(results)}, or if scores are right, --set order=score"
         )
 
 

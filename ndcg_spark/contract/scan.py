@@ -73,6 +73,8 @@ class RunCounts:
     #: Lists that have the rank 1 with different scores, and the query of one of them.
     merged_lists: int = 0
     merged_query: str | None = None
+    #: Lists whose scores count their results from 0 or 1, and whose ranks do not.
+    swapped_lists: int = 0
     #: How many lists are not proved to be in the order of their ranks; 0 if that is not looked at.
     untrusted: int = 0
 
@@ -208,6 +210,11 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
     merged = (F.col("lowest_top") < F.col("highest_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
     # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
     ranked &= ones + zeros < F.col("good")
+    counts_results = (F.col("highest_score") - F.col("lowest_score")) == F.col("good") - 1
+    counts_results &= F.col("lowest_score").isin(0.0, 1.0)
+    spread = F.col("highest_rank") - F.col("lowest_rank")
+    ranks_count = F.col("lowest_rank").isin(0, 1) & (spread == F.col("good") - 1)
+    swapped = (F.col("good") > 1) & counts_results & (spread > 0) & ~ranks_count
     # A list with a rank twice is not counted as reversed.
     reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
     return Aggregates(
@@ -215,16 +222,20 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
             "first_score": F.when(rank.isin(0, 1), score),
             "top_score": F.when(rank == 1, score),
             "first_rank": F.when(rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
+            "any_rank": rank,
         },
         {
             "first_score": F.min("first_score"),
             "lowest_top": F.min("top_score"),
             "highest_top": F.max("top_score"),
             "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0)),
+            "lowest_rank": F.min("any_rank"),
+            "highest_rank": F.max("any_rank"),
         },
         {
             "ranked_lists": F.count_if(ranked),
             "reversed_lists": F.count_if(reversed_),
+            "swapped_lists": F.count_if(swapped),
             "merged_lists": F.count_if(merged),
             "merged_query": F.min(F.when(merged, F.col("query_id"))),
         },

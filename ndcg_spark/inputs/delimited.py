@@ -185,7 +185,14 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -> dict[str, pa.ChunkedArray]:
     """The columns with numbers as such, and LINE of their `lines`, if a numeric field is not a number."""
     typed = {name: numbers(name, column) if name in NUMBERS else column for name, column in columns.items()}
-    wrong = [compute.is_null(typed[name]) for name in NUMBERS if name in typed and typed[name].null_count]
+    wrong = []
+    for name in NUMBERS:
+        if name in typed and typed[name].null_count:
+            is_lost = compute.is_null(typed[name])
+            if name == "rank":
+                # Ranks may be absent where scores decide, but not another thing.
+                is_lost = compute.and_(is_lost, compute.is_valid(columns[name]))
+            wrong.append(is_lost)
     if wrong:
         is_wrong = functools.reduce(compute.or_, wrong)
         texts = pa.chunked_array([[*lines]], pa.string())

@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 @dataclass(frozen=True)
 class Quotes:
     separator: str
-    #: How many fields a row has, and which of them, from 0, are ids and numbers, always in one line.
+    #: How many fields a row has, and which of them, from 0, are ids and numbers.
     fields: int
     ids: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
@@ -127,7 +127,7 @@ class Quotes:
         return _OPEN
 
     def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
-        """The row that begins in line `at`, as pyarrow reads it, and its end; None if it is no row."""
+        """The row that begins in line `at`, None if it is no row; and its end."""
         if end > at + 1 and (self.has_prose or not self._took_in_rows(lines[at:end])):
             joined = self._joined(lines[at:end])
             if joined is not None or not self.is_literal:
@@ -152,7 +152,7 @@ class Quotes:
         """Whether the lines look like rows that a stray quote has joined."""
         if any(self._is_row(line) for line in lines[1:-1]):
             return True
-        # With what follows the field its last line may look like a row, but not its first line, too.
+        # With what follows the field its last line may look like a row, but its first does not.
         return self._is_row(lines[0]) and self._is_row(lines[-1])
 
     def _is_row(self, line: str) -> bool:

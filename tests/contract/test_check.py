@@ -236,6 +236,51 @@ def test_ranks_that_contradict_scores(session, pairs, files, words):
         assert check(convention="trec_eval").result_counts.runs[0].reversed_lists == 1
 
 
+SWAPPED = [(9, 1.0), (8, 2.0), (7, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "is_refused"),
+    [
+        (SWAPPED, True),
+        ([(7, 0.0), (4, 1.0), (1, 2.0)], True),
+        ([(9, 1.0), (8, 2.0), (7, 3.5)], False),
+        # Fused scores, and ranks that nobody has given.
+        ([(1, 3.0), (2, 2.0), (3, 1.0)], False),
+        ([(0, 3.0), (0, 2.0), (0, 1.0)], False),
+        ([(None, 3.0), (None, 2.0), (None, 1.0)], False),
+        ([(9, 1.0)], False),
+    ],
+)
+@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+def test_score_and_rank_that_are_swapped_are_refused(session, pairs, is_refused, preset):
+    def check(**options):
+        rows = results(session, ranked(*pairs))
+        return tables_of(session, [judgment()], rows, convention={"preset": preset, **options})
+
+    with pytest.raises(InputError, match="swapped") if is_refused else contextlib.nullcontext():
+        check()
+    check(order="score")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "bad"),
+    [
+        (pa.array([1.0, 2.5, None, float("nan")]), 1),
+        (pa.array(["1", "9.5", None, "x"]), 2),
+        (pa.array(["1.0", "-3", "", "2"]), 0),
+        (pa.array([1, -5, None, 2**40]), 0),
+    ],
+)
+@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+def test_a_rank_is_a_whole_number_even_where_scores_decide(session, ranks, bad, preset):
+    ids = {"query_id": ["q1"] * 4, "run": ["r"] * 4, "doc_id": ["a", "b", "c", "d"]}
+    rows = session.createDataFrame(pa.table({**ids, "score": [4.5, 3.0, 2.0, 1.0], "rank": ranks}))
+    checked = tables_of(session, [judgment()], rows, convention=preset)
+    found = [rejection[:2] for rejection in rejections(checked)]
+    assert found == [("rank_is_no_number", bad)] * (bad > 0)
+
+
 def test_one_list_in_order_settles_all_of_a_run(session):
     rows = results(session, [*ranked(*RISING), *ranked(*FALLING, query="q2")])
     (run,) = tables_of(session, [judgment()], rows).result_counts.runs

@@ -73,6 +73,24 @@ def test_a_row_with_a_number_that_is_none_keeps_its_line(engine, tmp_path, name,
     assert whole == [("a", 1.0, None), ("b", None, bad or lines.splitlines()[-1])]
 
 
+@pytest.mark.parametrize(
+    ("name", "lines", "bad"),
+    [
+        ("r.run", "q Q0 a 9.5 1 x\nq Q0 b 2 8.5 x\n", ["a"]),
+        ("r.csv", "query_id,doc_id,score,rank\nq,a,1,x\nq,b,2,\nq,c,3,1\n", ["a"]),
+        (
+            "r.jsonl",
+            '{"query_id":"q","doc_id":"a","score":1,"rank":9.5}\n'
+            + '{"query_id":"q","doc_id":"b","score":2,"rank":null}\n',
+            ["a"],
+        ),
+    ],
+)
+def test_a_bad_rank_keeps_its_line_and_an_absent_one_does_not(engine, tmp_path, name, lines, bad):
+    source = returned(engine, written(tmp_path / name, lines))
+    assert [row[0] for row in rows(source, "doc_id", LINE) if row[1]] == bad
+
+
 @pytest.mark.parametrize(("encoding", "error"), [("utf-16", "in UTF-16; save"), ("cp1252", "as UTF-8")])
 def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, encoding, error):
     (tmp_path / "a.csv").write_bytes("query_id,doc_id,relevance\nq,d,1\nf\xfcr,d,1".encode(encoding))
