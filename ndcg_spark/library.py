@@ -18,6 +18,7 @@ from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
@@ -39,6 +40,7 @@ _IN_PYTHON = {
     r", or say which, --column .*|, such as --run-from file|; if the [\d,]+ files are runs .*, --run-from file": "",
     "; a configuration can map other names, .*": "",
     r"(if they are several runs, )(?:leave --run out, or )?name the column .*": r"\1rename the column of runs to run",
+    r"--column results\.run=\S+, else --run NAME": "rename it to run, else run='NAME'",
     "leave --run out": "name them in a column run",
     r"map them with --column (?:\w+\.)?(\w+)=NAME": r"rename its columns to \1",
     r"(?<=_id) --column (?:\w+\.)?(\w+)=NAME": r" and \1",
@@ -268,4 +270,5 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
     rows = to_arrow(table, names or None, name)
     path = f"{scratch.folder()}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path, write_statistics=False)
-    return {"path": path, **({"run": RUN} if name == "results" and "run" not in rows.column_names else {})}
+    names_runs = "run" in resolve_columns({}, ["run"], rows.column_names, name)
+    return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}

@@ -57,7 +57,10 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     judgments = frame(tables["judgments"], schema, session, "judgments")
     if relevance is not None or (options.gain == "judged" and "relevance" not in judgments.columns):
         judgments = judgments.withColumn("relevance", F.lit(1.0 if relevance is None else relevance))
-    results = frame(tables["results"], RESULTS, session, "results")
+    # The column of runs does not count where the run has a name.
+    is_named = run is not None and not isinstance(tables["results"], Mapping)
+    schema = RESULTS.remove(RESULTS.get_field_index("run")) if is_named else RESULTS
+    results = frame(tables["results"], schema, session, "results")
     if "run" not in results.columns or run is not None:
         results = results.withColumn("run", F.lit(run or RUN))
     judged = rules.conform(judgments, JUDGMENTS, "judgments").columns

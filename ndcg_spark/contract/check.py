@@ -146,6 +146,7 @@ def _check_results(
     results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
 ) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
     table, convention = results.table, config.convention
+    limits.refuse_category(results)
     if results.without:
         table = _with_excluded(table, results.without)
     reason = rules.rejection_reason(rules.result_rules(dict(table.dtypes), convention))

@@ -1,6 +1,8 @@
 """What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
+import functools
 import io
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -57,6 +59,47 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
             advice = "write decimals with a point, not with a comma"
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
+
+
+def refuse_category(results: Source) -> None:
+    """InputError if the column taken for that of runs may be a category of documents or queries.
+
+    It names runs if it has one value, or if documents of one query have two scores or ranks: a list
+    has a document once.
+    """
+    if results.doubtful_run is None:
+        return
+    table = results.table.withColumn("run", F.col("run").cast("string"))
+    key = [name for name in ("dataset", "query_id") if name in table.columns]
+    numbers = [name for name in ("score", "rank") if name in table.columns]
+    differs = [F.min(name) < F.max(name) for name in numbers]
+    ends = {"first": F.min("run"), "last": F.max("run")}
+    is_shared = F.coalesce(functools.reduce(operator.or_, differs), F.lit(False))
+    documents = table.groupBy(*key, "doc_id").agg(
+        *(end.alias(name) for name, end in ends.items()), is_shared.alias("differs")
+    )
+    is_twice = F.col("differs") & (F.col("first") < F.col("last"))
+    queries = documents.groupBy(*key).agg(
+        F.min("first").alias("first"),
+        F.max("last").alias("last"),
+        F.count_if(is_twice).alias("twice"),
+    )
+    ((number, several, shared, first, last),) = queries.agg(
+        F.count("*"),
+        F.count_if(F.col("first") < F.col("last")),
+        F.count_if(F.col("twice") > 0),
+        F.min("first"),
+        F.max("last"),
+    ).collect()
+    has_runs = 2 * several >= number and 2 * shared >= several > 0
+    if first == last or has_runs:
+        return
+    column = results.doubtful_run
+    raise InputError(
+        f"results: the column {column} has several values, e.g. {first} and {last}, and may be a "
+        "category of documents or queries: no two lists of a query share documents with other "
+        f"scores; if it names the runs, --column results.run={column}, else --run NAME"
+    )
 
 
 def _name_both(source: Source) -> str:

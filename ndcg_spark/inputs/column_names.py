@@ -7,7 +7,8 @@ from ndcg_spark.text import table_prefix
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
 #: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
-#: thing, and count only where a table has none of the first: the text of a query, scores and positions.
+#: thing, and count only where a table has none of the first: the text of a query, scores, positions,
+#: categories.
 _ALIASES: Mapping[str, tuple[str, str]] = {
     "query_id": (
         "queryid qid q_id topic topic_id user_id userid user user_idx",
@@ -20,11 +21,14 @@ _ALIASES: Mapping[str, tuple[str, str]] = {
     "relevance": ("rel label grade rating", "score"),
     "score": ("scores prediction", "rating"),
     "rank": ("", "position doc_position"),
-    "run": ("run_id runid tag system engine model snapshot_name", ""),
+    "run": ("run_id runid run_name snapshot_name", "tag system engine model"),
     "weight": ("weights query_weight frequency traffic", ""),
 }
 #: Beside these, the second list does not count: scores in results are no grades, and Quepid's ratings no scores.
-_NOT_BESIDE = {"relevance": {"rank", "run", *_ALIASES["run"][0].split()}, "score": {"query", "doc_position"}}
+_NOT_BESIDE = {
+    "relevance": {"rank", "run", *" ".join(_ALIASES["run"]).split()},
+    "score": {"query", "doc_position"},
+}
 
 
 def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
@@ -52,6 +56,13 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
             )
         called.update((name, column) for column in named)
     return called
+
+
+def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str]) -> str | None:
+    """The column that may name the runs or be another thing, such as a category of documents."""
+    column = columns.get("run")
+    is_doubtful = column is not None and _plain(column) in _ALIASES["run"][1].split()
+    return column if is_doubtful and "run" not in mapped else None
 
 
 def is_alias(name: str, column: str) -> bool:

@@ -22,7 +22,7 @@ from ndcg_spark.background import is_spark
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
@@ -48,7 +48,8 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
         runs = []
         for run, one in table.items():
             label = f"{where}: run {run_name(run, where)!r}"
-            rows = frame(one, schema, session, label)
+            doubtful = doubtful_run(resolve_columns({}, ["run"], one.columns, label), {})
+            rows = frame(one.drop(*filter(None, [doubtful])), schema, session, label)
             if "run" in rows.columns:
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
@@ -60,6 +61,12 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
         return union_all(_with_alike_numbers(runs, schema.names))
     rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
     columns = resolve_columns({}, schema.names, rows.columns, where)
+    if column := doubtful_run(columns, {}):
+        # Looking at it would take a job.
+        raise InputError(
+            f"{where}: the column {column} may name the runs, or be a category of documents or "
+            "queries; rename it to run, or drop it"
+        )
     return document_rows(merge_local_partitions(rows), columns, schema, where)
 
 

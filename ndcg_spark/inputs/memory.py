@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
-from ndcg_spark.inputs.column_names import is_alias, resolve_columns
+from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.schemas import OF_RESULTS
 
@@ -105,6 +105,7 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
             if len(names := rows["run"].unique().to_pylist()) > 1:
                 raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
             rows = rows.drop_columns(["run"])
+        rows = without_doubtful_run(rows, label)
         ordered_by = {"score", "rank"}.intersection(rows.column_names)
         if len(ordered_by) == 1:
             order.setdefault(ordered_by.pop(), run)
@@ -122,10 +123,19 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
     return concatenated(parts)
 
 
+def without_doubtful_run(rows: pa.Table, where: str) -> pa.Table:
+    """The rows of a run that has a name, without a column that might name it otherwise."""
+    column = doubtful_run(resolve_columns({}, ["run"], rows.column_names, where), {})
+    return rows if column is None else rows.drop_columns([column])
+
+
 def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
     wanted_or_key = wanted or ("dataset", "query_id")
     ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
+    if "doc_id" in wanted and doubtful_run({name: theirs for theirs, name in ours.items()}, {}):
+        # It keeps its name, as it is looked at before it counts.
+        ours = {theirs: theirs if name == "run" else name for theirs, name in ours.items()}
     # Scores that are compared may have any name.
     numbers = (one.name for one in table.schema if "ndcg" in wanted and is_number(one.type))
     ours = {name: name for name in numbers} | ours

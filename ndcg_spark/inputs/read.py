@@ -18,6 +18,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import dataframes, stored
 from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
+from ndcg_spark.inputs.column_names import doubtful_run
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
@@ -48,6 +49,8 @@ class Source:
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
     runs: Runs = dataclasses.field(default_factory=dict)
+    #: The column that was taken for that of runs and may be another; see `limits.refuse_category`.
+    doubtful_run: str | None = None
     #: The run of all rows, whatever they say; None if they, files or folders name runs.
     run: str | None = None
     batches: tuple[Batch, ...] = WHOLE
@@ -100,7 +103,8 @@ def read_results(engine: Engine, config: ResultsConfig) -> Source:
     source = _read(engine, "results", config, RESULTS)
     if config.run is None:
         return source
-    return dataclasses.replace(source.with_constant("run", config.run), run=config.run)
+    constant = source.with_constant("run", config.run)
+    return dataclasses.replace(constant, run=config.run, doubtful_run=None)
 
 
 def read_excluded(engine: Engine, config: TableConfig) -> Source:
@@ -137,7 +141,9 @@ def _read(
     if snapshot and snapshot.table is not None:
         shape = context.shape("table", snapshot.table.columns)
         table = document_rows(snapshot.table, shape.columns, schema, context.origin)
-        return Source(table, name, snapshot.format, [], notes=(*notes, *shape.notes(config)))
+        doubtful = doubtful_run(shape.columns, config.columns)
+        found = (*notes, *shape.notes(config))
+        return Source(table, name, snapshot.format, [], notes=found, doubtful_run=doubtful)
     kind = file_format(files, config.format, name)
     refuse_alike(folders, f"{name}: the folders of {first.path}")
     footers = stored.read_footers(engine, files, kind, name)
@@ -186,6 +192,7 @@ def _read(
         dataframes.materializer(engine, name),
         notes=tuple(notes),
         runs=runs,
+        doubtful_run=None if is_run_given else doubtful_run(called, config.columns),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
         part=lambda some: read(some).table,

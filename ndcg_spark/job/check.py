@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.limits import refuse_duplicates
+from ndcg_spark.contract.limits import refuse_category, refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.engine import open_engine
 from ndcg_spark.errors import StorageError
@@ -83,5 +83,6 @@ def convert(config: EvaluationConfig, folder: str) -> int:
         else:
             source = read_results(engine, config.results)
         with translated_failures([source]):
+            refuse_category(source)
             without_broken(source).write.parquet(store.for_engine(""), mode="append")
             return engine.session.read.parquet(store.for_engine("")).count()

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.inputs.column_names import resolve_columns
+from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.schemas import JUDGMENTS, QUERY_ATTRIBUTES, QUERY_WEIGHTS, RESULTS
 
 DETAILED = ["Team Name", "Case Name", "Case ID", "Query Text", "Doc ID", "Doc Position", "Title", "Rating", "brand"]
@@ -45,6 +45,15 @@ def test_columns_of_the_field_are_found_under_their_names(table, has, columns):
     assert {ours: theirs.replace(" ", "_") for ours, theirs in resolved(table, has).items()} == expected
 
 
+@pytest.mark.parametrize("other", ["tag", "System", "engine", "model"])
+def test_what_may_be_a_category_names_no_run_where_another_column_does(other):
+    has = ["qid", "docno", "score", other]
+    assert doubtful_run(resolved(RESULTS, has), {}) == other
+    assert doubtful_run(resolved(RESULTS, has, {"run": other}), {"run": other}) is None
+    for name in ("run", "run_id", "runid", "Run Name"):
+        assert resolved(RESULTS, [*has, name])["run"] == name
+
+
 def test_names_of_the_user_may_differ_in_case():
     assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL"], "t") == {"doc_id": "URL"}
     assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL", "url"], "t") == {"doc_id": "url"}
@@ -60,7 +69,8 @@ def test_what_the_user_names_counts_first():
     [
         (JUDGMENTS, ["query", "user_query", "docid", "rating"], "query_id", ("query", "user_query")),
         (RESULTS, ["qid", "query-id", "docno", "score"], "query_id", ("qid", "query-id")),
-        (RESULTS, [*SNAPSHOT, "model"], "run", ("Snapshot Name", "model")),
+        (RESULTS, [*SNAPSHOT, "Run Name"], "run", ("Snapshot Name", "Run Name")),
+        (RESULTS, ["qid", "docno", "score", "system", "model"], "run", ("system", "model")),
     ],
 )
 def test_two_columns_that_may_be_one_of_ours_are_refused_unless_one_is_given(table, has, name, both):
