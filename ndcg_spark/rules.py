@@ -15,7 +15,17 @@ from pyspark.sql.types import DoubleType, StringType
 
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
-from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, JUDGMENTS, LINE, OF_RESULTS, OPTIONAL, OWN, RESULTS
+from ndcg_spark.schemas import (
+    BROKEN_LINE,
+    FAULT,
+    INTERNAL,
+    JUDGMENTS,
+    LINE,
+    OF_RESULTS,
+    OPTIONAL,
+    OWN,
+    RESULTS,
+)
 from ndcg_spark.text import refuse_alike, rename_advice, table_prefix
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
+#: A run of one query is suspicious beside one with so many times its results.
+_MANY_TIMES = 10
 #: Text of more bytes than this is not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
@@ -312,6 +314,8 @@ def about_input(
         counts = f"it answered {run.judged_queries:,} of {expected:,}, and {run.unjudged_queries:,} that are not judged"
         yield from _about(strangers, "answered under half of the judged queries", f"{counts}; {_WRITE_ALIKE}")
     yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
+    for dataset in {run.dataset: None for run in runs}:
+        yield from _about_fragments([run for run in runs if run.dataset == dataset])
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
         advice = f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank"
@@ -319,6 +323,21 @@ def about_input(
     if convention.order == "score":
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
         yield from _about(_opposite(returned), what, "the scores decide; order=rank lets the ranks decide")
+
+
+def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
+    """A run with few results of one query may be lines of another run with a name that is cut."""
+    largest = max(runs, key=lambda run: run.rows)
+    fragments = []
+    for run in runs:
+        is_of_one_query = run.judged_queries + run.unjudged_queries == 1
+        is_cut = run.rows == 1 < largest.rows and largest.run.startswith(run.run)
+        if is_of_one_query and (is_cut or largest.rows >= _MANY_TIMES * run.rows):
+            fragments.append(run)
+    for run in fragments[:1]:
+        counts = f"it has {run.rows:,} result(s), and run={largest.run} {largest.rows:,}"
+        advice = f"{counts}; its name may be cut or misspelt in a line of another run"
+        yield from _about(fragments, "have results of one query only", advice)
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from ndcg_spark.text import table_prefix
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
 #: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
-#: thing, and count only where a table has none of the first: the text of a query, scores, positions,
-#: categories.
+#: thing, and count only where a table has none of the first: the text of a query, scores,
+#: positions, categories.
 _ALIASES: Mapping[str, tuple[str, str]] = {
     "query_id": (
         "queryid qid q_id topic topic_id user_id userid user user_idx",

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +50,11 @@ class Delimited:
     header_lines: int = 0
     #: Whether quotes belong to the values, as `quotes.are_literal` says.
     has_literal_quotes: bool = False
+    #: By file that was read, its last line if that has no line end.
+    unended: dict[str, str] = field(default_factory=dict, compare=False)
 
     def parts(self, file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
-        texts = self._without_header(blocks(file, where, size))
+        texts = self._without_header(self._watched(blocks(file, where, size), file.path))
         if not self.separator:
             yield from texts
             return
@@ -60,6 +62,15 @@ class Delimited:
         yield from self._quotes().rows(_valid_blocks(texts, broken))
         if broken:
             yield Rows(b"", broken, {})
+
+    def _watched(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
+        """The same text; its last line is kept if it may have been cut off."""
+        last = b"\n"
+        for text in texts:
+            yield text
+            last = text
+        if not last.endswith((b"\n", b"\r")):
+            self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
 
     def _without_header(self, texts: Iterable[bytes]) -> Iterator[bytes]:
         lines = self.header_lines

@@ -13,7 +13,7 @@ from pyarrow import compute, fs
 
 from ndcg_spark.engine.sessions import usable_cores
 from ndcg_spark.errors import EngineError, InputError
-from ndcg_spark.inputs.delimited import FEW, NUMBERS, numbers
+from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
 from ndcg_spark.inputs.shapes import Shape
@@ -37,6 +37,9 @@ class ParquetCopy(NamedTuple):
     folder: Path
     rows: int
     filled: set[str]
+    #: Of text, the files without a row, and by file its last line if that has no line end.
+    empty: Sequence[str] = ()
+    unended: Mapping[str, str] = {}
 
 
 def text_to_parquet(
@@ -49,6 +52,8 @@ def text_to_parquet(
     has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
     schema = pa.schema([*((name, _TYPES.get(name, FEW)) for name in (*has, FAULT)), (LINE, pa.string())])
 
+    with_rows = set[str]()
+
     def to_table(part: Any, file: File) -> pa.Table:
         read, values = reader.read(part), dict(file.partition)
         for ours, theirs in shape.in_both.items():
@@ -58,9 +63,14 @@ def text_to_parquet(
         if read.broken:
             lines = pa.array(read.broken, pa.string())
             tables.append(filled({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema))
+        if any(map(len, tables)):
+            with_rows.add(file.path)
         return pa.concat_tables(tables)
 
-    return write_copy(files, partial(reader.parts, where=where), to_table, schema, scratch, where)
+    copy = write_copy(files, partial(reader.parts, where=where), to_table, schema, scratch, where)
+    empty = [file.path for file in files if file.path not in with_rows]
+    unended = reader.unended if isinstance(reader, Delimited) else {}
+    return copy._replace(empty=empty, unended=unended)
 
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File, where: str) -> None:

@@ -23,12 +23,13 @@ from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import File, file_format, map_files
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
-from ndcg_spark.inputs.parquet_copy import text_to_parquet
+from ndcg_spark.inputs.parquet_copy import ParquetCopy, text_to_parquet
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
 from ndcg_spark.rules import missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
+from ndcg_spark.steps import report_step
 from ndcg_spark.text import refuse_alike
 
 
@@ -134,8 +135,6 @@ def _read(
     first, snapshot = files[0], files[0].snapshot
     versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
     notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
-    if empty := [file.path for file in files if file.size == 0 and file.snapshot is None and file.storage]:
-        notes.append(f"{len(empty)} empty file(s), e.g. {empty[0]}")
     folders = [key for key, _ in first.partition]
     context = TableContext(name, f"{name}: {first.path}", config, names or config.names, folders)
     if snapshot and snapshot.table is not None:
@@ -175,14 +174,21 @@ def _read(
         files, run_notes, runs = with_runs(files, shape, config)
         notes += run_notes
 
-    def read(some: list[File]) -> stored.StoredTable:
-        if footers:
-            return stored.read_typed(engine, some, shape, schema, footers, name)
-        copy = text_to_parquet(shape, some, schema.names, engine.scratch, name)
-        rows = copied_rows(copy.folder, {}, schema.names, context.origin)
-        return stored.StoredTable(dataframes.read_copy(engine, copy, name), copy.rows, rows)
+    def copied(some: list[File]) -> ParquetCopy:
+        return text_to_parquet(shape, some, schema.names, engine.scratch, name)
 
-    whole = read(files)
+    def part(some: list[File]) -> DataFrame:
+        if footers:
+            return stored.read_typed(engine, some, shape, schema, footers, name).table
+        return dataframes.read_copy(engine, copied(some), name)
+
+    if footers:
+        whole = stored.read_typed(engine, files, shape, schema, footers, name)
+    else:
+        copy = copied(files)
+        rows = copied_rows(copy.folder, {}, schema.names, context.origin)
+        whole = stored.StoredTable(dataframes.read_copy(engine, copy, name), copy.rows, rows)
+        _warn_of_text(copy, name, bool(runs))
     return Source(
         whole.table,
         name,
@@ -195,9 +201,27 @@ def _read(
         doubtful_run=None if is_run_given else doubtful_run(called, config.columns),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
-        part=lambda some: read(some).table,
+        part=part,
         stored=whole.stored,
     )
+
+
+def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
+    """Warn of files that may be cut off or are empty, unless these name runs, which are counted."""
+    if copy.empty and not has_named_runs and copy.rows:
+        report_step(
+            "warning",
+            f"{name}: {len(copy.empty):,} file(s) without a row, e.g. {copy.empty[0]}, and nothing "
+            "says what they should have; check the job that writes them, or remove them",
+        )
+    if copy.unended:
+        path, line = next(iter(sorted(copy.unended.items())))
+        report_step(
+            "warning",
+            f"{name}: {len(copy.unended):,} file(s) whose last line has no line end, e.g. {path} "
+            f"with {line[-100:]!r}; if a file was cut there, its last name or number is too short; "
+            "check it, or write a line end",
+        )
 
 
 def _struct_notes(structs: Mapping[str, list[str]], shape: Shape, schema: pa.Schema, where: str) -> list[str]:

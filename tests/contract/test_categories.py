@@ -18,7 +18,7 @@ JUDGED = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
 ONE_LIST = [("q1", "a", 2.0, "shoes"), ("q1", "b", 1.0, "hats"), ("q2", "a", 1.0, "hats")]
 BY_QUERY = [("q1", "a", 2.0, "head"), ("q1", "b", 1.0, "head"), ("q2", "a", 1.0, "tail")]
 TWO_TAGS = [("q1", "a", 2.0, "red"), ("q1", "a", 2.0, "large"), ("q2", "a", 1.0, "red")]
-TWO_RUNS = [("q1", "a", 2.0, "x"), ("q1", "a", 7.5, "y"), ("q2", "b", 1.0, "x"), ("q2", "b", 3.0, "y")]
+TWO_RUNS = [("q1", "a", 2, "x"), ("q1", "a", 7, "y"), ("q2", "a", 3, "x"), ("q2", "a", 8, "y")]
 ONE_RUN = [("q1", "a", 2.0, "bm25"), ("q2", "b", 1.0, "bm25")]
 
 
@@ -37,7 +37,13 @@ def scored_runs(results, **options):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "pandas"])
 @pytest.mark.parametrize(
     ("rows", "runs"),
-    [(ONE_LIST, None), (BY_QUERY, None), (TWO_TAGS, None), (TWO_RUNS, ["x", "y"]), (ONE_RUN, ["bm25"])],
+    [
+        (ONE_LIST, None),
+        (BY_QUERY, None),
+        (TWO_TAGS, None),
+        (TWO_RUNS, ["x", "y"]),
+        (ONE_RUN, ["bm25"]),
+    ],
 )
 def test_a_category_never_splits_a_run(tmp_path, kind, rows, runs):
     results = table(rows, "tag")
@@ -49,7 +55,7 @@ def test_a_category_never_splits_a_run(tmp_path, kind, rows, runs):
     elif kind == "jsonl":
         results.to_json(path, orient="records", lines=True)
     given = results if kind == "pandas" else path
-    refused = pytest.raises(InputError, match="column tag .*(results.run=tag|rename it to run)")
+    refused = pytest.raises(InputError, match=r"column tag .*(results.run=tag|rename it to run)")
     with refused if runs is None else contextlib.nullcontext():
         assert scored_runs(given) == runs
 

@@ -313,6 +313,24 @@ def test_warnings_about_a_run(counts, beginning):
     assert [sentence.startswith(beginning or "-") for sentence in about(**counts)] == [True] * (beginning is not None)
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "queries", "is_warned"),
+    [
+        ("bm", 1, 1, True),
+        ("other", 1, 1, True),
+        ("bm", 9, 1, True),
+        ("bm", 9, 2, False),
+        ("bm", 11, 1, False),
+    ],
+)
+def test_a_run_of_a_few_lines_beside_another_is_warned_of(name, rows, queries, is_warned):
+    runs = [RunCounts(None, "bm25", 100, 5, 0), RunCounts(None, name, rows, queries, 0)]
+    counted = JudgmentCounts(rows=1, queries={None: 5}), [], ResultCounts(rows=101, runs=runs)
+    sentences = [*limits.about_input(*counted, Convention())]
+    expected = f"1 run(s) have results of one query only, e.g. run={name}; it has {rows} result(s)"
+    assert [sentence.startswith(expected) for sentence in sentences] == [True] * is_warned
+
+
 def test_a_dataset_without_results():
     counted = JudgmentCounts(rows=1, queries={"web": 3, "shop": 1})
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])

@@ -98,6 +98,34 @@ def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, enco
         without_broken(judged(engine, tmp_path / "a.csv"))
 
 
+@pytest.mark.parametrize("suffix", ["run", "run.gz", "csv", "tsv"])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
+def test_a_last_line_without_an_end_is_warned_of(engine, tmp_path, caplog, suffix, end):
+    separator = {"csv": ",", "tsv": "\t"}.get(suffix, " ")
+    names = ["run", "x", "doc_id", "rank", "score", "query_id"]
+    lines = [line.split() for line in RUN]
+    if separator != " ":
+        lines.insert(0, names)
+    text = (end or "\n").join(separator.join(line) for line in lines) + end
+    returned(engine, written(tmp_path / f"r.{suffix}", text))
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == (not end)
+    assert all(repr(separator.join(lines[-1])) in sentence for sentence in warned)
+
+
+@pytest.mark.parametrize("empty", ["", "\n \n"])
+@pytest.mark.parametrize("suffix", ["run", "run.gz"])
+def test_a_file_without_rows_is_warned_of(engine, tmp_path, caplog, empty, suffix):
+    written(tmp_path / f"a.{suffix}", empty)
+    written(tmp_path / f"b.{suffix}", "\n".join([*RUN, ""]))
+    returned(engine, tmp_path)
+    (warned,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert f"a.{suffix}" in warned
+    caplog.clear()
+    returned(engine, tmp_path, run_from="file")
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
 @pytest.mark.parametrize("kind", ["bzip2", "xz", "zstd"])
 def test_a_compression_that_is_not_read_is_named(engine, tmp_path, kind):
     content = {"bzip2": bz2.compress, "xz": lzma.compress, "zstd": pa.Codec("zstd").compress}[kind](b"q 0 d 1\n")
