@@ -28,7 +28,7 @@ _BLOCK_BYTES = 8 << 20
 _BYTE_ORDER_MARK = "\ufeff".encode()
 _BLANKS = " \t\r\n\f"
 _TO_BLANKS = bytes.maketrans(b"\t\f", b"  ")
-_LINE = re.compile(rb"[^\r\n]*(\r\n?|\n|\Z)")
+_LINE_END = re.compile(rb"\r\n?|\n")
 #: A line of a run with a blank in the document's id, and not in the run's name, ends with a rank, a score and a name.
 _ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
 
@@ -54,12 +54,14 @@ class Delimited:
     unended: dict[str, str] = field(default_factory=dict, compare=False)
 
     def parts(self, file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes | Rows]:
-        texts = self._without_header(self._watched(blocks(file, where, size), file.path))
+        header: list[bytes] = []
+        watched = self._watched(blocks(file, where, size), file.path)
+        texts = self._without_header(watched, header)
         if not self.separator:
             yield from texts
             return
         broken: list[str] = []
-        yield from self._quotes().rows(_valid_blocks(texts, broken))
+        yield from self._quotes().rows(_valid_blocks(texts, header, broken))
         if broken:
             yield Rows(b"", broken, {})
 
@@ -72,12 +74,16 @@ class Delimited:
         if not last.endswith((b"\n", b"\r")):
             self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
 
-    def _without_header(self, texts: Iterable[bytes]) -> Iterator[bytes]:
+    def _without_header(self, texts: Iterable[bytes], header: list[bytes]) -> Iterator[bytes]:
+        """The text below the lines of the header, which go to `header`."""
         lines = self.header_lines
         for text in texts:
             rest = text
             while lines and rest:
-                rest = _LINE.sub(b"", rest, count=1)
+                found = _LINE_END.search(rest)
+                end = found.end() if found else len(rest)
+                header.append(rest[:end])
+                rest = rest[end:]
                 lines -= 1
             if rest:
                 yield rest
@@ -158,11 +164,23 @@ def blocks(file: File, where: str, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
             yield rest
 
 
-def _valid_blocks(texts: Iterable[bytes], broken: list[str]) -> Iterator[bytes]:
-    """The blocks as `valid_lines` has them; what it does not take goes to `broken`."""
+def _valid_blocks(
+    texts: Iterable[bytes],
+    header: Sequence[bytes],
+    broken: list[str],
+) -> Iterator[bytes]:
+    """The blocks as `valid_lines` has them. What it does not take goes to `broken`.
+
+    So do later lines that are the header again, where files were put together.
+    """
     for text in texts:
         block, other = valid_lines(text)
         broken += other
+        names = b"".join(header).strip()
+        if names and names in block:
+            lines = block.split(b"\n")
+            broken += [line.decode() for line in lines if line == names]
+            block = b"\n".join(line for line in lines if line != names)
         yield block
 
 

@@ -17,7 +17,7 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject
-from ndcg_spark.inputs.quotes import are_literal, header_of, values
+from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
 from ndcg_spark.text import refuse_alike
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -101,6 +101,11 @@ class TableContext:
         columns = {**mapped, **{name: name for name in names if not name.isdecimal()}}
         return Shape(kind, columns, frozenset({*names, *self.folders}), names)
 
+    def names_columns(self, fields: Sequence[str]) -> bool:
+        """Whether two of our columns, at least, have one of their names among the fields."""
+        named = [name for name in self.names if any(is_alias(name, field) for field in fields)]
+        return len(named) > 1
+
     def has_named(self, fields: Sequence[str]) -> bool:
         return any(is_alias(*pair) for pair in product(self.names, fields))
 
@@ -148,11 +153,7 @@ def _header_shape(kind: str, first: File, others: Sequence[File], table: TableCo
 
 def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
     separator, layouts, is_run = _SEPARATORS.get(kind), _LAYOUTS[table.name], table.name == "results"
-    rows = [re.split(r"[ \t\f]+", line) for line in lines]
-    if separator:
-        rows = [values(line, separator) or line.split(separator) for line in lines]
-    # More fields than a run has belong to its name.
-    rows = [row[:6] if is_run and not separator else row for row in rows]
+    rows = _rows(lines, separator, is_run)
     fields = mode(map(len, rows)) if rows else max(layouts)
     usual = pd.DataFrame([row for row in rows if len(row) == fields], columns=range(fields), dtype=str)
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
@@ -163,12 +164,17 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     if lines and lines[0].startswith("\x1f\ufffd"):
         problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
+    elif rows and table.names_columns(rows[0]):
+        problem = (
+            "which are names of columns; for files with names write --input-format tsv or csv, for "
+            "fields by number remove the line"
+        )
     elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
         problem = (
             f"one of which may be a rank or a score; write {column}rank={max(3, fields - 1)} or {column}score={fields}"
             "; if these are judgments, give them first, then the results"
         )
-    elif not is_mapped and names[3:] == ["relevance"] and rows and usual[3].str.fullmatch(_TIME).all():
+    elif not is_mapped and names[3:] == ["relevance"] and rows and _are_times(usual[3]):
         problem = f"the last of which is a time; write {column}query_id=1 {column}doc_id=2 {column}relevance=3"
     elif not is_mapped and fields == 6 and table.name == "judgments":
         problem = "which look like results; give the judgments first, then the results"
@@ -178,6 +184,21 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         first = lines[0][:200] if lines else ""
         raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}")
     return shape
+
+
+def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
+    """The fields of the lines."""
+    if separator:
+        return [values(line, separator) or line.split(separator) for line in lines]
+    rows = [re.split(r"[ \t\f]+", line) for line in lines]
+    # More fields than a run has belong to its name.
+    return [row[:6] for row in rows] if is_run else rows
+
+
+def _are_times(grades: "pd.Series[str]") -> bool:
+    """Whether all that are numbers are times. A line of names, or a broken one, proves nothing."""
+    given = grades[grades.str.fullmatch(NUMBER)]
+    return bool(len(given)) and bool(given.str.fullmatch(_TIME).all())
 
 
 def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:

@@ -201,6 +201,12 @@ def test_a_line_is_one_object_of_strict_json_with_the_keys_of_the_first_lines(en
         (judged, ["1 a 2", "1 b -1"], "query_id doc_id relevance"),
         (judged, ["1 31 4 881250949", "1 31 4 1"], "query_id 2 doc_id relevance"),
         (judged, ["1 31 4 881250949"], "is a time"),
+        (judged, ["u i r t", "1 31 4 881250949", "1 32 4"], "is a time"),
+        (judged, ["user_id item_id rating timestamp", "1 31 4 881250949"], "are names of columns"),
+        (judged, ["query_id doc_id", "1 31"], "are names of columns"),
+        (judged, ["item_id user_id rating", "31 1 4"], "are names of columns"),
+        (returned, ["qid Q0 docno rank score tag", "1 Q0 a 1 2.5 x"], "are names of columns"),
+        (returned, ["qid docno score", "1 a 2.5"], "are names of columns"),
         (judged, ["1 Q0 a 1 2 x"], "give the judgments first"),
         (judged, ['{"1": {"a": 1}}'], "--input-format"),
         (returned, ["1 Q0 a 0 2.5 x and more"], "query_id 2 doc_id rank score run"),
@@ -221,6 +227,14 @@ def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(
         return
     names = [name for name in fields.split() if name not in ("2", "run")]
     assert rows(table(engine, path), *names)[0][0] == "1"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_header_within_files_that_were_put_together_is_no_row(engine, tmp_path, end):
+    lines = ["query_id,doc_id", "q1,a", "query_id,doc_id", "q2,b", ""]
+    path = written(tmp_path / "a.csv", end.join(lines))
+    source = judged(engine, path, relevance=1.0)
+    assert rows(source, "query_id", LINE) == [("q1", None), ("q2", None), (None, lines[0])]
 
 
 @pytest.mark.parametrize("suffix", ["txt", "tsv", "csv"])
