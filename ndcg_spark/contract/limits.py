@@ -19,7 +19,7 @@ from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
-from ndcg_spark.schemas import query_key
+from ndcg_spark.schemas import BROKEN_LINE, query_key
 from ndcg_spark.scoring.refusals import row_example
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
         allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
         advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
+        if first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
+            advice = "correct them, a quote within quotes is doubled"
         if first.reason == "rank_is_no_rank":
             use = ", or do without them, --set order=score --set ties=doc_id_desc"
             advice = "number ranks from 1" + (use if "score" in source.table.columns else "")

@@ -65,7 +65,8 @@ def test_a_name_that_is_given_or_a_better_column_decides(tmp_path):
     results = table(ONE_LIST, "system")
     assert scored_runs(results, run="bm25") == ["bm25"]
     assert scored_runs(results.assign(run_name="dense")) == ["dense"]
-    assert scored_runs({"mine": results}) == ["mine"]
+    both = {"mine": results, "yours": results.assign(system=[1, 2, 3])}
+    assert scored_runs(both) == ["mine", "yours"]
     path = written(tmp_path / "r.csv", results.to_csv(index=False))
     assert scored_runs(path, run="bm25") == ["bm25"]
 

@@ -94,6 +94,12 @@ def test_fields_that_are_numbered_have_the_same_quotes(engine, tmp_path):
 NOTED = "query_id,doc_id,relevance,note"
 
 
+def test_a_row_that_is_cut_off_within_a_field_takes_in_no_other(engine, tmp_path):
+    lines = ['q1,a,3,"no', "q2,b,1,x,y", 'q3,c,1,17",z']
+    found = read(engine, tmp_path, "a.csv", f"{NOTED},by", *lines)
+    assert found == (["q2", "q3"], lines[:1])
+
+
 @pytest.mark.parametrize(
     ("lines", "good", "broken"),
     [
@@ -163,14 +169,14 @@ def test_what_pythons_writer_of_csv_writes_is_foundin_blocks_of_any_size(tmp_pat
         assert found == [(f"d{at}", f'q "{at}', float(at)) for at in range(60)]
 
 
-def test_a_quote_that_never_ends_costs_no_more_than_its_line(tmp_path):
-    lines = ['q0,d,1,"open', *(f"q{at},d,1,some text" for at in range(1, 60_000))]
-    quotes = Quotes(",", 4, frozenset({0, 1}), frozenset({2}))
-    text = "\n".join(lines).encode()
-    cut = text.rfind(b"\n", 0, 100_000) + 1
-    parts = list(quotes.rows([text[:cut], text[cut:]]))
+def test_a_quote_that_never_ends_costs_no_more_than_its_line():
+    lines = ['q0,d,1,"open', *(f"q{at},d,1,some text" for at in range(1, 150_000))]
+    blocks = ["\n".join([*lines[at : at + 50_000], ""]).encode() for at in (0, 50_000, 100_000)]
+    parts = list(Quotes(",", 4, frozenset({0, 1}), frozenset({2})).rows(blocks))
     assert [line for part in parts for line in part.broken] == lines[:1]
-    assert sum(len([*filter(None, part.block.split(b"\n"))]) for part in parts) == len(lines) - 1
+    assert sum(part.block.count(b"some text") for part in parts) == len(lines) - 1
+    # Not all of the text is kept until its end.
+    assert parts[1].block
 
 
 # ---- tables about queries
