@@ -12,6 +12,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.dataframes import union_all
+from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.job.inputs import Context
@@ -90,7 +91,8 @@ def _input_table(source: Source, is_large: bool) -> InputTable:
     def of_runs(runs: Collection[str]) -> DataFrame:
         return _part_of_runs(source, runs)
 
-    has_part = source.part is not None and bool(source.runs)
+    # Text would be parsed again.
+    has_part = source.part is not None and bool(source.runs) and source.format in BINARY
     return InputTable(source.name, source.table, source.stored, is_large, of_runs if has_part else None)
 
 
