@@ -13,24 +13,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs
 
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, StorageError, first_line
-from ndcg_spark.nights.store import FAILURES, LOG, Store, folder
+from ndcg_spark.nights.rows import JSON, DamagedRowError, refuse_damaged_row
+from ndcg_spark.nights.store import LOG, File, Store, folder, named_checksum
 from ndcg_spark.schemas import EVALUATIONS
 
 Row = Mapping[str, Any]
-
-#: The columns of EVALUATIONS whose text is JSON.
-JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 
 #: What the column `verified` begins with where the spot check found a difference; the reason follows.
 NOT_VERIFIED = "not verified: "
 
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
-_FILE = re.compile(rf"{LOG}/evaluated_on=(\d{{4}}-\d\d-\d\d)/[^/]+\.parquet")
+_FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
 #: The columns of a verdict.
 _VERDICT = ("verdict", "reason", "run")
@@ -61,7 +58,11 @@ class Night:
     @property
     def measure_set(self) -> MeasureSet:
         configuration = self.record["configuration"]
-        return parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
+        measures = configuration.get("measures") or ()
+        try:
+            return parse_measure_set(measures, configuration.get("headline"))
+        except ConfigurationError as error:
+            raise StorageError(f"output: the measures of {self} in its log are unknown, {error}") from error
 
     @property
     def unverified(self) -> str | None:
@@ -74,10 +75,10 @@ class Night:
         """Whether later nights may be compared with it: every check measured something and none failed, or accepted."""
         return bool(self.row["is_baseline"]) and self.unverified is None
 
-    def files(self, table: str) -> dict[str, int]:
-        """The paths of its evaluation's files in a table, with all of its datasets, and their sizes."""
+    def files(self, table: str) -> dict[str, Mapping[str, int]]:
+        """Its evaluation's files in a table, with all of its datasets: `rows`, `bytes` and `crc32` by path."""
         path = folder(table, self.evaluated_on, self.evaluation_id)
-        return {f"{path}/{name}": file["bytes"] for name, file in self.record["files"].get(table, {}).items()}
+        return {f"{path}/{name}": file for name, file in self.record["files"].get(table, {}).items()}
 
     def kept_rows(self, table: str) -> int:
         return sum(file["rows"] for file in self.record["files"].get(table, {}).values())
@@ -115,7 +116,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
-        files = [file for path in folders for file in store.files(path).values() if _FILE.fullmatch(file.path)]
+        files = [file for path in folders for file in store.files(path).values() if _is_of_a_date(file)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
             contents = list(pool.map(functools.partial(_rows, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
@@ -131,17 +132,38 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     return Nights([_night(store, [*group]) for _, group in nights], rows, damaged)
 
 
-def _rows(store: Store, file: fs.FileInfo) -> tuple[str, Any]:
+def _is_of_a_date(file: File) -> bool:
+    """Whether a file of the log is ours: directly in the folder of a date."""
+    named = _FILE.fullmatch(file.path)
+    try:
+        return bool(named and datetime.date.fromisoformat(named[1]))
+    except ValueError:
+        return False
+
+
+def _rows(store: Store, file: File) -> tuple[str, Any]:
     """The date and the rows of a file of the log, none if it was removed meanwhile; or why it cannot be read."""
     date = file.path.rpartition("/")[0].rpartition("=")[2]
     try:
-        rows = store.read(file.path).read(use_threads=False).to_pylist()
+        rows = _whole_rows(store, file.path)
     except FileNotFoundError:
         rows = []
-    except FAILURES as error:
+    except Exception as error:  # noqa: BLE001  # damaged files raise many kinds
         return date, f"{store.location}/{file.path} cannot be read, {first_line(error)}"
     more = {"evaluated_on": date, "file": file.path, "written": file.mtime_ns / 1e9}
     return date, [{**_EMPTY, **row, **more} for row in rows]
+
+
+def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
+    """The rows of a file of the log. Its checksum shows that they are what was written, or else each row is checked."""
+    checksum = named_checksum(path)
+    rows: list[dict[str, Any]] = store.read(path, checksum).read(use_threads=False).to_pylist()
+    if not rows:
+        raise DamagedRowError("it has no row")
+    if checksum is None:
+        for row in rows:
+            refuse_damaged_row(row)
+    return rows
 
 
 def _order(row: Row) -> tuple[Any, ...]:

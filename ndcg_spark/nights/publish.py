@@ -8,8 +8,6 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyarrow import parquet as pq
-
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
@@ -31,7 +29,7 @@ class Publication:
     def __init__(self, output: str, evaluated_on: str, evaluation_id: str) -> None:
         self._store, self._date, self._id = Store(output), evaluated_on, evaluation_id
         self.location = self._store.location
-        #: By table, the rows and bytes of each of its files.
+        #: By table, the rows, the bytes and the checksum of each of its files.
         self._files: dict[str, dict[str, dict[str, int]]] = {}
 
     def __enter__(self) -> "Publication":
@@ -70,8 +68,9 @@ class Publication:
         files = self._files[name] = {}
         with self._store.failures("cannot be read back, and nothing was published"):
             for path, size in self._sizes(name).items():
-                with self._store.system.open_input_file(f"{self._folder(name)}/{path}") as stream:
-                    files[path] = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
+                whole = f"{self._folder(name)}/{path}"
+                self._store.protect(whole)
+                files[path] = self._store.describe(whole, size)
         count = sum(file["rows"] for file in files.values())
         if count != rows:
             raise StorageError(

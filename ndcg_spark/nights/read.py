@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import COLUMNS
-from ndcg_spark.errors import ConfigurationError, StorageError, first_line
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, Nights, committed, log_table, refuse_replaced
-from ndcg_spark.nights.store import FAILURES, LOG
+from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.table import without_slices
 from ndcg_spark.tables.writers import to_pandas
@@ -190,8 +190,9 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
         if files := night.files(table):
             with _lost_files_named(night, table):
                 for info in night.store.system.get_file_info([*files]):
-                    if info.size != files[info.path]:
+                    if info.size != files[info.path]["bytes"]:
                         raise FileNotFoundError(f"{info.path} is missing or damaged")
+                night.store.refuse_changed(files)
             paths = [*map(night.store.for_engine, files)]
             rows = read_files(session, table, paths, night.evaluated_on, night.evaluation_id)
             parts.append(rows.where(rows["dataset"] == night.dataset))
@@ -233,19 +234,23 @@ def read_batches(
     # Here, because it imports pandas, which `nights` and `trend` do without.
     from pyarrow import dataset as ds
 
-    schema, parquet = KEPT[table], ds.ParquetFileFormat()
+    schema = KEPT[table]
+    verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    parquet = ds.ParquetFileFormat(default_fragment_scan_options=verified)
     for night in nights:
         day = pa.scalar(night.evaluated_on).cast(pa.date32())
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
+        files = night.files(table)
         fragments = [
-            parquet.make_fragment(path, night.store.system, key, file_size=size)
-            for path, size in night.files(table).items()
+            parquet.make_fragment(path, night.store.system, key, file_size=file["bytes"])
+            for path, file in files.items()
         ]
         conditions = [
             pc.field(column).isin(pa.array(values, schema.field(column).type))
             for column, values in {"dataset": [night.dataset], **(where or {})}.items()
         ]
         with _lost_files_named(night, table):
+            night.store.refuse_changed(files)
             yield from ds.FileSystemDataset(fragments, schema, parquet, night.store.system).to_batches(
                 columns=list(columns),
                 filter=functools.reduce(operator.and_, conditions),
@@ -262,7 +267,10 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         with _lost_files_named(night, "dataset_scores"):
             # Not a dataset of all files, which takes twice as long where each has a few rows.
-            tables = [night.store.read(path).read(use_threads=False) for path in night.files("dataset_scores")]
+            tables = [
+                night.store.read(path, file.get("crc32")).read(use_threads=False)
+                for path, file in night.files("dataset_scores").items()
+            ]
         # Slices go before rows become dictionaries, which takes longest.
         rows = (row for table in tables for row in table.filter(pc.is_null(table["attribute"])).to_pylist())
         return without_slices({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)[0]
@@ -276,7 +284,9 @@ def _lost_files_named(night: Night, table: str) -> Iterator[None]:
     """Run the block, which reads a table of a night; if its files fail, say so, or that the night was replaced."""
     try:
         yield
-    except FAILURES as error:
+    except NdcgSparkError:
+        raise
+    except Exception as error:  # damaged files raise many kinds
         refuse_replaced(night, ReplacedError)
         raise StorageError(
             f"output: {table} of {night} in {night.store.location} cannot be read, {first_line(error)}; restore its "

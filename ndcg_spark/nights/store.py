@@ -7,9 +7,12 @@ OUTPUT/evaluations/evaluated_on=2026-11-20/*.parquet                 the log; wh
 import contextlib
 import io
 import os
+import re
+import stat
 import uuid
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -25,6 +28,25 @@ LOG = "evaluations"
 FAILURES = (OSError, RuntimeError, pa.ArrowException)
 #: How many requests a remote storage gets at once. Its clients keep as many connections as pyarrow has threads.
 _AT_ONCE = 64
+#: The checksum of its content in the name of a file that this process wrote.
+_NAMED_CHECKSUM = re.compile(r"/[0-9a-f]{32}-([0-9a-f]{8})\.parquet$")
+#: How much of a file is read at once for its checksum.
+_BLOCK = 1 << 23
+#: What published files may be read and written by: the owner, and the group.
+_MODE = 0o640
+#: How the folders are named that may be links, by their depth below the output.
+_LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
+
+
+class File(NamedTuple):
+    #: Relative to the output.
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class DamagedFileError(OSError):
+    """The content of a file is not what was written."""
 
 
 class Store:
@@ -40,6 +62,9 @@ class Store:
             pa.set_io_thread_count(_AT_ONCE)
         base, root = storage(output, "output", StorageError)
         self._kind, self._root = base.type_name, root.rstrip("/")
+        self.is_local = self._kind == "local"
+        #: The files whose checksums were right.
+        self._whole: set[str] = set()
         self._uri = output.rstrip("/") if is_remote else self._root
         self.system = fs.SubTreeFileSystem(self._root or "/", base)
 
@@ -55,21 +80,95 @@ class Store:
     def for_engine(self, path: str) -> str:
         return f"{self._uri}/{path}"
 
-    def files(self, path: str, suffix: str = ".parquet", tries: int = 10) -> dict[str, fs.FileInfo]:
+    def files(self, path: str, suffix: str = ".parquet") -> dict[str, File]:
         """The files below a folder whose names end in `suffix`, by path, sorted."""
+        found = self._local_files(path) if self.is_local else self._remote_files(path)
+        named = [file for file in found if file.path.endswith(suffix)]
+        return {file.path: file for file in sorted(named)}
+
+    def _remote_files(self, path: str, tries: int = 10) -> Iterable[File]:
         try:
             infos = self.system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         except FileNotFoundError:
             # Another evaluation has removed a folder before this listing reached it.
             if tries == 1:
                 raise
-            return self.files(path, suffix, tries - 1)
-        infos = (info for info in infos if info.type == fs.FileType.File and info.path.endswith(suffix))
-        return {info.path: info for info in sorted(infos, key=lambda info: info.path)}
+            return self._remote_files(path, tries - 1)
+        files = (info for info in infos if info.type == fs.FileType.File)
+        return [File(info.path, info.size, info.mtime_ns) for info in files]
 
-    def read(self, path: str) -> pq.ParquetFile:
+    def _local_files(self, path: str) -> Iterator[File]:
+        """The files below a local folder. Links are followed to the folders of a date or an evaluation only.
+
+        Other links may lead back to a folder above them, so that a listing would never end.
+        """
+        depth = len(path.split("/")) if path else 0
+        linked = _LINKED.get(depth)
+        try:
+            entries = sorted(os.scandir(f"{self._root}/{path}"), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            # Another evaluation may have removed it.
+            return
+        for entry in entries:
+            below = f"{path}/{entry.name}" if path else entry.name
+            is_linked = linked is not None and entry.name.startswith(linked)
+            if entry.is_dir(follow_symlinks=is_linked):
+                yield from self._local_files(below)
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                found = entry.stat()
+                if stat.S_ISREG(found.st_mode):
+                    yield File(below, found.st_size, found.st_mtime_ns)
+
+    def read(self, path: str, checksum: int | None = None) -> pq.ParquetFile:
+        """A small file, whole. DamagedFileError if its content has another `checksum`."""
         with self.system.open_input_stream(path) as stream:
-            return pq.ParquetFile(pa.BufferReader(stream.read()))
+            content = stream.read()
+        if checksum is not None and zlib.crc32(content) != checksum:
+            raise _damaged(path)
+        return pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+
+    def checksum(self, path: str) -> int:
+        checksum = 0
+        with self.system.open_input_stream(path) as stream:
+            while block := stream.read_buffer(_BLOCK):
+                checksum = zlib.crc32(block, checksum)
+        return checksum
+
+    def describe(self, path: str, size: int) -> dict[str, int]:
+        """What the log keeps of a file that was just written: its rows and bytes, and its checksum.
+
+        Of a remote file that an engine wrote there is no checksum: computing it means fetching the file again, and
+        storages that are not a disk verify what they keep.
+        """
+        with self.system.open_input_file(path) as stream:
+            described = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
+        named = named_checksum(path)
+        checksum = self.checksum(path) if self.is_local else named
+        if named is not None and checksum != named:
+            raise _damaged(path)
+        if checksum is not None:
+            described["crc32"] = checksum
+        return described
+
+    def protect(self, path: str) -> None:
+        """Let only the owner and the group read a file that an engine wrote, as the files of this process."""
+        if self.is_local:
+            local = f"{self._root}/{path}"
+            mode = stat.S_IMODE(os.stat(local).st_mode)  # noqa: PTH116
+            # A file of another user, such as that of a server's engine, keeps its mode.
+            with contextlib.suppress(PermissionError):
+                os.chmod(local, mode & _MODE)  # noqa: PTH101
+
+    def refuse_changed(self, files: Mapping[str, Mapping[str, int]]) -> None:
+        """DamagedFileError if a file has another checksum than the log says; each is read once."""
+        for path, described in files.items():
+            expected = described.get("crc32")
+            if expected is None or path in self._whole:
+                continue
+            if self.checksum(path) != expected:
+                raise _damaged(path)
+            self._whole.add(path)
 
     def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
         """Add a few rows as a new file, with null for a value that a row lacks.
@@ -78,8 +177,9 @@ class Store:
         """
         content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
         plain = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
-        pq.write_table(table, content, **plain)
-        self.add(f"{folder}/{uuid.uuid4().hex}.parquet", content.getvalue())
+        pq.write_table(table, content, **plain, write_page_checksum=True)
+        name = f"{uuid.uuid4().hex}-{zlib.crc32(content.getvalue()):08x}.parquet"
+        self.add(f"{folder}/{name}", content.getvalue())
 
     def add(self, path: str, content: bytes) -> None:
         """Add a small file, which no reader sees before it is whole. Its name must be new."""
@@ -93,11 +193,11 @@ class Store:
         # No glob for tables matches this name.
         part = f"{above}/.{name}.part"
         try:
-            if self._kind == "local":
+            if self.is_local:
                 # Rows of the log contain the configuration, so only the owner and the group may read them. They decide
                 # what counts, so they must be on disk before they are visible.
                 with os.fdopen(
-                    os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640), "wb"
+                    os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE), "wb"
                 ) as file:
                     file.write(content)
                     file.flush()
@@ -129,7 +229,7 @@ class Store:
                 self.system.delete_dir(path)
             elif kind == fs.FileType.File:
                 self.system.delete_file(path)
-        if self._kind == "local":
+        if self.is_local:
             with contextlib.suppress(OSError):
                 os.rmdir(f"{self._root}/{path.rpartition('/')[0]}")  # noqa: PTH106
         return bool(kind != fs.FileType.NotFound)
@@ -137,3 +237,13 @@ class Store:
 
 def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
     return f"{table}/evaluated_on={evaluated_on}/evaluation_id={evaluation_id}"
+
+
+def named_checksum(path: str) -> int | None:
+    """The checksum of its content that is in the name of a file; None for one that an engine wrote."""
+    named = _NAMED_CHECKSUM.search(path)
+    return int(named[1], 16) if named else None
+
+
+def _damaged(path: str) -> DamagedFileError:
+    return DamagedFileError(f"{path} is damaged, its checksum is not that of what was written")

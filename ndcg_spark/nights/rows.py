@@ -1,0 +1,177 @@
+"""The rows of the log as they are read: what is no row that an evaluation wrote is refused."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_spark.schemas import EVALUATIONS
+
+#: The columns of EVALUATIONS whose text is JSON.
+JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
+
+_STATUSES = ("published", "refused", "failed")
+_VERDICTS = (None, "pass", "fail", "none")
+#: What each type of a column is in Python.
+_TYPES = {
+    pa.string(): (str,),
+    pa.int64(): (int,),
+    pa.float64(): (int, float),
+    pa.bool_(): (bool,),
+}
+#: The columns without which an evaluation that was published is not known.
+_PUBLISHED = ("dataset", "number", "options", "configuration", "files")
+_COUNTS = ("number", "revision", "exit_code", "seconds")
+_TIMES = ("committed_at", "revised_at")
+
+_NULL = type(None)
+_TEXT = (str, _NULL)
+_NUMBER = (int, float)
+_MAYBE = (int, float, _NULL)
+#: The key of a shape that stands for every key, and the end of one that may be absent.
+_ANY, _OPTIONAL = "*", "?"
+
+_CHECK = {
+    "cutoff?": (int, str, _NULL),
+    "measure?": str,
+    "datasets?": (list, _NULL),
+    "runs?": (list, _NULL),
+    "severity?": str,
+}
+_GATE = {
+    "baseline?": [str],
+    "nights?": int,
+    "alpha?": _NUMBER,
+    "unchanged_queries?": bool,
+    "check?": [_CHECK],
+}
+_RESULT = {
+    "run": _TEXT,
+    "severity": str,
+    "result": str,
+    "reason?": _TEXT,
+    "sentence?": str,
+    "check?": str,
+    "measure?": _TEXT,
+    "cutoff?": _TEXT,
+    "slice?": _TEXT,
+    "weighted?": bool,
+    "baseline?": _TEXT,
+    "baseline_night?": _TEXT,
+    "mean?": _MAYBE,
+    "baseline_mean?": _MAYBE,
+    "difference?": _MAYBE,
+    "allowed?": _MAYBE,
+    "interval_low?": _MAYBE,
+    "interval_high?": _MAYBE,
+    "p?": _MAYBE,
+    "queries?": (int, _NULL),
+}
+_FINDINGS = {
+    "sentence?": str,
+    "results?": [_RESULT],
+    "warnings?": [str],
+    "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
+    "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
+}
+#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list of one shape; or an
+#: object, whose other keys may have any value.
+_SHAPES: Mapping[str, Any] = {
+    "options": {_ANY: (str, int, float, bool, _NULL)},
+    "configuration": {
+        "gate?": (_GATE, None),
+        "measures?": ([str], None),
+        "headline?": _TEXT,
+        "documents?": (int, str, _NULL),
+    },
+    "inputs": {_ANY: dict},
+    "datasets": [str],
+    "datasets_without_results": [str],
+    "versions": {_ANY: _TEXT},
+    "counts": {_ANY: _MAYBE},
+    "rejected": [dict],
+    "steps": {_ANY: _NUMBER},
+    "findings": _FINDINGS,
+    "files": {_ANY: {_ANY: {"rows": int, "bytes": int, "crc32?": int}}},
+}
+
+
+class DamagedRowError(ValueError):
+    """A row that no evaluation has written."""
+
+
+def refuse_damaged_row(row: Mapping[str, Any]) -> None:
+    """DamagedRowError unless every value of a row of the log is of its kind, and its JSON has the shape of its column.
+
+    What decoding raises is a ValueError too, or a RecursionError for JSON that is nested too deeply.
+    """
+    for name, kind in zip(EVALUATIONS.names, EVALUATIONS.types, strict=True):
+        if name != "evaluated_on" and row.get(name) is not None:
+            _require(_is_of(row[name], _TYPES[kind]), f"{name} is no {kind}")
+    _require(row.get("status") in _STATUSES, "the status is unknown")
+    _require(row.get("verdict") in _VERDICTS, "the verdict is unknown")
+    _require(_is_name(row.get("evaluation_id")), "the evaluation_id is no name")
+    if row["status"] == "published":
+        for name in _PUBLISHED:
+            _require(row.get(name) is not None, f"{name} is null")
+        _require(row["number"] > 0, "number is not above 0")
+    for name in _COUNTS:
+        _require((row.get(name) or 0) >= 0, f"{name} is negative")
+    for name in _TIMES:
+        # ValueError for a text that is no time.
+        datetime.datetime.fromisoformat(row.get(name) or "2000-01-01")
+    for name in JSON:
+        if row.get(name) is not None:
+            value = json.loads(row[name])
+            _require(_fits(value, _SHAPES[name]), f"the JSON of {name} has another shape")
+            if name == "files":
+                _require(_has_valid_files(value), "files has a negative number or a strange name")
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise DamagedRowError(problem)
+
+
+def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    # In Python, a truth value is a number.
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a text can be a part of the name of a folder."""
+    return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, type):
+        return _is_of(value, (shape,))
+    if isinstance(shape, tuple) and None in shape:
+        return value is None or _fits(value, shape[0])
+    if isinstance(shape, tuple):
+        return _is_of(value, shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(entry, shape[0]) for entry in value)
+    return isinstance(value, dict) and _has_keys(value, shape)
+
+
+def _has_keys(value: Mapping[str, Any], shape: Mapping[str, Any]) -> bool:
+    for key, inner in shape.items():
+        name = key.removesuffix(_OPTIONAL)
+        if key == _ANY:
+            if not all(_fits(value[other], inner) for other in value if other not in shape):
+                return False
+        elif name in value:
+            if not _fits(value[name], inner):
+                return False
+        elif not key.endswith(_OPTIONAL):
+            return False
+    return True
+
+
+def _has_valid_files(tables: Mapping[str, Mapping[str, Mapping[str, int]]]) -> bool:
+    files = [file for table in tables.values() for file in table.items()]
+    names = [part for name, _ in files for part in name.split("/")]
+    return all(map(_is_name, names)) and all(min(known.values()) >= 0 for _, known in files)
