@@ -3,10 +3,11 @@
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.store import Store, folder
+from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
 from ndcg_spark.text import GOOD
 
@@ -14,19 +15,47 @@ from ndcg_spark.text import GOOD
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
+_KEPT = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
 _Evaluation = tuple[str, str]
-#: What to remove in words, and its paths in the order in which they are removed.
-Removal = tuple[str, Sequence[str]]
+
+
+class Removal(NamedTuple):
+    #: What to remove, in words.
+    what: str
+    #: In the order in which they are removed.
+    paths: Sequence[str]
+    #: The evaluation, if the log had no row of it.
+    unpublished: _Evaluation | None = None
 
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     """Remove all of these. Returns a sentence for each that was still there. Raises StorageError."""
-    store = Store(output)
+    store, removed = Store(output), []
     with store.failures("cannot be removed from"):
-        return [f"removed {what}" for what, paths in removals if sum(store.delete(path) for path in paths)]
+        for removal in removals:
+            if removal.unpublished and _is_published(store, removal.unpublished):
+                continue
+            if sum(store.delete(path) for path in removal.paths):
+                removed.append(f"removed {removal.what}")
+    return removed
+
+
+def _is_published(store: Store, key: _Evaluation) -> bool:
+    """Whether an evaluation has a row in the log now; if not, it is told that its files are being removed.
+
+    An evaluation that has rested for a day adds its row and then looks for this sign. It is written before the log is
+    read, so that one of the two notices the other.
+    """
+    sign = f"{folder('query_scores', *key)}/{REMOVING}"
+    store.add(sign, b"")
+    known = committed(store, [key[0]])
+    is_published = bool(known.damaged) or key[1] in {row["evaluation_id"] for row in known.rows}
+    if is_published:
+        store.delete(sign)
+    return is_published
 
 
 def removable(
@@ -34,8 +63,9 @@ def removable(
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
-    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a dataset are kept as its
-    gate takes, at least one, and those that the gate names: without them the next night could have no verdict.
+    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a dataset are kept as the
+    gates of the nights that stay take, at least one, and those that these gates name: without them the next night could
+    have no verdict. Where the log of a date cannot be read, its gate is not known, and no night is too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -43,28 +73,33 @@ def removable(
         matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
         there = {(match[1], match[2]) for match in matches}
         known = committed(store)
+        known.refuse_damaged([] if date is None else [date])
         now = store.now() if there else 0.0
         since = _superseded(known)
         left = {key for key in there - since.keys() if now - _last_written(store, key) > SECONDS_WITHOUT_ROW}
     gone = {key: "was superseded" for key, time in since.items() if now - time > SECONDS_SUPERSEDED}
     gone |= dict.fromkeys(left, "did not publish")
     removals: list[Removal] = [
-        (f"{name} of {date}, which {gone[date, name]}", _folders((date, name)))
-        for date, name in sorted(gone.keys() & there)
-        if date not in known.damaged
+        Removal(f"{key[1]} of {key[0]}, which {gone[key]}", _folders(key), key if key in left else None)
+        for key in sorted(gone.keys() & there)
+        if key[0] not in known.damaged
     ]
-    needed = set() if baselines else _baselines(known) - {date or ""}
-    dates = {row["evaluated_on"] for row in known.rows} | {date for date, _ in left}
+    dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
-    for day in sorted(old - needed - known.damaged.keys()):
+    needed = set() if baselines else _baselines(known, old) - {date or ""}
+    kept = [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & needed)]
+    if before and known.damaged and not baselines:
+        why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
+        kept = [f"{len(old)} old night(s) stay: {why}; restore it, or --baselines removes what gates need, too"]
+        old = set()
+    for day in sorted(old - needed):
         # In the order in which they were added, so that no older row ever counts.
         rows = [row for row in known.rows if row["evaluated_on"] == day]
         rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-        keys = sorted(key for key in there & (since.keys() | left) if key[0] == day)
+        keys = sorted(key for key in there & since.keys() if key[0] == day)
         paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
-        removals.append((f"the nights of {day}", [*dict.fromkeys(paths)]))
-    why = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
-    return removals, [f"the nights of {day} stay: {why}" for day in sorted(old & needed)]
+        removals.append(Removal(f"the nights of {day}", [*dict.fromkeys(paths)]))
+    return removals, kept
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -89,12 +124,32 @@ def _folders(key: _Evaluation) -> list[str]:
     return [folder(table, *key) for table in reversed(KEPT)]
 
 
-def _baselines(nights: Sequence[Night]) -> set[str]:
+def _baselines(nights: Sequence[Night], old: set[str]) -> set[str]:
+    """The dates that the gates of nights compare with: of those that are not `old`, and of those that stay for others.
+
+    The newest night of a dataset tells what the next one is compared with, however old it is.
+    """
+    by_dataset = [list(group) for _, group in itertools.groupby(nights, lambda night: night.dataset)]
     needed: set[str] = set()
-    for _, group in itertools.groupby(nights, lambda night: night.dataset):
-        own = list(group)
-        gate = own[-1].record["configuration"].get("gate") or {}
-        # Which runs are expected follows from the newest good night, whatever the baseline is.
-        count = gate["nights"] if GOOD in gate.get("baseline", ()) else 1
-        needed.update([night.evaluated_on for night in own if night.is_good][-count:], gate.get("baseline", ()))
-    return needed
+    while True:
+        more = set(needed)
+        for own in by_dataset:
+            staying = [night for night in own if night.evaluated_on not in old - needed or night is own[-1]]
+            gates = [night.record["configuration"].get("gate") or {} for night in staying]
+            more |= _compared_with(own, gates)
+        if more == needed:
+            return needed
+        needed = more
+
+
+def _compared_with(nights: Sequence[Night], gates: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The newest good nights of a dataset, as many as any of these gates takes, and those that the gates name."""
+    # Which runs are expected follows from the newest good night, whatever the baseline is.
+    count, named = 1, set[str]()
+    for gate in gates:
+        names = gate.get("baseline", ())
+        named.update(names)
+        if GOOD in names:
+            count = max(count, gate.get("nights", 1))
+    good = [night.evaluated_on for night in nights if night.is_good]
+    return {*good[-count:], *named}

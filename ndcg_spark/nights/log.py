@@ -105,6 +105,10 @@ class Nights(list[Night]):
         others = [row for row in self.rows if row["status"] != "published"]
         return sorted(others, key=lambda row: (row["evaluated_on"], row["committed_at"] or ""))
 
+    def damaged_between(self, after: str, before: str) -> list[str]:
+        """The dates after one and before another whose log cannot be read."""
+        return sorted(date for date in self.damaged if after < date < before)
+
     def refuse_damaged(self, dates: Iterable[str]) -> None:
         for date in sorted({*dates} & {*self.damaged}):
             advice = f"restore the file, or remove it and evaluate {date} again"
@@ -188,9 +192,9 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_pylist(days, EVALUATIONS)
 
 
-def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> None:
-    """Add rows to the log of a date, all of them by one atomic act. Raises FAILURES."""
-    store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
+def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
+    """Add rows to the log of a date, all of them by one atomic act; the path of their file. Raises FAILURES."""
+    return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:

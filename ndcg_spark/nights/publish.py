@@ -13,7 +13,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
-from ndcg_spark.nights.store import FAILURES, Store, folder
+from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 
 if TYPE_CHECKING:
@@ -85,13 +85,7 @@ class Publication:
         """
         own = {"status": "published", "committed_at": utc_now()}
         with self._store.failures("cannot be written, and nothing was published"):
-            for name, files in self._files.items():
-                # The files of a slow evaluation may have been removed as leftovers.
-                if self._sizes(name) != {path: file["bytes"] for path, file in files.items()}:
-                    raise StorageError(
-                        f"output: files of {name} in {self._store.location} changed after they were verified; nothing "
-                        "was published, run this again"
-                    )
+            self._refuse_lost()
             known = committed(self._store, [self._date])
             known.refuse_damaged([self._date])
             numbers = {night.dataset: night.number + 1 for night in known}
@@ -99,12 +93,31 @@ class Publication:
                 self._row(record, name, number=numbers.get(name, 1), **own, **entries)
                 for name, entries in datasets.items()
             ]
-            append(self._store, self._date, rows)
+            path = append(self._store, self._date, rows)
+            try:
+                # Who removes leftovers says so first and then reads the log, so one of the two notices the other.
+                self._refuse_lost()
+            except BaseException:
+                with contextlib.suppress(*FAILURES):
+                    self._store.delete(path)
+                raise
         return [
             f"{night.dataset} of {self._date}: {night.evaluation_id}, which was published at the same time, counts"
             for night in committed(self._store, [self._date])
             if night.dataset in datasets and night.evaluation_id != self._id
         ]
+
+    def _refuse_lost(self) -> None:
+        """StorageError if files that were verified are gone: those of a slow evaluation are removed as leftovers."""
+        for name, files in self._files.items():
+            there = self._sizes(name, suffix="")
+            is_removed = there.pop(REMOVING, None) is not None
+            sizes = {path: size for path, size in there.items() if path.endswith(".parquet")}
+            if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
+                raise StorageError(
+                    f"output: files of {name} in {self._store.location} changed after they were verified; nothing was "
+                    "published, run this again"
+                )
 
     def abandon(self) -> None:
         """Remove what was written, unless it has been published; failures of the storage are ignored."""
@@ -118,9 +131,10 @@ class Publication:
         own = {"evaluated_on": self._date, "evaluation_id": self._id, "files": self._files}
         return log_row({**record, **own}, dataset=dataset, **more)
 
-    def _sizes(self, name: str) -> dict[str, int]:
+    def _sizes(self, name: str, suffix: str = ".parquet") -> dict[str, int]:
         root = self._folder(name)
-        return {path.removeprefix(f"{root}/"): file.size for path, file in self._store.files(root).items()}
+        files = self._store.files(root, suffix)
+        return {path.removeprefix(f"{root}/"): file.size for path, file in files.items()}
 
     def _folder(self, name: str) -> str:
         return folder(name, self._date, self._id)

@@ -34,6 +34,8 @@ _NAMED_CHECKSUM = re.compile(r"/[0-9a-f]{32}-([0-9a-f]{8})\.parquet$")
 _BLOCK = 1 << 23
 #: What published files may be read and written by: the owner, and the group.
 _MODE = 0o640
+#: A file that says that the rows of an evaluation are being removed.
+REMOVING = ".removing"
 #: How the folders are named that may be links, by their depth below the output.
 _LINKED = {1: "evaluated_on=", 2: "evaluation_id="}
 
@@ -170,16 +172,17 @@ class Store:
                 raise _damaged(path)
             self._whole.add(path)
 
-    def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
-        """Add a few rows as a new file, with null for a value that a row lacks.
+    def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> str:
+        """Add a few rows as a new file, with null for a value that a row lacks; its path.
 
         A thousand such files are read at once, in half the time if there is nothing in them but values.
         """
         content, table = io.BytesIO(), pa.Table.from_pylist([*rows], schema)
         plain = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
         pq.write_table(table, content, **plain, write_page_checksum=True)
-        name = f"{uuid.uuid4().hex}-{zlib.crc32(content.getvalue()):08x}.parquet"
-        self.add(f"{folder}/{name}", content.getvalue())
+        path = f"{folder}/{uuid.uuid4().hex}-{zlib.crc32(content.getvalue()):08x}.parquet"
+        self.add(path, content.getvalue())
+        return path
 
     def add(self, path: str, content: bytes) -> None:
         """Add a small file, which no reader sees before it is whole. Its name must be new."""

@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
-from kept_nights import DATE, SHOP, WEB, publish, record, seen, whole, written
+from kept_nights import DATE, SHOP, WEB, damage, publish, record, seen, whole, written
 
 from ndcg_spark.errors import ConfigurationError, InputError, StorageError
 from ndcg_spark.nights.expire import removable, remove
-from ndcg_spark.nights.log import committed, revise
+from ndcg_spark.nights.log import append, committed, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import select_nights
-from ndcg_spark.nights.store import LOG, Store
+from ndcg_spark.nights.store import LOG, REMOVING, Store
 
 DAY = 24 * 3600
 #: A date after all nights.
@@ -160,7 +160,7 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "d", 0.4, date="2026-11-12")
     old, kept = removable(output, "2026-11-14")
     # The last good night of web is a; that of shop is b.
-    assert ([what for what, _ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
+    assert ([what for what, *_ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
     assert removable(output, date="2026-11-10")[0][-1][0] == "the nights of 2026-11-10"
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
@@ -175,8 +175,8 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     publish(output, "c", 0.3, datasets=["shop"])
     revise(committed(output)[0], note="of shop")
     left = [seen(output)]
-    (((_, paths),), _) = removable(output, LATER, baselines=True)
-    for path in paths:
+    (removal,), _ = removable(output, LATER, baselines=True)
+    for path in removal.paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
     assert left == [{WEB: whole(0.2, "b"), SHOP: whole(0.3, "c")}, {SHOP: whole(0.3, "c")}, {}]
@@ -196,8 +196,97 @@ def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, 
         verdict = "fail" if day == 6 else "pass"
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
     old, sentences = removable(str(tmp_path), DATE)
-    assert {what for what, _ in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
+    assert {what for what, *_ in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
     assert len(sentences) == len(kept)
+
+
+def test_what_the_gates_of_nights_that_stay_compare_with_is_kept_whatever_the_newest_has(tmp_path):
+    gated = {"gate": {"baseline": ["good", "2026-11-02"], "nights": 3}}
+    for day in range(1, 9):
+        # The last one was evaluated once without a gate.
+        configuration, verdict = ({}, None) if day == 8 else (gated, "pass")
+        publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
+    old, _ = removable(str(tmp_path), "2026-11-07")
+    assert [what for what, *_ in old] == [f"the nights of 2026-11-0{day}" for day in (1, 3, 4)]
+    # Without any night that stays by its age, those that stay as baselines tell.
+    old, _ = removable(str(tmp_path), "2026-12-01")
+    assert [what for what, *_ in old] == [f"the nights of 2026-11-0{day}" for day in (1, 3, 4, 8)]
+
+
+def test_no_night_expires_by_its_age_while_the_gate_of_a_date_cannot_be_read(tmp_path):
+    output = str(tmp_path)
+    for day in (1, 2, 3):
+        publish(output, "e", 0.1, date=f"2026-11-0{day}", verdict="pass")
+    damage(tmp_path, "2026-11-02")
+    removals, (sentence,) = removable(output, LATER)
+    assert (removals, sentence.startswith("2 old night(s) stay")) == ([], True)
+    assert clean(output, LATER) == 2
+    with pytest.raises(StorageError, match="2026-11-02"):
+        removable(output, date="2026-11-02")
+
+
+def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for_nothing(tmp_path, monkeypatch):
+    output = str(tmp_path)
+    publish(output, "a", 0.1)
+    slow = written(output, "b", 0.2)
+    aged(output, 2 * DAY, "=b/")
+    leftovers, _ = removable(output)
+
+    def append_late(*arguments):
+        # Right after the last look at the files, and right before the row.
+        removed = remove(output, leftovers)
+        assert len(removed) == 1
+        return append(*arguments)
+
+    monkeypatch.setattr("ndcg_spark.nights.publish.append", append_late)
+    with pytest.raises(StorageError, match="nothing was published"), slow:
+        slow.commit(record(), {"web": {}})
+    assert (seen(output), ids(output)) == ({WEB: whole(0.1, "a")}, ["a"])
+
+
+def test_leftovers_that_were_published_meanwhile_stay(tmp_path):
+    output = str(tmp_path)
+    slow = written(output, "b", 0.2)
+    aged(output, 2 * DAY, "=b/")
+    leftovers, _ = removable(output)
+    slow.commit(record(), {"web": {}})
+    assert remove(output, leftovers) == []
+    assert seen(output) == {WEB: whole(0.2, "b")}
+    assert not [*tmp_path.rglob(".removing")]
+
+
+def test_an_evaluation_whose_rows_are_about_to_be_removed_is_not_published(tmp_path):
+    output = str(tmp_path)
+    slow = written(output, "b", 0.2)
+    Store(output).add(f"query_scores/evaluated_on={DATE}/evaluation_id=b/{REMOVING}", b"")
+    with pytest.raises(StorageError, match="nothing was published"):
+        slow.commit(record(), {"web": {}})
+    assert committed(output) == []
+
+
+def test_links_that_lead_back_end_no_command(tmp_path):
+    output = str(tmp_path)
+    publish(output, "a", 0.1, verdict="pass")
+    shown = seen(output)
+    for folder in [tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())]:
+        for name in ("a", "b", "evaluated_on=2026-11-01", "evaluation_id=x"):
+            (folder / name).symlink_to("..", target_is_directory=True)
+    began = time.monotonic()
+    assert seen(output) == shown
+    removable(output, LATER)
+    assert time.monotonic() - began < 5
+
+
+def test_the_folders_of_a_date_and_an_evaluation_may_be_links(tmp_path):
+    output, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    publish(str(output), "a", 0.1)
+    shown = seen(str(output))
+    elsewhere.mkdir()
+    for number, path in enumerate([*output.glob("*/evaluated_on=*")]):
+        path.rename(elsewhere / str(number))
+        path.symlink_to(elsewhere / str(number), target_is_directory=True)
+    assert seen(str(output)) == shown
+    assert ids(str(output)) == ["a"]
 
 
 def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
