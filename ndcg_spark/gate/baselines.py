@@ -56,6 +56,8 @@ class Baseline:
     rows: dict[Key, Row] = dataclasses.field(default_factory=dict)
     #: How many queries are left out because their judgments have changed.
     note: str | None = None
+    #: An older night that it might stand for too, if its log could be read.
+    unread: str | None = None
     #: The run and the id of the queries that changed most, by the first check.
     changed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
@@ -80,7 +82,28 @@ def row_key(row: Row) -> Key:
     return *(row[name] for name in names), row["weight_effective_n"] is not None
 
 
-def resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
+def resolve(gate: GateConfig, name: str, tonight: Night, nights: Nights) -> Baseline:
+    """What a baseline stands for on a night.
+
+    A date whose log cannot be read may have been good, or accepted so that no older night counts. So there is no
+    baseline if it is newer than the oldest night used.
+    """
+    baseline, date = _resolve(gate, name, tonight, nights), tonight.evaluated_on
+    if name in nights.damaged:
+        return Baseline(name, (), ("no_baseline", f"its log cannot be read: {nights.damaged[name]}"))
+    if name != GOOD:
+        return baseline
+    oldest = baseline.nights[0].evaluated_on if baseline.nights else ""
+    if lost := nights.damaged_between(oldest, date):
+        sentence = f"the good nights are not known, as a log cannot be read: {nights.damaged[lost[-1]]}"
+        return Baseline(name, baseline.nights, ("no_baseline", sentence))
+    older = nights.damaged_between("", oldest)
+    if older and len(baseline.nights) < gate.nights and not baseline.nights[0].row["accepted"]:
+        baseline.unread = f"{older[-1]} is in no baseline: {nights.damaged[older[-1]]}"
+    return baseline
+
+
+def _resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night]) -> Baseline:
     """What a baseline stands for on a night.
 
     Of the good nights of the same convention, it is those with tonight's judgments; with `unchanged_queries`, and where

@@ -109,6 +109,7 @@ def judge(
     if same and gate.same_results == "warn":
         warnings.append(f"the results are identical to those of {same}; check that the export is new")
     warnings += [baseline.note for baseline in against if baseline.note]
+    warnings += [baseline.unread for baseline in against if baseline.unread]
     if word == PASS and accepted is None and any(result.result not in (PASS, UNDECIDED) for result in results):
         warnings.append("the night is not good, as a check that only warns did not pass; it is no baseline")
     verdict = Verdict(
@@ -146,6 +147,8 @@ def rehearse(
         if dataset in (None, night.dataset):
             verdict = judge(gate, night, known, scores, options, night.row["accepted"]).verdict
             begins = night.row["verdict"] is None and {result.reason for result in verdict.results} <= _BEGINNINGS
+            # A date that cannot be read may have been a baseline.
+            begins = begins and not nights.damaged_between("", night.evaluated_on)
             known[number] = dataclasses.replace(night, row={**night.row, "is_baseline": begins or verdict.is_baseline})
             yield verdict
 

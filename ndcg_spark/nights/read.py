@@ -140,7 +140,10 @@ def _attempt(row: Mapping[str, Any]) -> str:
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """The last sentences about dates whose last evaluation published nothing, and gaps longer than usual."""
+    """The last sentences about dates whose last evaluation published nothing, and gaps longer than usual.
+
+    Dates whose log cannot be read come first, and all of them.
+    """
     there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     failed = failed_attempts(nights, dataset)
     sentences = [("evaluated again, " if row["evaluated_on"] in there else "") + _attempt(row) for row in failed]
@@ -152,7 +155,8 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
             for before, after in itertools.pairwise(days)
             if (after - before).days > statistics.mode(steps)
         ]
-    return sentences[-10:]
+    lost = [f"{date} is left out: {nights.damaged[date]}" for date in sorted(nights.damaged)]
+    return [*lost, *sentences[-10:]]
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:
@@ -171,8 +175,14 @@ def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> lis
     return [other for other in nights if (other.dataset, other.evaluated_on) == own and other.unverified is None]
 
 
-def baseline_night(nights: Iterable[Night], night: Night, baseline: str) -> Night:
+def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
+    """The newest night that `baseline` may stand for; StorageError if a date that cannot be read may be it."""
     chosen = baseline_nights(nights, night, baseline)
+    if baseline == GOOD:
+        newest = chosen[-1].evaluated_on if chosen else ""
+        nights.refuse_damaged(nights.damaged_between(newest, night.evaluated_on))
+    else:
+        nights.refuse_damaged([baseline])
     if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
         raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")
@@ -257,6 +267,14 @@ def read_batches(
                 fragment_readahead=night.store.at_once,
                 batch_readahead=4,
             )
+
+
+def refuse_changed_files(nights: Iterable[Night]) -> None:
+    """StorageError if a file of a night is not what was written; each is read once."""
+    for night in nights:
+        for table in KEPT:
+            with _lost_files_named(night, table):
+                night.store.refuse_changed(night.files(table))
 
 
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import baseline_night, earlier, read_dataset_scores
 from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.words import day
@@ -51,7 +51,7 @@ class PageBaseline:
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
-def choose_baseline(night: Night, nights: Sequence[Night], runs: Sequence[str], request: Request) -> PageBaseline:
+def choose_baseline(night: Night, nights: Nights, runs: Sequence[str], request: Request) -> PageBaseline:
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)

@@ -19,7 +19,7 @@ from ndcg_spark.convention.measures import COLUMNS, SCORES, format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
-from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier, night_rows, read_dataset_scores, read_rows
 from ndcg_spark.report.baselines import Request, choose_baseline, failed_since_good
 from ndcg_spark.report.words import day
@@ -59,7 +59,7 @@ class Lists(NamedTuple):
 class NightData:
     """The numbers of a page about one night of a dataset; `nights` are all of the output."""
 
-    def __init__(self, output: str, night: Night, nights: Sequence[Night], request: Request) -> None:
+    def __init__(self, output: str, night: Night, nights: Nights, request: Request) -> None:
         (rows,) = read_dataset_scores([night])
         self.request, self.night, self.verdict = request, night, night.record["verdict"] or {}
         self.results: Sequence[Row] = self.verdict.get("results", ())
@@ -118,6 +118,9 @@ class NightData:
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
         self.warnings = self._warnings(before)
+        # Another of these nights might be the baseline, and the trend lacks them.
+        unread = nights.damaged_between("", night.evaluated_on)
+        self.warnings += [f"The night of {day(date)} is left out, as its log cannot be read" for date in unread]
 
     def _shown_metric(self, rows: Sequence[Row], checks: Sequence[Row]) -> Metric:
         """What was asked for, that of the first check of the gate for this dataset, or the headline."""
