@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, committed, log_table
-from ndcg_spark.nights.read import read_batches, read_nights
+from ndcg_spark.nights.read import read_batches, read_nights, refuse_changed_files
 from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import EVALUATIONS, KEPT
 from ndcg_spark.text import masked
@@ -31,7 +31,7 @@ def export(
     ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape.
     """
     known = committed(output)
-    known.refuse_damaged(known.damaged if date is None else [date])
+    known.refuse_damaged([day for day in known.damaged if day >= (since or "")] if date is None else [date])
     dates = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
     dates = {day for day in dates if day >= (since or "")}
     if not dates:
@@ -44,6 +44,8 @@ def export(
             while dates:
                 for day in sorted(dates):
                     nights = [night for night in known if night.evaluated_on == day]
+                    # Before any table of the date is replaced.
+                    refuse_changed_files(nights)
                     for name in TABLES:
                         target.replace(name, day, nights)
                     report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
