@@ -171,9 +171,11 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """Sorts the rows of a night in the order in which they count, the last most."""
+    """Sorts the rows of a night in the order in which they count, the last most, as the guide's views do."""
     night, key = (row["dataset"] or "", row["evaluated_on"]), (row["number"] or 0, row["evaluation_id"])
-    return *night, *key, row["revision"] or 0, row["revised_at"] or ""
+    revised = row["revision"] or 0, row["revised_at"] or ""
+    added = row["accepted"] or "", row["is_baseline"] or False, row["note"] or ""
+    return *night, *key, *revised, *added
 
 
 def _night(store: Store, rows: Sequence[Row]) -> Night:
@@ -182,7 +184,7 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
     for other in rows:
         if other["accepted"] and other["evaluation_id"] == row["evaluation_id"]:
             row = {**row, "accepted": other["accepted"], "is_baseline": True}
-    noted = sorted((other for other in rows if other["note"]), key=lambda other: str(other["revised_at"]))
+    noted = sorted((other for other in rows if other["note"]), key=lambda other: other["revised_at"] or "")
     notes = [other["note"] for other in noted]
     return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
