@@ -63,7 +63,8 @@ def choice(name: str, words: str, *values: str, **more: Any) -> click.Option:
 def date(name: str, words: str) -> click.Option:
     def checked(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
         with contextlib.suppress(ValueError):
-            return text and f"{datetime.datetime.strptime(text, '%Y-%m-%d'):%Y-%m-%d}"
+            # Not strftime, which writes the year 999 with three digits.
+            return text and datetime.datetime.strptime(text, "%Y-%m-%d").date().isoformat()
         raise click.BadParameter(f"{text!r} is not a date YYYY-MM-DD.")
 
     return option(name, "YYYY-MM-DD", words, callback=checked)

@@ -47,7 +47,9 @@ def export(
                     # Before any table of the date is replaced.
                     refuse_changed_files(nights)
                     for name in TABLES:
-                        target.replace(name, day, nights)
+                        # Only the log has the configuration.
+                        with _private_files() if name == LOG else contextlib.nullcontext():
+                            target.replace(name, day, nights)
                     report(f"exported {len(nights)} night(s) of {day} to {masked(to)}")
                 before, known = [night.row for night in known], committed(output, dates)
                 dates = {night.evaluated_on for night in known if night.row not in before}
@@ -55,6 +57,17 @@ def export(
         raise
     except Exception as error:  # the libraries raise many kinds
         raise StorageError(f"export: {masked(to)} failed, {masked(first_line(error))}; run it again") from error
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Let only the owner and the group read what this process writes in the block."""
+    before = os.umask(0o027)
+    os.umask(before | 0o027)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:

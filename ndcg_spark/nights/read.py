@@ -84,7 +84,9 @@ def read_scores(
 
 def iso_date(date: datetime.date | str) -> str:
     """YYYY-MM-DD, also of a Timestamp of pandas, which is what columns of dates have there."""
-    return f"{date:%Y-%m-%d}" if isinstance(date, datetime.date) else date
+    if isinstance(date, str):
+        return date
+    return datetime.date(date.year, date.month, date.day).isoformat()
 
 
 def select_nights(nights: Nights, output: str, date: str | None = None, dataset: str | None = None) -> list[Night]:

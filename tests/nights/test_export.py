@@ -178,3 +178,17 @@ def test_what_cannot_be_exported_is_refused_before_anything_is_made(tmp_path, ou
     with pytest.raises(ConfigurationError):
         export(output, "iceberg:nowhere.ndcg")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_copy_of_the_log_is_for_its_owner_and_group_and_no_table_is_replaced_by_a_damaged_one(output, tmp_path):
+    pytest.importorskip("deltalake")
+    to = f"delta:{tmp_path}/lake"
+    export(output, to)
+    files = [path for path in (tmp_path / "lake" / LOG).rglob("*") if path.is_file()]
+    assert {oct(path.stat().st_mode & 0o037) for path in files} == {"0o0"}
+    shown = exported(to)
+    (file, *_) = (tmp_path / "out" / "dataset_scores").rglob("*.parquet")
+    file.write_bytes(bytes(file.stat().st_size))
+    with pytest.raises(StorageError, match=file.name):
+        export(output, to)
+    assert exported(to) == shown

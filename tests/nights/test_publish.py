@@ -1,6 +1,9 @@
 """What counts, what an evaluation leaves behind, and what people add to it."""
 
+import datetime
+
 import pytest
+from commands import command_line
 from kept_nights import DATE, SHOP, WEB, committed_night, publish, record, seen, whole, written
 
 from ndcg_spark.errors import ConfigurationError, StorageError
@@ -125,10 +128,28 @@ def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):
     assert set(read_again(lambda: read_rows(next(logs), "query_scores"))()["evaluation_id"].to_pylist()) == {"b"}
 
 
-def test_the_log_is_for_its_owner_and_group_as_it_has_the_configuration(tmp_path):
-    publish(str(tmp_path), "a", 0.1)
-    (file,) = (tmp_path / LOG).rglob("*.parquet")
-    assert file.stat().st_mode & 0o777 == 0o640
+def test_every_published_file_is_for_its_owner_and_group(session, tmp_path):
+    output = str(tmp_path)
+    night = Publication(output, DATE, "a")
+    columns = "dataset string, evaluated_on string, evaluation_id string, ndcg double"
+    night.write("query_scores", session.createDataFrame([("web", DATE, "a", 0.5)], columns))
+    night.verify("query_scores", 1)
+    night.write_rows("dataset_scores", [{"dataset": "web"}])
+    night.verify("dataset_scores", 1)
+    night.commit(record(), {"web": {}})
+    files = [*tmp_path.rglob("*.parquet")]
+    assert {file.relative_to(tmp_path).parts[0] for file in files} == {"query_scores", "dataset_scores", LOG}
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o640"}
+    (night,) = committed(output)
+    assert all("crc32" in file for name in ("query_scores", "dataset_scores") for file in night.files(name).values())
+
+
+def test_a_date_before_the_year_1000_is_one(tmp_path):
+    first = datetime.date(999, 12, 31)
+    publish(str(tmp_path), "a", 0.1, date="0999-12-31")
+    assert len(read_scores(str(tmp_path), date=first)) == 3
+    done = command_line("expire", tmp_path, "--date", "0999-12-31", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "removed the nights of 0999-12-31\n")
 
 
 def test_engines_leave_nothing_that_a_glob_for_tables_meets(session, tmp_path):

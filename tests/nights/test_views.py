@@ -13,6 +13,7 @@ from ndcg_spark.nights.store import Store
 
 OF_DUCKDB, OF_SPARK = re.findall(r"```sql\n(.*?)\n```", RECIPES.read_text(encoding="utf-8"), re.DOTALL)[:2]
 SHOWN = ("dataset", "evaluated_on", "number", "evaluation_id", "revision", "accepted", "is_baseline", "notes")
+SHOW = f"SELECT {', '.join(SHOWN)} FROM evaluations"  # noqa: S608
 
 
 def statements(text, output):
@@ -59,7 +60,7 @@ def by_duckdb(output):
     with duckdb.connect(config={"threads": 1}) as connection:
         for view in statements(OF_DUCKDB, output):
             connection.execute(view)
-        return comparable(connection.execute(f"SELECT {', '.join(SHOWN)} FROM evaluations").fetchall())
+        return comparable(connection.execute(SHOW).fetchall())
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -75,7 +76,7 @@ def test_so_does_that_for_spark(tmp_path, session):
         write_odd_log(output, random.Random(seed))  # noqa: S311
         for view in statements(OF_SPARK, output):
             session.sql(view)
-        rows = session.sql(f"SELECT {', '.join(SHOWN)} FROM evaluations").collect()
+        rows = session.sql(SHOW).collect()
         shown = comparable(map(tuple, rows))
         for name in ("evaluations", "log"):
             session.catalog.dropTempView(name)
