@@ -71,6 +71,7 @@ _RESULT = {
 }
 _FINDINGS = {
     "sentence?": str,
+    "not_verified?": [list],
     "results?": [_RESULT],
     "warnings?": [str],
     "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
