@@ -92,7 +92,7 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
 @pytest.mark.parametrize(("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)])
 def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline, is_told):
     configured, told = ended
-    lacking = replace(FAILED[0].results[0], reason="no_baseline", baseline=baseline)
+    lacking = replace(FAILED[0].results[0], reason="no_baseline", baseline=baseline, baseline_night=None)
     verdict = replace(FAILED[0], verdict="none", reason="no_baseline", results=(lacking,))
     with notifying(configured()) as outcomes:
         outcomes.append(outcome(verdicts=(verdict,)))
