@@ -243,5 +243,6 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
     today = datetime.datetime.now(datetime.UTC).date()
     before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
     removals, kept = removable(output, before, baselines, date)
-    gone = [f"would remove {removal.what}" for removal in removals] if dry_run else remove(output, removals)
+    would_go = [f"would remove {removal.what}" for removal in removals]
+    gone = would_go if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

@@ -85,17 +85,20 @@ def row_key(row: Row) -> Key:
 def resolve(gate: GateConfig, name: str, tonight: Night, nights: Nights) -> Baseline:
     """What a baseline stands for on a night.
 
-    A date whose log cannot be read may have been good, or accepted so that no older night counts. So there is no
-    baseline if it is newer than the oldest night used.
+    A date whose log cannot be read may have been good, or accepted so that no older night counts.
+    So there is no baseline if it is newer than the oldest night used.
     """
     baseline, date = _resolve(gate, name, tonight, nights), tonight.evaluated_on
     if name in nights.damaged:
-        return Baseline(name, (), ("no_baseline", f"its log cannot be read: {nights.damaged[name]}"))
+        sentence = f"its log cannot be read: {nights.damaged[name]}"
+        return Baseline(name, (), ("no_baseline", sentence))
     if name != GOOD:
         return baseline
     oldest = baseline.nights[0].evaluated_on if baseline.nights else ""
-    if lost := nights.damaged_between(oldest, date):
-        sentence = f"the good nights are not known, as a log cannot be read: {nights.damaged[lost[-1]]}"
+    lost = nights.damaged_between(oldest, date)
+    if lost:
+        why = nights.damaged[lost[-1]]
+        sentence = f"the good nights are not known, as a log cannot be read: {why}"
         return Baseline(name, baseline.nights, ("no_baseline", sentence))
     older = nights.damaged_between("", oldest)
     if older and len(baseline.nights) < gate.nights and not baseline.nights[0].row["accepted"]:

@@ -100,9 +100,9 @@ def has_dated_baseline(result: Mapping[str, Any]) -> bool:
 def can_begin(verdict: Mapping[str, Any]) -> bool:
     """Whether a night lacks only a baseline that it would become if somebody accepted it."""
     own = (GOOD, verdict["evaluated_on"])
-    # A baseline that stands for nights is there, and cannot be read.
-    lost = [row for row in verdict["results"] if row["reason"] == "no_baseline" and row["baseline_night"] is None]
-    lacking = [row["baseline"] for row in lost]
+    # A baseline that stands for nights is there, but cannot be read.
+    without_night = [row for row in verdict["results"] if row["baseline_night"] is None]
+    lacking = [row["baseline"] for row in without_night if row["reason"] == "no_baseline"]
     return verdict["reason"] == "no_baseline" and verdict["accepted"] is None and any(name in own for name in lacking)
 
 

@@ -124,6 +124,7 @@ def _options(config: EvaluationConfig, nights: Sequence[log.Night]) -> Compariso
 def newest_date(output: str, dataset: str | None = None) -> datetime.date | None:
     """The date of the newest night; StorageError if the log of a later date is damaged."""
     nights = log.committed(output)
-    newest = max((night.evaluated_on for night in nights if dataset in (None, night.dataset)), default="")
+    dates = [night.evaluated_on for night in nights if dataset in (None, night.dataset)]
+    newest = max(dates, default="")
     nights.refuse_damaged(date for date in nights.damaged if date > newest)
     return datetime.date.fromisoformat(newest) if newest else None

@@ -44,10 +44,10 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
 
 
 def _is_published(store: Store, key: _Evaluation) -> bool:
-    """Whether an evaluation has a row in the log now; if not, it is told that its files are being removed.
+    """Whether an evaluation has a row in the log now; if not, a sign says that its files go.
 
-    An evaluation that has rested for a day adds its row and then looks for this sign. It is written before the log is
-    read, so that one of the two notices the other.
+    An evaluation that has rested for a day adds its row and then looks for this sign. The sign is
+    written before the log is read, so that one of the two notices the other.
     """
     sign = f"{folder('query_scores', *key)}/{REMOVING}"
     store.add(sign, b"")
@@ -63,9 +63,10 @@ def removable(
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
-    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a dataset are kept as the
-    gates of the nights that stay take, at least one, and those that these gates name: without them the next night could
-    have no verdict. Where the log of a date cannot be read, its gate is not known, and no night is too old.
+    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a
+    dataset are kept as the gates of the nights that stay take, at least one, and those that these
+    gates name: without them the next night could have no verdict. Where the log of a date cannot
+    be read, its gate is not known, and no night is too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -79,18 +80,19 @@ def removable(
         left = {key for key in there - since.keys() if now - _last_written(store, key) > SECONDS_WITHOUT_ROW}
     gone = {key: "was superseded" for key, time in since.items() if now - time > SECONDS_SUPERSEDED}
     gone |= dict.fromkeys(left, "did not publish")
-    removals: list[Removal] = [
-        Removal(f"{key[1]} of {key[0]}, which {gone[key]}", _folders(key), key if key in left else None)
-        for key in sorted(gone.keys() & there)
-        if key[0] not in known.damaged
-    ]
+    removals = []
+    for key in sorted(gone.keys() & there):
+        if key[0] not in known.damaged:
+            what = f"{key[1]} of {key[0]}, which {gone[key]}"
+            removals.append(Removal(what, _folders(key), key if key in left else None))
     dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
     needed = set() if baselines else _baselines(known, old) - {date or ""}
     kept = [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & needed)]
     if before and known.damaged and not baselines:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        kept = [f"{len(old)} old night(s) stay: {why}; restore it, or --baselines removes what gates need, too"]
+        advice = "restore it, or --baselines removes what gates need, too"
+        kept = [f"{len(old)} old night(s) stay: {why}; {advice}"]
         old = set()
     for day in sorted(old - needed):
         # In the order in which they were added, so that no older row ever counts.
@@ -125,16 +127,17 @@ def _folders(key: _Evaluation) -> list[str]:
 
 
 def _baselines(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that the gates of nights compare with: of those that are not `old`, and of those that stay for others.
+    """The dates that gates compare with: those of nights that are not `old`, or stay for others.
 
     The newest night of a dataset tells what the next one is compared with, however old it is.
     """
-    by_dataset = [list(group) for _, group in itertools.groupby(nights, lambda night: night.dataset)]
+    by_dataset = [list(own) for _, own in itertools.groupby(nights, lambda night: night.dataset)]
     needed: set[str] = set()
     while True:
         more = set(needed)
         for own in by_dataset:
-            staying = [night for night in own if night.evaluated_on not in old - needed or night is own[-1]]
+            staying = [night for night in own[:-1] if night.evaluated_on not in old - needed]
+            staying.append(own[-1])
             gates = [night.record["configuration"].get("gate") or {} for night in staying]
             more |= _compared_with(own, gates)
         if more == needed:
@@ -143,7 +146,7 @@ def _baselines(nights: Sequence[Night], old: set[str]) -> set[str]:
 
 
 def _compared_with(nights: Sequence[Night], gates: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The newest good nights of a dataset, as many as any of these gates takes, and those that the gates name."""
+    """As many of the newest good nights of a dataset as any of these gates takes, and those named."""
     # Which runs are expected follows from the newest good night, whatever the baseline is.
     count, named = 1, set[str]()
     for gate in gates:

@@ -31,7 +31,8 @@ def export(
     ConfigurationError, before anything is written, if there is no such night or target, or a table has another shape.
     """
     known = committed(output)
-    known.refuse_damaged([day for day in known.damaged if day >= (since or "")] if date is None else [date])
+    needed = [day for day in known.damaged if day >= (since or "")]
+    known.refuse_damaged(needed if date is None else [date])
     dates = {night.evaluated_on for night in known if date in (None, night.evaluated_on)}
     dates = {day for day in dates if day >= (since or "")}
     if not dates:

@@ -62,7 +62,8 @@ class Night:
         try:
             return parse_measure_set(measures, configuration.get("headline"))
         except ConfigurationError as error:
-            raise StorageError(f"output: the measures of {self} in its log are unknown, {error}") from error
+            sentence = f"output: the measures of {self} in its log are unknown, {error}"
+            raise StorageError(sentence) from error
 
     @property
     def unverified(self) -> str | None:
@@ -76,9 +77,10 @@ class Night:
         return bool(self.row["is_baseline"]) and self.unverified is None
 
     def files(self, table: str) -> dict[str, Mapping[str, int]]:
-        """Its evaluation's files in a table, with all of its datasets: `rows`, `bytes` and `crc32` by path."""
+        """Its evaluation's files in a table, with all of its datasets: rows, bytes, crc32 by path."""
         path = folder(table, self.evaluated_on, self.evaluation_id)
-        return {f"{path}/{name}": file for name, file in self.record["files"].get(table, {}).items()}
+        files = self.record["files"].get(table, {})
+        return {f"{path}/{name}": file for name, file in files.items()}
 
     def kept_rows(self, table: str) -> int:
         return sum(file["rows"] for file in self.record["files"].get(table, {}).values())
@@ -120,7 +122,8 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
     store = output if isinstance(output, Store) else Store(output)
     folders = [LOG] if dates is None else [f"{LOG}/evaluated_on={date}" for date in dates]
     with store.failures("cannot be read"):
-        files = [file for path in folders for file in store.files(path).values() if _is_of_a_date(file)]
+        listed = itertools.chain.from_iterable(store.files(path).values() for path in folders)
+        files = [file for file in listed if _is_of_a_date(file)]
         with concurrent.futures.ThreadPoolExecutor(store.at_once) as pool:
             contents = list(pool.map(functools.partial(_rows, store), files))
     damaged = {date: content for date, content in contents if isinstance(content, str)}
@@ -159,7 +162,7 @@ def _rows(store: Store, file: File) -> tuple[str, Any]:
 
 
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
-    """The rows of a file of the log. Its checksum shows that they are what was written, or else each row is checked."""
+    """The rows of a file of the log, as they were written: by its checksum, else each row is checked."""
     checksum = named_checksum(path)
     rows: list[dict[str, Any]] = store.read(path, checksum).read(use_threads=False).to_pylist()
     if not rows:
@@ -171,7 +174,10 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """Sorts the rows of a night in the order in which they count, the last most, as the guide's views do."""
+    """Sorts the rows of a night in the order in which they count, the last most.
+
+    The views of the guide sort by the same columns.
+    """
     night, key = (row["dataset"] or "", row["evaluated_on"]), (row["number"] or 0, row["evaluation_id"])
     revised = row["revision"] or 0, row["revised_at"] or ""
     added = row["accepted"] or "", row["is_baseline"] or False, row["note"] or ""
@@ -184,7 +190,8 @@ def _night(store: Store, rows: Sequence[Row]) -> Night:
     for other in rows:
         if other["accepted"] and other["evaluation_id"] == row["evaluation_id"]:
             row = {**row, "accepted": other["accepted"], "is_baseline": True}
-    noted = sorted((other for other in rows if other["note"]), key=lambda other: other["revised_at"] or "")
+    noted = [other for other in rows if other["note"]]
+    noted.sort(key=lambda other: other["revised_at"] or "")
     notes = [other["note"] for other in noted]
     return Night(row["dataset"], row["evaluated_on"], row["number"], row["evaluation_id"], store, row, notes)
 
@@ -195,7 +202,7 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
-    """Add rows to the log of a date, all of them by one atomic act; the path of their file. Raises FAILURES."""
+    """Add rows to the log of a date by one atomic act; the path of their file. Raises FAILURES."""
     return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 

@@ -95,7 +95,7 @@ class Publication:
             ]
             path = append(self._store, self._date, rows)
             try:
-                # Who removes leftovers says so first and then reads the log, so one of the two notices the other.
+                # Who removes leftovers says so first and then reads the log.
                 self._refuse_lost()
             except BaseException:
                 with contextlib.suppress(*FAILURES):
@@ -108,16 +108,14 @@ class Publication:
         ]
 
     def _refuse_lost(self) -> None:
-        """StorageError if files that were verified are gone: those of a slow evaluation are removed as leftovers."""
+        """StorageError if files that were verified are gone, as leftovers of a slow evaluation are."""
         for name, files in self._files.items():
             there = self._sizes(name, suffix="")
             is_removed = there.pop(REMOVING, None) is not None
             sizes = {path: size for path, size in there.items() if path.endswith(".parquet")}
             if is_removed or sizes != {path: file["bytes"] for path, file in files.items()}:
-                raise StorageError(
-                    f"output: files of {name} in {self._store.location} changed after they were verified; nothing was "
-                    "published, run this again"
-                )
+                where = f"output: files of {name} in {self._store.location}"
+                raise StorageError(f"{where} changed after they were verified; nothing was published, run this again")
 
     def abandon(self) -> None:
         """Remove what was written, unless it has been published; failures of the storage are ignored."""

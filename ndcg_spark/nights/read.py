@@ -142,7 +142,7 @@ def _attempt(row: Mapping[str, Any]) -> str:
 
 
 def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """The last sentences about dates whose last evaluation published nothing, and gaps longer than usual.
+    """The last sentences about dates that published nothing, and about gaps longer than usual.
 
     Dates whose log cannot be read come first, and all of them.
     """
@@ -178,7 +178,7 @@ def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> lis
 
 
 def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
-    """The newest night that `baseline` may stand for; StorageError if a date that cannot be read may be it."""
+    """The newest night that `baseline` may stand for; StorageError if a damaged date may be it."""
     chosen = baseline_nights(nights, night, baseline)
     if baseline == GOOD:
         newest = chosen[-1].evaluated_on if chosen else ""

@@ -77,8 +77,8 @@ _FINDINGS = {
     "baselines?": [{"name": str, "nights": [str], "evaluation_id?": _TEXT}],
     "causes?": [{"attribute": str, "value": str, "share": _NUMBER, _ANY: (*_MAYBE, str)}],
 }
-#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list of one shape; or an
-#: object, whose other keys may have any value.
+#: What the columns of JSON have in them, as far as programs look at it. A type or several; a list of
+#: one shape; or an object, whose other keys may have any value.
 _SHAPES: Mapping[str, Any] = {
     "options": {_ANY: (str, int, float, bool, _NULL)},
     "configuration": {
@@ -104,9 +104,9 @@ class DamagedRowError(ValueError):
 
 
 def refuse_damaged_row(row: Mapping[str, Any]) -> None:
-    """DamagedRowError unless every value of a row of the log is of its kind, and its JSON has the shape of its column.
+    """DamagedRowError unless every value of a row of the log is one that an evaluation writes.
 
-    What decoding raises is a ValueError too, or a RecursionError for JSON that is nested too deeply.
+    What decoding raises is a ValueError too, or a RecursionError for JSON that is nested deeply.
     """
     for name, kind in zip(EVALUATIONS.names, EVALUATIONS.types, strict=True):
         if name != "evaluated_on" and row.get(name) is not None:

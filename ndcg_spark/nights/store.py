@@ -100,7 +100,7 @@ class Store:
         return [File(info.path, info.size, info.mtime_ns) for info in files]
 
     def _local_files(self, path: str) -> Iterator[File]:
-        """The files below a local folder. Links are followed to the folders of a date or an evaluation only.
+        """The files below a local folder. Links are followed only to a date's or an evaluation's.
 
         Other links may lead back to a folder above them, so that a listing would never end.
         """
@@ -140,8 +140,8 @@ class Store:
     def describe(self, path: str, size: int) -> dict[str, int]:
         """What the log keeps of a file that was just written: its rows and bytes, and its checksum.
 
-        Of a remote file that an engine wrote there is no checksum: computing it means fetching the file again, and
-        storages that are not a disk verify what they keep.
+        Of a remote file that an engine wrote there is no checksum: computing it means fetching the
+        file again, and storages that are not a disk verify what they keep.
         """
         with self.system.open_input_file(path) as stream:
             described = {"rows": pq.read_metadata(stream).num_rows, "bytes": size}
@@ -154,7 +154,7 @@ class Store:
         return described
 
     def protect(self, path: str) -> None:
-        """Let only the owner and the group read a file that an engine wrote, as the files of this process."""
+        """Let only the owner and the group read a file that an engine wrote."""
         if self.is_local:
             local = f"{self._root}/{path}"
             mode = stat.S_IMODE(os.stat(local).st_mode)  # noqa: PTH116
@@ -199,9 +199,8 @@ class Store:
             if self.is_local:
                 # Rows of the log contain the configuration, so only the owner and the group may read them. They decide
                 # what counts, so they must be on disk before they are visible.
-                with os.fdopen(
-                    os.open(f"{self._root}/{part}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE), "wb"
-                ) as file:
+                new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+                with os.fdopen(os.open(f"{self._root}/{part}", new, _MODE), "wb") as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
@@ -243,7 +242,7 @@ def folder(table: str, evaluated_on: str, evaluation_id: str) -> str:
 
 
 def named_checksum(path: str) -> int | None:
-    """The checksum of its content that is in the name of a file; None for one that an engine wrote."""
+    """The checksum of its content in the name of a file; None for one that an engine wrote."""
     named = _NAMED_CHECKSUM.search(path)
     return int(named[1], 16) if named else None
 

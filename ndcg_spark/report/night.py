@@ -120,7 +120,8 @@ class NightData:
         self.warnings = self._warnings(before)
         # Another of these nights might be the baseline, and the trend lacks them.
         unread = nights.damaged_between("", night.evaluated_on)
-        self.warnings += [f"The night of {day(date)} is left out, as its log cannot be read" for date in unread]
+        for date in unread:
+            self.warnings.append(f"The night of {day(date)} is left out, as its log cannot be read")
 
     def _shown_metric(self, rows: Sequence[Row], checks: Sequence[Row]) -> Metric:
         """What was asked for, that of the first check of the gate for this dataset, or the headline."""
