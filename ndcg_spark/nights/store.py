@@ -163,7 +163,12 @@ class Store:
                 os.chmod(local, mode & _MODE)  # noqa: PTH101
 
     def refuse_changed(self, files: Mapping[str, Mapping[str, int]]) -> None:
-        """DamagedFileError if a file has another checksum than the log says; each is read once."""
+        """DamagedFileError if a local file has another checksum than the log says; each is read once.
+
+        Elsewhere that would fetch every file twice.
+        """
+        if not self.is_local:
+            return
         for path, described in files.items():
             expected = described.get("crc32")
             if expected is None or path in self._whole:
