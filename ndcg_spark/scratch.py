@@ -1,10 +1,14 @@
-"""Temporary folders, removed when their work is done, or by the next process if theirs was killed."""
+"""Temporary folders, removed when their work is done, or by the next process if theirs was killed.
+
+And files that become visible when they are whole.
+"""
 
 import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
+import uuid
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -59,3 +63,34 @@ def remove_abandoned() -> None:
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(root).st_uid == os.getuid():
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that readers see the old content or the new one; OSError if it cannot be written.
+
+    After a failure the old content is still there. What is no regular file, such as a pipe, is written to.
+    """
+    if is_stream(file):
+        file.write_bytes(content)
+        return
+    # A link stays a link.
+    target = file.resolve()
+    part = new_part(target)
+    try:
+        part.write_bytes(content)
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def is_stream(file: Path) -> bool:
+    """Whether it is written to and not replaced: a pipe, a device, or /dev/stdout, which may lead to a file."""
+    return file.is_relative_to("/dev") or (file.exists() and not (file.is_file() or file.is_dir()))
+
+
+def new_part(file: Path) -> Path:
+    """The path of a new file beside this one, which no pattern for pages or metrics matches."""
+    return file.with_name(f".{uuid.uuid4().hex}.part")

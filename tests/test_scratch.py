@@ -1,12 +1,17 @@
 """Temporary folders: removed at the end, also those of a process that was killed."""
 
+import contextlib
 import os
+import resource
+import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
-from ndcg_spark.scratch import PREFIX, Scratch, remove_abandoned
+from ndcg_spark.scratch import PREFIX, Scratch, is_stream, remove_abandoned, write_whole
 
 HOLDING = """if True:
     import time
@@ -69,3 +74,55 @@ def test_a_program_that_has_ended_leaves_no_folder(tmp_path):
     program = "from ndcg_spark import evaluate; evaluate({'q': {'a': 1}}, {'r': {'q': {'a': 1.0}}})"
     done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
     assert (done.returncode, list(tmp_path.glob(f"*{PREFIX}*"))) == (0, [])
+
+
+@contextlib.contextmanager
+def file_size_limit(size):
+    """No file can grow beyond so many bytes, as on a full disk."""
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_file_that_is_written_whole_keeps_its_mode_and_its_link_and_after_a_failure_its_content(tmp_path):
+    file, link = tmp_path / "a.html", tmp_path / "link.html"
+    write_whole(file, b"old")
+    file.chmod(0o600)
+    link.symlink_to(file)
+    write_whole(link, b"new")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777, link.is_symlink()) == (b"new", 0o600, True)
+    with file_size_limit(10), pytest.raises(OSError, match="File too large"):
+        write_whole(file, b"x" * 100)
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, b"x")
+    assert (file.read_bytes(), sorted(tmp_path.iterdir())) == (b"new", [file, link])
+
+
+def test_a_file_that_others_read_while_it_is_written_has_the_old_content_or_the_new_one(tmp_path):
+    file, sizes, done = tmp_path / "a.html", set(), threading.Event()
+    write_whole(file, b"a")
+
+    def read():
+        while not done.is_set():
+            sizes.add(len(file.read_bytes()))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(20):
+        write_whole(file, b"b" * 1_000_000)
+    done.set()
+    reader.join()
+    assert sizes <= {1, 1_000_000}
+
+
+def test_a_pipe_and_a_device_are_written_to(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert [is_stream(Path(name)) for name in ("/dev/null", "/dev/stdout", tmp_path)] == [True, True, False]

@@ -22,6 +22,7 @@ from ndcg_spark.nights.read import iso_date
 from ndcg_spark.report import words
 from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
+from ndcg_spark.report.console import write_file
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.nights import trend_view, verdict_view
 from ndcg_spark.report.page import Page, write_report
@@ -165,7 +166,7 @@ class Plot:
         """Write the chart to an SVG file."""
         if Path(file).suffix != ".svg":
             raise ConfigurationError(f"file: {file} is no SVG file; name it .svg, and convert it with a browser")
-        Path(file).write_text(self.svg, encoding="utf-8")
+        write_file("file", Path(file), self.svg)
 
     def _repr_svg_(self) -> str:
         return self.svg

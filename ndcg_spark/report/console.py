@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
+from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
 from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
 from ndcg_spark.text import message
@@ -157,29 +158,29 @@ class Messages(logging.Handler):
 
 def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -> None:
     """ConfigurationError if a file cannot be written, before anything is computed; `remove` one that is there."""
-    if file is None:
+    # What is no regular file is written once, and not tried before.
+    if file is None or is_stream(file):
         return
-    path = file.expanduser()
+    path = file.expanduser().resolve()
     try:
         is_new = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A pipe or a device is written once, and not tried before.
-        if is_new or path.is_file() or path.is_dir():
-            path.open("ab").close()
-            if is_new or remove:
-                path.unlink()
+        path.open("ab").close()
+        if is_new or remove:
+            path.unlink()
+        # The file will be replaced by one that is written beside it.
+        part = new_part(path)
+        part.touch()
+        part.unlink()
     except OSError as error:
         raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
 
 
 def write_file(option: str, file: Path, content: str | bytes) -> None:
-    """Write the file; a regular file is written whole or not at all."""
+    """Write a file for people whole; if that fails, an earlier file stays as it was. StorageError."""
     path = file.expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        if path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
         raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
