@@ -66,9 +66,9 @@ def remove_abandoned() -> None:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that readers see the old content or the new one; OSError if it cannot be written.
+    """Write a file so that readers see the old content or the new one. OSError.
 
-    After a failure the old content is still there. What is no regular file, such as a pipe, is written to.
+    After a failure the old content is still there. A pipe or a device is written to.
     """
     if is_stream(file):
         file.write_bytes(content)
@@ -87,7 +87,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def is_stream(file: Path) -> bool:
-    """Whether it is written to and not replaced: a pipe, a device, or /dev/stdout, which may lead to a file."""
+    """Whether it is written to, not replaced: a pipe, or a device such as /dev/stdout."""
     return file.is_relative_to("/dev") or (file.exists() and not (file.is_file() or file.is_dir()))
 
 

@@ -174,7 +174,8 @@ def report(output: str, html: Path | None, site: Path | None, labels: Path | Non
     from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.baselines import Request
     from ndcg_spark.report.labels import Labels, read_labels
-    from ndcg_spark.report.page import write_report, write_site
+    from ndcg_spark.report.page import write_report
+    from ndcg_spark.report.site import write_site
 
     date, slices = (arguments.pop(name) for name in ("date", "slices"))
     if (html is None) == (site is None) or (site is not None and date is not None):

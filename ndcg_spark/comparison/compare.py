@@ -55,14 +55,20 @@ class ScoreSource:
 
 
 def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
-    sources = []
-    for night, rows in zip(nights, read_dataset_scores(nights), strict=True):
-        metrics = {(name, row["cutoff"]) for row in rows for name, value in row.items() if isinstance(value, float)}
+    return list(map(score_source, nights, read_dataset_scores(nights)))
+
+
+def score_source(night: Night, rows: Sequence[Mapping[str, Any]]) -> ScoreSource:
+    """The scores of a night, whose DATASET_SCORES are these rows."""
+    metrics: set[Metric] = set()
+    for row in rows:
+        valued = {name for name, value in row.items() if isinstance(value, float)}
         # These are in every night, whether they have values or not.
-        metrics |= {(name, row["cutoff"]) for row in rows for name in ("ndcg", "dcg", "ideal_dcg", "cg")}
-        date, runs = datetime.date.fromisoformat(night.evaluated_on), sorted({row["run"] for row in rows})
-        sources.append(ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, night, str(night)))
-    return sources
+        valued |= {"ndcg", "dcg", "ideal_dcg", "cg"}
+        metrics.update((name, row["cutoff"]) for name in valued)
+    date = datetime.date.fromisoformat(night.evaluated_on)
+    runs = sorted({row["run"] for row in rows})
+    return ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, night, str(night))
 
 
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:

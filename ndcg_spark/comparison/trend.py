@@ -8,16 +8,18 @@ import dataclasses
 import itertools
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, unpublished
 from ndcg_spark.text import unknown_name
 
+#: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
+Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
 #: What can be followed from night to night.
 MEASURES = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate", *COLUMNS)
 #: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least MIN_NIGHTS.
@@ -136,6 +138,80 @@ def _level_change(values: Sequence[float], start: int) -> tuple[int, int, float]
     return None
 
 
+class History:
+    """The nights of one reading of the log, with their dataset scores and trends.
+
+    What was read or computed is kept.
+    """
+
+    def __init__(self, nights: Nights) -> None:
+        self.nights = nights
+        self._scores: dict[Night, list[dict[str, Any]]] = {}
+        self._series: dict[str, Series] = {}
+        self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
+
+    def nights_of(self, dataset: str) -> list[Night]:
+        return [night for night in self.nights if night.dataset == dataset]
+
+    def read(self, nights: Sequence[Night]) -> None:
+        """Read the scores of these nights side by side, which is faster."""
+        new = [night for night in nights if night not in self._scores]
+        self._scores.update(zip(new, read_dataset_scores(new), strict=True))
+
+    def scores(self, night: Night) -> list[dict[str, Any]]:
+        """The rows of DATASET_SCORES of a night without slices."""
+        self.read([night])
+        return self._scores[night]
+
+    def series(self, dataset: str) -> "Series":
+        """By run and cutoff, the nights that have a row, each with that row and its convention."""
+        if dataset not in self._series:
+            nights = self.nights_of(dataset)
+            self.read(nights)
+            # Once for all runs: there may be thousands, each a few rows of every night.
+            self._series[dataset] = _series([(night, self._scores[night]) for night in nights])
+        return self._series[dataset]
+
+    def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
+        """The score of a run, night by night. A point depends only on the nights up to its own."""
+        key = (dataset, run, measure, cutoff)
+        if key not in self._points:
+            self._points[key] = _points(self.series(dataset).get((run, cutoff), ()), measure)
+        return self._points[key]
+
+    def trends(
+        self,
+        dataset: str,
+        run: str | None,
+        measures: str | None,
+        last: int,
+    ) -> list[TrendLine]:
+        """The trends of a run or of all runs of a dataset, as `lines` returns them."""
+        series = self.series(dataset)
+        own = [(night, self._scores[night]) for night in self.nights_of(dataset)]
+        names = sorted({one for one, _ in series if run in (None, one)})
+        dates: set[str] = set()
+        for (one, _), rows in series.items():
+            if run in (None, one):
+                dates.update(night.evaluated_on for night, *_ in rows)
+        first = min(sorted(dates)[-last:], default="")
+        trends = []
+        for one, (measure, cutoff) in itertools.product(names, metrics(measures, own)):
+            points = self.points(dataset, one, measure, cutoff)
+            if shown := [point for point in points if point.date >= first]:
+                trends.append(TrendLine(dataset, one, measure, cutoff, shown, last_stretch(points)))
+        return trends
+
+
+def _series(scored: Iterable[tuple[Night, Sequence[Mapping[str, Any]]]]) -> Series:
+    series: Series = {}
+    for night, rows in scored:
+        convention = json.dumps(night.record["options"], sort_keys=True)
+        for row in rows:
+            series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
+    return series
+
+
 @read_again
 def lines(
     output: str, dataset: str | None = None, run: str | None = None, measures: str | None = None, last: int = 60
@@ -146,29 +222,16 @@ def lines(
     the run if it is named, are returned; statistics use all. ConfigurationError if there is no night, or no such
     dataset, run, measure or cutoff; StorageError.
     """
-    known = committed(output)
-    nights = nights_of_dataset(known, output, dataset)
-    scored = list(zip(nights, read_dataset_scores(nights), strict=True))
-    runs = {row["run"] for _, rows in scored for row in rows}
+    history = History(committed(output))
+    nights = nights_of_dataset(history.nights, output, dataset)
+    history.read(nights)
+    runs = {row["run"] for night in nights for row in history.scores(night)}
     if run is not None and run not in runs:
         raise unknown_name("run", "run", run, runs)
     trends = []
-    for name, group in itertools.groupby(scored, lambda pair: pair[0].dataset):
-        own = list(group)
-        # Once for all runs: there may be thousands, each a few rows of every night.
-        series: dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]] = {}
-        for night, rows in own:
-            convention = json.dumps(night.record["options"], sort_keys=True)
-            for row in rows:
-                series.setdefault((row["run"], row["cutoff"]), []).append((night, row, convention))
-        asked, names = metrics(measures, own), sorted({one for one, _ in series if run in (None, one)})
-        dates = {night.evaluated_on for (one, _), rows in series.items() if one in names for night, *_ in rows}
-        first = min(sorted(dates)[-last:], default="")
-        for one, (measure, cutoff) in itertools.product(names, asked):
-            points = _points(series.get((one, cutoff), ()), measure)
-            if shown := [point for point in points if point.date >= first]:
-                trends.append(TrendLine(name, one, measure, cutoff, shown, last_stretch(points)))
-    return trends, [*unpublished(known, dataset), *_not_judged(trends)]
+    for name in dict.fromkeys(night.dataset for night in nights):
+        trends += history.trends(name, run, measures, last)
+    return trends, [*unpublished(history.nights, dataset), *_not_judged(trends)]
 
 
 def _not_judged(trends: Sequence[TrendLine]) -> list[str]:

@@ -2,16 +2,21 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.trend import History, Point, metrics
+from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.config import baseline_run
-from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import baseline_night, earlier, read_dataset_scores
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.read import baseline_night, earlier
 from ndcg_spark.report.labels import Labels
-from ndcg_spark.report.words import day
+from ndcg_spark.report.words import NIGHTS, day
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name
 
 
@@ -51,11 +56,70 @@ class PageBaseline:
         return nights if self.run is None else f"{self.run} in {nights}"
 
 
-def choose_baseline(night: Night, nights: Nights, runs: Sequence[str], request: Request) -> PageBaseline:
+@dataclasses.dataclass(frozen=True)
+class Outline:
+    """What a page shows of a night, as far as the log and the means of nights say it."""
+
+    request: Request
+    night: Night
+    metric: Metric
+    #: Its runs, the best first.
+    runs: Sequence[str]
+    baseline: PageBaseline
+    #: The night before, if there is one.
+    previous: Night | None
+    #: Who accepts this night accepts the loss of the one that failed, too.
+    failed_before: Night | None
+
+
+def outline(history: History, night: Night, request: Request) -> Outline:
+    """What a page shows of a night. ConfigurationError for what it does not have."""
+    rows = history.scores(night)
+    metric = _shown_metric(night, rows, request.measure)
+    values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
+    runs = sorted(values, key=lambda run: best_first(values[run], run))
+    if request.run not in (None, *runs):
+        raise unknown_name("run", "run", str(request.run), runs)
+    baseline = choose_baseline(history, night, runs, request)
+    before = earlier(history.nights, night.dataset, night.evaluated_on)
+    # Without a gate there is nothing to accept.
+    failed = failed_since_good(before) if night.row["verdict"] else None
+    return Outline(request, night, metric, runs, baseline, before[-1] if before else None, failed)
+
+
+def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
+    """What was asked for, that of the first check of the gate for the dataset, or the headline."""
+    shown: list[Metric] = []
+    gate = night.record["configuration"].get("gate") or {}
+    for check in gate.get("check", ()):
+        column, datasets = check.get("measure", "ndcg"), check.get("datasets")
+        # A trend has these measures only.
+        if (datasets is None or night.dataset in datasets) and column in ("ndcg", *COLUMNS):
+            shown.append((column, check["cutoff"]))
+    metric = shown[0] if shown and not measure else metrics(measure, [(night, rows)])[0]
+    if metric[0] not in SCORES:
+        choices = ", ".join(SCORES)
+        raise ConfigurationError(f"measure: {metric[0]} has no score of a query; choose {choices}")
+    return metric
+
+
+def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
+    """The trend of a page: the last nights of a run up to its own."""
+    points = history.points(shown.night.dataset, run, *shown.metric)
+    return [point for point in points if point.date <= shown.night.evaluated_on][-NIGHTS:]
+
+
+def choose_baseline(
+    history: History,
+    night: Night,
+    runs: Sequence[str],
+    request: Request,
+) -> PageBaseline:
     """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
+    nights = history.nights
     if request.baseline_date is not None:
         named = baseline_night(nights, night, request.baseline_date)
-        theirs = {row["run"] for rows in read_dataset_scores([named]) for row in rows} if request.baseline else set()
+        theirs = {row["run"] for row in history.scores(named)} if request.baseline else set()
         if request.baseline not in (None, *theirs):
             raise unknown_name("baseline", "run", str(request.baseline), theirs)
         is_itself = named == night and request.baseline is None

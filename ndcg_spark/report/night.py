@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-import zlib
+import hashlib
 from collections.abc import Container, Mapping, Sequence
 from math import fsum
 from statistics import fmean
@@ -11,28 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import night_sources
+from ndcg_spark.comparison.compare import ScoreSource, score_source
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
-from ndcg_spark.comparison.matrix import Metric, Queries, mean_matrix, read_attributes
-from ndcg_spark.comparison.trend import lines, metrics
-from ndcg_spark.convention.measures import COLUMNS, SCORES, format_cutoff
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.comparison.matrix import Queries, mean_matrix, read_attributes
+from ndcg_spark.comparison.trend import History, TrendLine
+from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
-from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.nights.read import earlier, night_rows, read_dataset_scores, read_rows
-from ndcg_spark.report.baselines import Request, choose_baseline, failed_since_good
-from ndcg_spark.report.words import day
-from ndcg_spark.tables.table import best_first
-from ndcg_spark.text import unknown_name
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.read import night_rows, read_rows
+from ndcg_spark.report.baselines import Request, outline, shown_points
+from ndcg_spark.report.words import LEAST_SHARE, TONES, day
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
 _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-#: The nights of a trend, and how deep documents are shown of a score of the whole ranking.
-NIGHTS = 28
 _TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
@@ -57,25 +52,19 @@ class Lists(NamedTuple):
 
 
 class NightData:
-    """The numbers of a page about one night of a dataset; `nights` are all of the output."""
+    """The numbers of a page about one night of a dataset."""
 
-    def __init__(self, output: str, night: Night, nights: Nights, request: Request) -> None:
-        (rows,) = read_dataset_scores([night])
+    def __init__(self, history: History, night: Night, request: Request) -> None:
         self.request, self.night, self.verdict = request, night, night.record["verdict"] or {}
+        self.outline, self._history = outline(history, night, request), history
         self.results: Sequence[Row] = self.verdict.get("results", ())
         gate = night.record["configuration"].get("gate") or {}
-        self.metric = self._shown_metric(rows, gate.get("check", ()))
+        self.metric = self.outline.metric
         self.measure = f"{self.metric[0].replace('ndcg', 'NDCG')}@{format_cutoff(self.metric[1])}"
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
-        self.scores = {(row["run"], row["cutoff"]): row for row in rows}
-        values = {row["run"]: row.get(self.metric[0]) for row in rows if row["cutoff"] == self.metric[1]}
-        self.runs: list[str] = sorted(values, key=lambda run: best_first(values[run], run))
-        if request.run not in (None, *self.runs):
-            raise unknown_name("run", "run", str(request.run), self.runs)
-        self.baseline = choose_baseline(night, nights, self.runs, request)
-        before = earlier(nights, night.dataset, night.evaluated_on)
-        #: Who accepts this night accepts the loss of the one that failed, too.
-        self.failed_before = failed_since_good(before)
+        self.scores = {(row["run"], row["cutoff"]): row for row in history.scores(night)}
+        self.runs = self.outline.runs
+        self.baseline, self.failed_before = self.outline.baseline, self.outline.failed_before
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
         self._sides = self._read_sides()
@@ -101,41 +90,31 @@ class NightData:
         self.ends = list(dict.fromkeys([*self.queries[:_EXTREMES], *self.queries[-_EXTREMES:]]))
         if self.compares:
             self.ends = [query for query in self.ends if abs(query.change) > _TIE]
-        self.id = f"-{zlib.crc32(night.dataset.encode()):x}"
+        #: The end of the anchors of the dataset, which no other dataset has.
+        self.id = f"-{hashlib.blake2s(night.dataset.encode(), digest_size=16).hexdigest()}"
         self.anchors = {query.query_id: f"q{at}{self.id}" for at, query in enumerate(self.ends)}
         self.has_documents = bool(night.kept_rows("ranked_documents"))
         self.documents = self._documents()
-        self.parts = self._parts() if self.metric[0] == "ndcg" else None
+        parts = self._parts() if self.metric[0] == "ndcg" else None
+        #: The share of all change in queries whose documents are kept, and what moved there.
+        self.kept_share = parts["share"] if parts else None
+        self.parts = parts if parts and self._explains(parts) else None
         #: The last nights up to this one, and the mean judged rate in those of the baseline.
-        text = "{0}@{1},judged_rate@{1}".format(self.metric[0], format_cutoff(self.metric[1]))
-        trends = {line.measure: line for line in lines(output, night.dataset, self.run, text, last=len(nights))[0]}
-        points = [point for point in trends[self.metric[0]].points if point.date <= night.evaluated_on]
-        self.trend = dataclasses.replace(trends[self.metric[0]], points=points[-NIGHTS:])
+        points = shown_points(history, self.outline, self.run)
+        self.trend = TrendLine(night.dataset, self.run, *self.metric, points)
         dates = [] if self.baseline.run else [night.evaluated_on for night in self.baseline.nights]
-        rates = [point.value for point in trends["judged_rate"].points if point.date in dates]
-        known = [rate for rate in rates if rate is not None]
+        rates = history.points(night.dataset, self.run, "judged_rate", self.metric[1])
+        known = [point.value for point in rates if point.date in dates and point.value is not None]
         self.judged_before = fmean(known) if known else None
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
-        self.warnings = self._warnings(before)
+        self.warnings = self._warnings()
         # Another of these nights might be the baseline, and the trend lacks them.
-        unread = nights.damaged_between("", night.evaluated_on)
+        unread = history.nights.damaged_between("", night.evaluated_on)
         for date in unread:
             self.warnings.append(f"The night of {day(date)} is left out, as its log cannot be read")
 
-    def _shown_metric(self, rows: Sequence[Row], checks: Sequence[Row]) -> Metric:
-        """What was asked for, that of the first check of the gate for this dataset, or the headline."""
-        dataset, measure = self.night.dataset, self.request.measure
-        own = [check for check in checks if check.get("datasets") is None or dataset in check["datasets"]]
-        checked = [(check.get("measure", "ndcg"), check["cutoff"]) for check in own]
-        # A trend has these measures only.
-        shown = [metric for metric in checked if metric[0] in ("ndcg", *COLUMNS) and not measure]
-        metric: Metric = (shown or metrics(measure, [(self.night, rows)]))[0]
-        if metric[0] not in SCORES:
-            raise ConfigurationError(f"measure: {metric[0]} has no score of a query; choose {', '.join(SCORES)}")
-        return metric
-
-    def _warnings(self, before: Sequence[Night]) -> list[str]:
+    def _warnings(self) -> list[str]:
         warnings = list(self.verdict.get("warnings", ()))
         # Where these queries are left out, the gate says how many they are.
         if self._sides and self._sides.only is None and self._sides.rejudged.any():
@@ -144,9 +123,12 @@ class NightData:
             warnings.insert(
                 0, f"The judgments of {queries} changed since {self.baseline.label}; that alone changes scores"
             )
-        known, there = before[-1:], {*self.runs, *(row["run"] for row in self.missing)}
-        gone = sorted({row["run"] for rows in read_dataset_scores(known) for row in rows} - there)
-        return warnings + [f"{run} had scores on {day(known[0].evaluated_on)} and has none tonight" for run in gone]
+        previous, there = self.outline.previous, {*self.runs, *(row["run"] for row in self.missing)}
+        if previous is None:
+            return warnings
+        gone = {row["run"] for row in self._history.scores(previous)} - there
+        on = day(previous.evaluated_on)
+        return warnings + [f"{run} had scores on {on} and has none tonight" for run in sorted(gone)]
 
     def result(self, run: str) -> Row | None:
         """The result of the gate for the mean of a run by the measure of the page against its baseline."""
@@ -183,11 +165,14 @@ class NightData:
         named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *broken, *self.runs]
         return next((run for run in named if run in self.compared), self.runs[0])
 
+    def _source(self, night: Night) -> ScoreSource:
+        return score_source(night, self._history.scores(night))
+
     def _read_sides(self) -> Sides | None:
         nights, metric, queries = self.baseline.nights, self.metric, Queries()
         if not (nights or self.baseline.run):
             return None
-        (source,), others = night_sources([self.night]), night_sources(nights)
+        source, *others = map(self._source, [self.night, *nights])
         own = source.read(queries, metric)
         read = (other.read(queries, metric) for other in others)
         theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
@@ -239,7 +224,7 @@ class NightData:
     @functools.cached_property
     def _rows_before(self) -> list[Row]:
         nights = self.baseline.nights or ([self.night] if self.baseline.run else [])
-        return [row for rows in read_dataset_scores(nights) for row in rows]
+        return [row for night in nights for row in self._history.scores(night)]
 
     @functools.cached_property
     def answered(self) -> tuple[int, float] | None:
@@ -295,6 +280,13 @@ class NightData:
         known = {grade for lists in self.documents.values() for grade, _ in lists.facts.judged.values()}
         unjudged = unjudged / lost if lost and len(known) > 1 else 0.0
         return {"sums": shown, "unjudged": unjudged, "queries": len(covered), "share": share} if covered else None
+
+    def _explains(self, parts: Row) -> bool:
+        """Whether what moved in some queries says why the run has changed."""
+        if parts["share"] < LEAST_SHARE:
+            return False
+        row, moved = self.row or {}, fsum(parts["sums"].values())
+        return row.get("conclusion") not in TONES or moved * row["difference"] > 0
 
     def _never_returned(self) -> tuple[int, int] | None:
         keeps_all = self.night.record["configuration"].get("documents") == "all"

@@ -1,6 +1,7 @@
 """What a page says and draws: names, dates, scores, the verdict and its reasons."""
 
 import datetime
+import functools
 import itertools
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,10 @@ _CHANCE = {
 }
 #: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
 _MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
+#: The nights of a trend.
+NIGHTS = 28
+#: What moved is shown if it is of queries with at least this share of all change.
+LEAST_SHARE = 0.1
 #: What is said of a run that the baseline does not have.
 _NEW = "not in the baseline"
 #: The colour of a conclusion, and of a verdict.
@@ -113,28 +118,46 @@ def _headline(data: "NightData") -> Markup:
     if word != "same" and word not in TONES:
         differs = Markup("differs from {}").format(name(baseline.label)) if baseline.run else "changed"
         what = Markup("We cannot tell whether {} {}").format(run, differs)
-    first = since(data)
-    begun = f"; {'first seen tonight' if first == data.night.evaluated_on else f'since {day(first)}'}" if first else ""
     size = "less than 0.001" if abs(row["difference"]) < 0.0005 else score(abs(row["difference"]))
     numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
-    return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, begun)
+    return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, _begun(data))
+
+
+def _begun(data: "NightData") -> str:
+    """Since when a run is as it is tonight; of tonight alone, whether it was so before."""
+    first = since(data)
+    if first is None:
+        return ""
+    if first != data.night.evaluated_on:
+        return f"; since {day(first)}"
+    stretch = last_stretch(data.trend.points)
+    before = [point.date for point in stretch[:-1] if _is_near(data, point)]
+    if len(before) == 1:
+        return f"; also seen on {day(before[0])}"
+    if before:
+        return f"; also seen in {len(before)} earlier nights, the last on {day(before[-1])}"
+    # Earlier nights than these are not looked at.
+    return "; first seen tonight" + (f" in {NIGHTS} nights" if len(stretch) == NIGHTS else "")
 
 
 def since(data: "NightData") -> str | None:
     """The first night of those up to this one that are as it is and not as the baseline; None if it is not known."""
-    row, points = data.row, data.trend.points
+    row, stretch = data.row, last_stretch(data.trend.points)
     if row is None or row["conclusion"] not in TONES or not data.baseline.nights:
         return None
     if row["queries"] < data.counted(data.run):
         # The trend is of all queries.
         return None
-
-    def is_near(point: Point) -> bool:
-        return point.value is not None and abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"])
-
-    stretch = last_stretch(points)
-    near = list(itertools.takewhile(is_near, reversed(stretch)))
+    near = list(itertools.takewhile(functools.partial(_is_near, data), reversed(stretch)))
     return near[-1].date if near and near[-1] is not stretch[0] else None
+
+
+def _is_near(data: "NightData", point: Point) -> bool:
+    """Whether a night is rather as this one is than as the baseline."""
+    row = data.row
+    if row is None or point.value is None:
+        return False
+    return bool(abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"]))
 
 
 def notes(data: "NightData") -> list[str]:
@@ -275,6 +298,12 @@ def unexplained(data: "NightData") -> str:
         return "What moved is shown only for NDCG, and only down to a rank."
     if data.parts:
         return "What moved cancels out."
+    if data.kept_share is not None:
+        share = "less than 1 %" if data.kept_share < 0.01 else f"{100 * data.kept_share:.0f} %"
+        kept = f"The documents that are kept are of queries with {share} of all change"
+        if data.kept_share >= LEAST_SHARE:
+            kept += ", which did not change as the run did"
+        return f"{kept}, so what moved is not known; --documents all keeps those of all queries."
     nights = data.baseline.nights
     without = sum(not night.kept_rows("ranked_documents") for night in nights)
     which = f"{without:,} of the {len(nights):,} nights of the baseline keep"

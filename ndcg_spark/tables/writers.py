@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import itertools
 import json
 import re
@@ -14,6 +15,7 @@ from ndcg_spark.tables.table import Marked, Table, cell
 from ndcg_spark.text import printable
 
 if TYPE_CHECKING:
+    import jinja2
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -78,6 +80,12 @@ def latex(table: Table) -> list[str]:
 
 def rendered(template: str, **values: Any) -> str:
     """A template of this package with these values. All text is escaped and made printable, except our own markup."""
+    return str(_templates().get_template(template).render(**values))
+
+
+@functools.cache
+def _templates() -> "jinja2.Environment":
+    # It keeps the compiled templates, as compiling those of a page takes longer than the rest.
     import jinja2
 
     environment = jinja2.Environment(
@@ -86,9 +94,10 @@ def rendered(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
         loader=jinja2.PackageLoader("ndcg_spark", "."),
+        auto_reload=False,
     )
     environment.globals["cell"] = cell
-    return environment.get_template(template).render(**values)
+    return environment
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

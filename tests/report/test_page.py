@@ -21,6 +21,7 @@ from page_nights import DEPTH, GRADES, dcg, lists_of, night, verdict
 from pages import Page
 from scipy import stats
 
+from ndcg_spark.comparison.trend import History
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.publish import log_attempt
@@ -28,8 +29,9 @@ from ndcg_spark.nights.read import night_rows
 from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.night import NightData
-from ndcg_spark.report.page import read_page, write_report, write_site
+from ndcg_spark.report.page import read_page, write_report
 from ndcg_spark.report.shapes import trend
+from ndcg_spark.report.site import write_site
 from ndcg_spark.report.words import WHAT, banner, since, uncompared
 from ndcg_spark.tables.table import cell
 from ndcg_spark.text import printable
@@ -54,9 +56,9 @@ def output(tmp_path_factory):
 
 
 def data_of(output, date=None, **request):
-    nights = committed(str(output))
-    shown = next(night for night in reversed(nights) if date in (None, night.evaluated_on))
-    return NightData(str(output), shown, nights, Request(**request))
+    history = History(committed(str(output)))
+    shown = next(night for night in reversed(history.nights) if date in (None, night.evaluated_on))
+    return NightData(history, shown, Request(**request))
 
 
 def scores(output, number, run):

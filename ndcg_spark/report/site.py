@@ -1,0 +1,315 @@
+"""A site: a page for every date, the newest as `latest.html`, and an index.
+
+Beside a page, a small JSON file says what it was made of. A page is written again if that has
+changed, or if the page is no longer as it was written.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from markupsafe import Markup
+
+import ndcg_spark
+from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.nights.log import Night, Nights, committed
+from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
+from ndcg_spark.report import words
+from ndcg_spark.report.baselines import Outline, Request, outline, shown_points
+from ndcg_spark.report.console import write_file
+from ndcg_spark.report.night import NightData
+from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
+from ndcg_spark.report.words import NIGHTS
+from ndcg_spark.steps import report_step
+from ndcg_spark.text import GOOD, unknown_name
+
+#: How many runs of a dataset have a trend in the index, and how many are named in a row of it.
+_CARDS, _NAMED = 6, 4
+#: The files of the program that decide what a page says and shows.
+_CODE = (".py", ".j2", ".css", ".js")
+
+
+@read_again
+def write_site(output: str, folder: Path, request: Request) -> None:
+    """Write a page for every date, unless it is there and right; and `latest.html` and an index.
+
+    A night that lacks the run or the baseline of the request is shown with its own.
+    ConfigurationError if all lack it.
+    """
+    folder = folder.expanduser()
+    history = History(committed(output))
+    newest = select_nights(history.nights, output, None, request.dataset)
+    nights = [night for night in history.nights if request.dataset in (None, night.dataset)]
+    history.read(nights)
+    _refuse_unknown(request, nights, history)
+    site = _Site(history, request, place(output), folder)
+    by_date: dict[str, list[Night]] = {}
+    for night in sorted(nights, key=lambda night: night.evaluated_on):
+        by_date.setdefault(night.evaluated_on, []).append(night)
+    for date, own in by_date.items():
+        site.write_page(date, own)
+    _write_other(folder / "latest.html", (folder / f"{date}.html").read_bytes())
+    parts = []
+    for night in newest:
+        shown, _ = _as_asked(history, [night], request)
+        parts.append(_Index(history, NightData(history, night, shown), request.run))
+    index = _index(history.nights, nights, parts, request.dataset)
+    _write_other(folder / "index.html", index.encode())
+    warn_of_unmatched([part.data for part in parts], request)
+
+
+class _Site:
+    def __init__(self, history: History, request: Request, output: str, folder: Path) -> None:
+        self._history, self._request = history, request
+        self._output, self._folder = output, folder
+        asked = _digest(dataclasses.asdict(request))
+        #: What all pages depend on.
+        self._shared = {"program": _program(), "output": output, "request": asked}
+
+    def write_page(self, date: str, nights: Sequence[Night]) -> None:
+        """Write the page of a date and its JSON, unless both are there and would be the same."""
+        file, beside = self._folder / f"{date}.html", self._folder / f"{date}.json"
+        asked, note = _as_asked(self._history, nights, self._request)
+        absent = missing_datasets(self._history.nights, date, self._request.dataset)
+        outlines = [outline(self._history, night, asked) for night in nights]
+        known = _read_json(beside)
+        made_of = self._made_of(outlines, known.get("shown"), absent)
+        if made_of is not None and known == {**made_of, "page": _file_state(file)}:
+            return
+        if note:
+            report_step("note", f"{date} is shown as if it were not asked for: {note}")
+        more: dict[str, Any] = {"note": absent, "in_site": True}
+        page = make_page(self._history, nights, asked, self._output, **more)
+        write_file("site", file, page.html)
+        shown = {data.night.dataset: [data.run, words.since(data)] for data in page.parts}
+        made_of = self._made_of(outlines, shown, absent) or {}
+        content = {**made_of, "page": _content_state(page.html.encode())}
+        write_file("site", beside, json.dumps(content, ensure_ascii=False, indent=0))
+
+    def _made_of(
+        self,
+        outlines: Sequence[Outline],
+        shown: Any,
+        absent: str | None,
+    ) -> dict[str, Any] | None:
+        """What a page of these runs is made of, by the log and the means of nights.
+
+        `shown` has for each dataset the run, and the date since which it is as it is. Both follow
+        from the scores of the nights. None if it is not about these datasets and their runs.
+        """
+        nights: set[tuple[str, ...]] = set()
+        chosen: dict[str, Any] = {}
+        for own in outlines:
+            dataset = own.night.dataset
+            try:
+                run, since = shown[dataset]
+            except (KeyError, TypeError, ValueError):
+                return None
+            if run not in own.runs:
+                return None
+            points = shown_points(self._history, own, run)
+            chosen[dataset] = _chosen(own, points)
+            dates = [point.date for point in points]
+            for night in _nights_of(self._history, own, dates):
+                is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
+                nights.add(_log_entry(night, is_quoted))
+        rows = [list(entry) for entry in sorted(nights)]
+        made_of = {"note": absent, "shown": shown, "chosen": chosen, "nights": rows}
+        return {**self._shared, **made_of}
+
+
+def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
+    """What a page chose of the nights, which may change though they stay."""
+    baseline = shown.baseline
+    # The range of the trend comes of nights before those that are shown.
+    drawn = [(point.date, point.value, point.low, point.high, point.breaks) for point in points]
+    return {
+        "metric": list(shown.metric),
+        "baseline_run": baseline.run,
+        "baseline_nights": [night.evaluated_on for night in baseline.nights],
+        "baseline_name": baseline.name,
+        "previous": shown.previous and shown.previous.evaluated_on,
+        "failed_before": shown.failed_before and shown.failed_before.evaluated_on,
+        "trend": _digest(drawn),
+    }
+
+
+def _nights_of(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
+    """The nights that a page shows numbers or words of."""
+    yield shown.night
+    yield from shown.baseline.nights
+    yield from filter(None, (shown.previous, shown.failed_before))
+    for night in history.nights_of(shown.night.dataset):
+        if night.evaluated_on in dates:
+            yield night
+
+
+def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
+    """What tells whether a night is as it was, with what was added if a page quotes that."""
+    entry = (night.dataset, night.evaluated_on, night.evaluation_id)
+    if not is_quoted:
+        return entry
+    row = night.row
+    return (*entry, str(row["revision"] or 0), row["accepted"] or "", *night.notes)
+
+
+def _as_asked(
+    history: History,
+    nights: Sequence[Night],
+    request: Request,
+) -> tuple[Request, str | None]:
+    """The request, or less of it: without the baseline, or the run, that is not there; and why."""
+    try:
+        for night in nights:
+            outline(history, night, request)
+        return request, None
+    except ConfigurationError as error:
+        less = dataclasses.replace(request, baseline=None, baseline_date=None)
+        less = less if less != request else dataclasses.replace(request, run=None)
+        if less == request:
+            raise
+        shown, _ = _as_asked(history, nights, less)
+        return shown, str(error)
+
+
+def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
+    """ConfigurationError for a run or a date that no night has."""
+    runs = {row["run"] for night in nights for row in history.scores(night)}
+    for option, name in (("run", request.run), ("baseline", request.baseline)):
+        if name is not None and name not in runs:
+            raise unknown_name(option, "run", name, runs)
+    dates = {night.evaluated_on for night in nights}
+    if request.baseline_date not in (None, GOOD, *dates):
+        absent = f"no night of {request.baseline_date}"
+        raise ConfigurationError(f"baseline-date: {absent}; ndcg-spark nights lists them")
+
+
+def _write_other(file: Path, content: bytes) -> None:
+    """Write a file unless it has this content."""
+    if not file.is_file() or file.read_bytes() != content:
+        write_file("site", file, content)
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    """What the file says; nothing if it is absent or broken, so that its page is written again."""
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _file_state(file: Path) -> dict[str, Any] | None:
+    try:
+        return _content_state(file.read_bytes())
+    except OSError:
+        return None
+
+
+def _content_state(content: bytes) -> dict[str, Any]:
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _digest(value: Any) -> str:
+    """A digest of data; tables count by their rows."""
+
+    def rows(table: pa.Table) -> list[str]:
+        return sorted(map(str, table.to_pylist()))
+
+    text = json.dumps(value, sort_keys=True, default=rows)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.cache
+def _program() -> str:
+    """The version and a digest of the program's files, as a checkout keeps its version."""
+    total = hashlib.sha256()
+    for file in _code_files(resources.files("ndcg_spark")):
+        total.update(file.read_bytes())
+    return f"{ndcg_spark.__version__} {total.hexdigest()}"
+
+
+def _code_files(folder: Traversable) -> Iterator[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _code_files(entry)
+        elif entry.name.endswith(_CODE):
+            yield entry
+
+
+def _index(
+    known: Nights,
+    nights: Sequence[Night],
+    parts: "Sequence[_Index]",
+    dataset: str | None,
+) -> str:
+    rows = [*map(_index_row, nights), *failed_attempts(known, dataset)]
+    rows.sort(key=lambda row: row["evaluated_on"], reverse=True)
+    said = {}
+    for part in parts:
+        for date, *cells in part.nights():
+            said[part.data.night.dataset, date] = cells
+    return render("site", title="Nights", nights=rows, pages=parts, said=said)
+
+
+def _index_row(night: Night) -> Mapping[str, Any]:
+    return {**night.row, "notes": night.notes, **night.record["findings"]}
+
+
+class _Index:
+    """What the index shows of a dataset: the trends of its runs, and who stands out when."""
+
+    def __init__(self, history: History, data: NightData, run: str | None) -> None:
+        self.data = data
+        dataset = data.night.dataset
+        self.dates = [night.evaluated_on for night in history.nights_of(dataset)]
+        metric = f"{data.metric[0]}@{format_cutoff(data.metric[1])}"
+        self.lines = history.trends(dataset, run, metric, last=len(self.dates))
+
+    def shown(self) -> list[TrendLine]:
+        """The last nights of the run of the page, and of those that fell most or are best."""
+        first = self.dates[-NIGHTS:][0]
+        recent = [dataclasses.replace(line, points=line.points[-NIGHTS:]) for line in self.lines]
+
+        def key(line: TrendLine) -> tuple[bool, float, float]:
+            last = line.points[-1]
+            now = last.value or 0.0 if last.date == self.dates[-1] else 0.0
+            fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
+            return line.run != self.data.run, -fall if fall > self.data.options.margin else 0.0, -now
+
+        return sorted((line for line in recent if line.points[-1].date >= first), key=key)[:_CARDS]
+
+    def nights(self) -> Iterator[tuple[str, str, Markup]]:
+        """For each night a run with its score, and the others that stand out, the largest fall first.
+
+        The run is that of the page or, if it is of other nights, the best.
+        """
+        known = {line.run: {point.date: point for point in line.points} for line in self.lines}
+        for before, date in itertools.pairwise(["", *self.dates]):
+            found = []
+            there = {run: points for run, points in known.items() if points.keys() & {before, date}}
+            here = [(points[date].value or 0.0, run) for run, points in there.items() if date in points]
+            first = self.data.run if self.data.run in there or not here else max(here)[1]
+            for run, points in there.items():
+                change, score, why = words.night_score(points.get(before), points.get(date), self.data.options.margin)
+                if run == first and date in points and points[date].breaks:
+                    why = [f"other {' and other '.join(points[date].breaks)}", *why]
+                said = f"{score} ({'; '.join(why)})" if why else score
+                if run == first:
+                    found.append((-math.inf, run, Markup.escape(said)))
+                elif why:
+                    found.append((change, run, Markup("{}: {}").format(words.name(run), said)))
+            texts = [text for *_, text in sorted(found)]
+            more = [f"{len(texts) - _NAMED:,} more"] if len(texts) > _NAMED else []
+            yield date, first, Markup("; ").join([*texts[:_NAMED], *more])
