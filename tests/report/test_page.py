@@ -117,6 +117,60 @@ def test_a_page_of_partly_kept_documents_says_of_which_queries_they_are(tmp_path
     assert "Of the 1 query whose documents all these nights keep, which have 33 %" in read_page(str(tmp_path)).html
 
 
+#: Of 60 queries these 12 have lost, and q0001 gains 1 where it is changed.
+LOST = tuple(f"q{number:04}" for number in range(2, 36, 3))
+
+
+@pytest.mark.parametrize(
+    ("kept", "gains", "said"),
+    [
+        (("q0000", "q0003"), False, "are of queries with less than 1 % of all change, so what moved"),
+        (LOST[:1], False, "% of all change, so what moved"),
+        (("q0001",), True, "% of all change, which did not change as the run did, so what moved"),
+        (LOST[:3], False, None),
+        ((*LOST[:3], "q0001"), True, None),
+    ],
+)
+def test_documents_of_few_changes_or_of_others_are_no_cause_of_a_loss(tmp_path, kept, gains, said):
+    for number in range(2):
+        lists = lists_of({"hybrid": 0.8}, 60, lost={"hybrid": 36 * number})
+        if gains:
+            lists["hybrid"]["q0001"] = list(GRADES) if number else ["x5"]
+        night(tmp_path, number, lists, kept_only=kept)
+    page = Page(read_page(str(tmp_path)).html)
+    is_drawn = any("causes" in attributes.get("class", "") for _, attributes in page.tags)
+    assert (is_drawn, "The documents that are kept" in page.words) == (said is None, said is not None)
+    assert said is None or said in page.words
+    before, now = (scores(tmp_path, number, "hybrid") for number in range(2))
+    changes = {query: abs(now[query] - before[query]) for query in now}
+    share = sum(changes[query] for query in kept) / sum(changes.values())
+    assert data_of(tmp_path).kept_share == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ("hhhl", "first seen tonight."),
+        ("hlhl", "also seen on 2 January."),
+        ("hlllllhl", "also seen in 5 earlier nights, the last on 6 January."),
+        ("llhl", "also seen in 2 earlier nights, the last on 2 January."),
+        # One night lacks the run, and then the judgments changed.
+        ("hl-hl", "also seen on 2 January."),
+        ("lljhhl", "first seen tonight."),
+        ("h" * 29 + "l", "first seen tonight in 28 nights."),
+        ("l" * 2 + "h" * 28 + "l", "first seen tonight in 28 nights."),
+    ],
+)
+def test_a_level_is_first_seen_if_no_comparable_night_that_is_shown_had_it(tmp_path, levels, said):
+    judgments = "j1"
+    for number, level in enumerate(levels):
+        judgments = "j2" if level == "j" else judgments
+        name = "other" if level == "-" else "hybrid"
+        lists = lists_of({"hybrid": 0.8}, 36, lost={"hybrid": 36 * (level == "l")})
+        night(tmp_path, number, {name: lists["hybrid"]}, documents=False, judgments=judgments)
+    assert f"; {said}" in banner(data_of(tmp_path)).headline.striptags()
+
+
 def test_causes_are_shares_of_the_difference(output):
     data = data_of(output)
     assert data.causes[0]["value"] == "de"

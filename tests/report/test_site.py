@@ -200,8 +200,9 @@ def test_a_full_disk_leaves_the_page_that_was_there_which_is_then_written(site, 
     assert written_again(site) == [4, 6]
 
 
-def test_a_night_that_is_evaluated_while_pages_are_written_is_shown_by_the_next_site(site):
-    # The first page says that it lacks the run; then the log has another evaluation of the second one.
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_night_that_is_evaluated_while_pages_are_written_is_shown_in_one_evaluation(site, is_removed):
+    # The first page says that it lacks the run; then the log has another evaluation of the last one.
     night(Path("out"), 0, lists_of({"bm25": 0.6}, 12), evaluation_id="without")
     acted = []
 
@@ -209,16 +210,34 @@ def test_a_night_that_is_evaluated_while_pages_are_written_is_shown_by_the_next_
         if step == "note" and not acted:
             acted.append(step)
             evaluate_again(6)
+            for folder in Path("out").glob("*/*/evaluation_id=e006-4") if is_removed else ():
+                shutil.rmtree(folder)
 
     with logged_steps(act):
         write_site("out", site, Request(run="hybrid"))
     assert acted
     pages = [site / f"{date(6)}.html", site / "index.html", site / "latest.html"]
     before = [page.read_bytes() for page in pages]
-    assert b"e-later" not in before[0]
-    assert written_again(site, Request(run="hybrid")) == [6]
-    assert all(page.read_bytes() != text for page, text in zip(pages, before, strict=True))
-    assert b"<td>e-later</td>" in pages[0].read_bytes()
+    assert (b"e-later" in before[0]) == is_removed
+    # If the rows are gone, all was read again; if not, the next site has it.
+    assert written_again(site, Request(run="hybrid")) == ([] if is_removed else [6])
+    is_same = [page.read_bytes() == text for page, text in zip(pages, before, strict=True)]
+    assert (is_same, b"<td>e-later</td>" in pages[0].read_bytes()) == ([is_removed] * 3, True)
+
+
+@pytest.mark.slow
+def test_a_night_before_those_of_a_trend_changes_its_range(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in range(31):
+        night(Path("out"), number, lists_of({"hybrid": 0.8}, 2, seed=number), documents=False)
+    write_site("out", tmp_path / "site", Request())
+    lost = lists_of({"hybrid": 0.0}, 2)
+    night(Path("out"), 1, lost, documents=False, evaluation_id="later")
+    before = files(tmp_path / "site")
+    write_site("out", tmp_path / "site", Request())
+    after = files(tmp_path / "site")
+    # The last page shows the nights from 3 on.
+    assert after[f"{date(30)}.html"] != before[f"{date(30)}.html"]
 
 
 def test_datasets_whose_names_have_one_checksum_have_anchors_of_their_own(tmp_path):
