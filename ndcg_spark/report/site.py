@@ -95,7 +95,7 @@ class _Site:
         shown = {data.night.dataset: [data.run, words.since(data)] for data in page.parts}
         made_of = self._made_of(outlines, shown, absent) or {}
         content = {**made_of, "page": _content_state(page.html.encode())}
-        write_file("site", beside, json.dumps(content, ensure_ascii=False, indent=0))
+        write_file("site", beside, json.dumps(content, ensure_ascii=False))
 
     def _made_of(
         self,

@@ -15,6 +15,7 @@ from page_nights import lists_of, night, verdict
 from pages import Page
 from programs import forked
 
+from ndcg_spark import __version__
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.log import committed, revise
@@ -69,10 +70,20 @@ def evaluate_again(number):
     night(Path("out"), number, lists(90 + number), evaluation_id="e-later")
 
 
+def swap_queries(number):
+    """Another evaluation of a night, in which each query has the lists of the next one."""
+    swapped = {}
+    for run, listed in lists(number).items():
+        queries = [*listed]
+        swapped[run] = dict(zip(queries, [listed[query] for query in [*queries[1:], queries[0]]], strict=True))
+    night(Path("out"), number, swapped, evaluation_id="e-later")
+
+
 CHANGES = {
     "nothing": (lambda: None, []),
     "a night": (lambda: evaluate_again(6), [6]),
     "the night of a baseline": (lambda: evaluate_again(4), [4, 6]),
+    "a night with the same means": (lambda: swap_queries(4), [4, 6]),
     "a night of a trend": (lambda: evaluate_again(0), [0, 2, 4, 6]),
     "a night between others": (lambda: night(Path("out"), 3, lists(3)), [3, 4, 6]),
     "a note": (lambda: revise(night_of(2), note="new index"), [2]),
@@ -125,8 +136,19 @@ def test_all_pages_are_written_again_by_another_program_and_for_a_folder_that_wa
         known = json.loads(file.read_text(encoding="utf-8"))
         file.write_text(json.dumps({**known, "program": "0.0.9"}), encoding="utf-8")
     assert (written_again(site), written_again(site)) == ([*NUMBERS], [])
+    assert all(f'"{__version__} ' in file.read_text(encoding="utf-8") for file in site.glob("*.json"))
     Path("out").rename("moved")
     assert (written_again(site, output="moved"), written_again(site, output="moved")) == ([*NUMBERS], [])
+
+
+def test_notes_and_acceptances_that_are_added_at_once_are_shown(site):
+    known = night_of(2)
+    for added in ({"note": "new index"}, {"note": "new ranker"}, {"accepted": "known"}):
+        # None of them knows of the others.
+        revise(known, **added)
+        assert written_again(site) == [2]
+    page = Page(site / f"{date(2)}.html").words
+    assert [words in page for words in ("new index", "new ranker", "Accepted: known")] == [True] * 3
 
 
 def test_an_acceptance_after_which_others_are_compared_with_another_night_is_shown(site):
@@ -141,8 +163,10 @@ def test_an_acceptance_after_which_others_are_compared_with_another_night_is_sho
 def test_an_acceptance_of_a_failed_night_changes_what_is_advised_for_the_next_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     configuration = {"file": "/conf/nightly.toml"}
-    for number, said in enumerate([verdict("pass"), *[verdict(nights=[0])] * 2]):
-        night(Path("out"), number, lists(number), verdict=said, configuration=configuration)
+    chance = verdict("none", nights=[0], reason="may_be_chance", result="undecided")
+    for number, said in enumerate([verdict("pass"), verdict(nights=[0]), chance]):
+        shown = lists_of(RUNS, 12, lost={"hybrid": 12 * (number > 0)})
+        night(Path("out"), number, shown, verdict=said, configuration=configuration)
     page = tmp_path / "site" / f"{date(2)}.html"
     write_site("out", page.parent, Request())
     assert "The night of 2 January failed and was not accepted" in Page(page).words
