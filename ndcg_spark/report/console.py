@@ -177,7 +177,7 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
 
 
 def write_file(option: str, file: Path, content: str | bytes) -> None:
-    """Write a file for people whole; if that fails, an earlier file stays as it was. StorageError."""
+    """Write a file for people whole; if that fails, an earlier one stays. StorageError."""
     path = file.expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
