@@ -125,7 +125,10 @@ class _Site:
                 is_quoted = night.evaluated_on in (own.night.evaluated_on, since)
                 nights.add(_log_entry(night, is_quoted))
         rows = [list(entry) for entry in sorted(nights)]
-        made_of = {"note": absent, "shown": shown, "chosen": chosen, "nights": rows}
+        # The page says which earlier nights cannot be read.
+        last = max((own.night.evaluated_on for own in outlines), default="")
+        unread = self._history.nights.damaged_between("", last)
+        made_of = {"note": absent, "shown": shown, "chosen": chosen, "nights": rows, "unread": unread}
         return {**self._shared, **made_of}
 
 
