@@ -107,12 +107,14 @@ REJECTED_ROWS = _table(
 #: One row per run, baseline, measure, cutoff and slice; key (dataset, evaluated_on, run, baseline, baseline_night,
 #: baseline_nights, measure, cutoff, attribute, value, and whether weight_effective_n is null). `baseline_night` is the
 #: newest date of the baseline's scores, null if they are of this night. `queries` are those paired, which every mean is
-#: over. `p_value` and the interval are those of the paired t test, `p_randomization` that of random signs, `p_decides`
-#: the larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
+#: over. Of `judged_queries`, which both sides judge, the run answered `answered_queries`, that is, returned something.
+#: `p_value` and the interval are those of the paired t test, `p_randomization` that of random signs, `p_decides` the
+#: larger of the two; this and `p_adjusted` (t) are adjusted for `family_size` tests.
 COMPARISONS = _table(
     "dataset string, evaluated_on date, run baseline string, baseline_night date, baseline_nights bigint, "
     "measure string, cutoff int, attribute value string, "
-    "queries unpaired_queries changed_queries wins ties losses bigint, "
+    "queries unpaired_queries judged_queries answered_queries baseline_answered_queries "
+    "changed_queries wins ties losses bigint, "
     "mean baseline_mean difference relative_difference interval_low interval_high double, "
     "p_value p_adjusted p_randomization p_decides double, family_size bigint, conclusion string, "
     "flags array<string>, effect_size minimum_detectable weight_effective_n double, evaluation_id string"

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.matrix import answered_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
 
 #: The columns of QUERY_SCORES that are used besides the measures.
 _KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
+#: Those that tell whether a run returned anything for a query, where a table has them.
+_ANSWERS = ("status", "returned")
+#: How many queries were answered; shown if a run or its baseline answered few.
+_COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
 #: What is shown; some columns only where they tell rows apart.
 _SHOWN = (
     *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
     *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
     *("minimum_detectable", "weight_effective_n"),
+    *_COUNTS,
 )
 
 
@@ -106,7 +112,7 @@ def compare(
     text = " ".join(map(str, listed((asked.texts or "ndcg") if measures is None else measures)))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*_KEY, text, *SCORES]))
+    wanted = list(dict.fromkeys([*_KEY, *_ANSWERS, text, *SCORES]))
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
     if measures is None and not is_ours and len(known := _numbers(scores)) == 1:
         text = known[0]
@@ -149,6 +155,8 @@ def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
     hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
     hidden += [] if table["flags"].str.len().any() else ["flags"]
+    if not any("few_answered" in flags for flags in table["flags"]):
+        hidden += _COUNTS
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
     best = -table["mean"].fillna(-math.inf)
     ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=best)
@@ -164,7 +172,8 @@ def _unwrapped(table: Any) -> Any:
 
 
 def _numbers(table: pa.Table) -> list[str]:
-    return [field.name for field in table.schema if is_number(field.type) and field.name not in _KEY]
+    hidden = {*_KEY, *_ANSWERS}
+    return [field.name for field in table.schema if is_number(field.type) and field.name not in hidden]
 
 
 def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
@@ -176,7 +185,7 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
                 f"{where}: no column {name}; it has {', '.join(has)}; give the columns run, query_id and a measure"
             )
     known = _numbers(table)
-    for name in {*measures}.difference(known):
+    for name in {*measures}.difference([*known, "returned"] if "returned" in has else known):
         place = "the table" if where == "query_scores" else where
         choices = ", ".join(known) or "none"
         raise ConfigurationError(f"measures: no numbers {name!r} in {place}; it has {choices}; name one, measures=")
@@ -185,6 +194,7 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
         name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)
         for name, kind in kinds.items()
     }
+    columns |= _answer_columns(table, where)
     rows = pa.table(columns | {"dataset": pc.fill_null(columns["dataset"], "default")})
     dates = rows["evaluated_on"].unique().to_pylist()
     if len(dates) > 1:
@@ -198,6 +208,29 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
             valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
             # A measure without any value is compared wherever there are rows, and says so.
             metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
-        runs = sorted(name for name in own["run"].unique().to_pylist() if name is not None)
-        datasets.append(ScoreSource(dataset, dates[0], own["evaluation_id"][0].as_py(), runs, metrics, own, where))
+        runs = {name for name in own["run"].unique().to_pylist() if name is not None}
+        answered = {*own.filter(pa.array(answered_rows(own)))["run"].unique().to_pylist()}
+        evaluation_id = own["evaluation_id"][0].as_py()
+        datasets.append(
+            ScoreSource(
+                dataset,
+                dates[0],
+                evaluation_id,
+                sorted(runs & answered),
+                metrics,
+                own,
+                where,
+                sorted(runs - answered),
+            )
+        )
     return datasets
+
+
+def _answer_columns(table: pa.Table, where: str) -> dict[str, pa.ChunkedArray]:
+    """The columns that tell which queries were answered; null where a table has none, or others of these names."""
+    columns = {}
+    for name in _ANSWERS:
+        kind = QUERY_SCORES.field(name).type
+        is_ours = name in table.column_names and is_number(table[name].type) == is_number(kind)
+        columns[name] = column(table, name, kind, where) if is_ours else pa.nulls(len(table), kind)
+    return columns

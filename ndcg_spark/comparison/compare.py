@@ -21,6 +21,7 @@ from ndcg_spark.nights.read import (
     read_again,
     read_batches,
     read_dataset_scores,
+    returned_nothing,
     select_nights,
 )
 from ndcg_spark.schemas import COMPARISONS
@@ -38,9 +39,11 @@ class ScoreSource:
     metrics: Collection[Metric]
     rows: Night | pa.Table
     where: str
+    #: The runs that returned nothing for any judged query; they are not among `runs`.
+    silent: Sequence[str] = ()
 
     def read(self, queries: Queries, metric: Metric, runs: Collection[str] | None = None) -> ScoreMatrix:
-        columns = ["run", "query_id", "cutoff", "judgments_hash", metric[0]]
+        columns = list(dict.fromkeys(["run", "query_id", "cutoff", "status", "returned", "judgments_hash", metric[0]]))
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
             where: Where = {"cutoff": [metric[1]], "run": chosen}
@@ -67,8 +70,10 @@ def score_source(night: Night, rows: Sequence[Mapping[str, Any]]) -> ScoreSource
         valued |= {"ndcg", "dcg", "ideal_dcg", "cg"}
         metrics.update((name, row["cutoff"]) for name in valued)
     date = datetime.date.fromisoformat(night.evaluated_on)
-    runs = sorted({row["run"] for row in rows})
-    return ScoreSource(night.dataset, date, night.evaluation_id, runs, metrics, night, str(night))
+    runs = {row["run"] for row in rows if not returned_nothing(row)}
+    silent = sorted({row["run"] for row in rows} - runs)
+    known = night.dataset, date, night.evaluation_id, sorted(runs), metrics
+    return ScoreSource(*known, night, str(night), silent)
 
 
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
@@ -114,7 +119,7 @@ def compare_sources(
 
 def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], options: ComparisonOptions) -> None:
     for option, sources, runs in (("baseline", others, options.baselines), ("run", [*own, *others], options.runs)):
-        known = {run for source in sources for run in source.runs}
+        known = {run for source in sources for run in (*source.runs, *source.silent)}
         for run in runs:
             if run not in known:
                 night = next((f" of {source.where}" for source in sources if isinstance(source.rows, Night)), "")
@@ -133,13 +138,14 @@ def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], o
 def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) -> Iterator[Sides]:
     """A night and `other`, which may be the same, at each metric: by default where a measure has values."""
     is_one = other is source
-    runs = {run for run in source.runs if not options.runs or run in options.runs}
+    runs = {run for run in (*source.runs, *source.silent) if not options.runs or run in options.runs}
     if options.baselines:
         compared = runs - {*options.baselines} if is_one else runs
         pairs = [(run, baseline) for run in sorted(compared) for baseline in options.baselines]
         # Where every run is a baseline, each two of them are compared once.
         pairs = pairs or list(itertools.combinations((run for run in options.baselines if run in runs), 2))
     else:
+        # One that has returned nothing in the other night has no baseline there, but it is not lost either.
         runs |= {run for run in other.runs if not options.runs or run in options.runs}
         pairs = [(run, run) for run in sorted(runs)]
     key, queries = source.key() if is_one else source.key(other.evaluated_on, 1), Queries()

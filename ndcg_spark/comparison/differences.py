@@ -28,8 +28,14 @@ _MIN_EXCESS = 1.5
 _MIN_SHARE = 0.05
 #: Gains and losses cancel where less than this share of all that changed is left; then no slice is the cause.
 _CANCELLED = 0.1
+#: What rows have besides the columns of COMPARISONS.
+_BESIDE = ("cancels", "change", "change_queries")
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
+#: Flags of rows whose run, or baseline, returned nothing, so that nothing was measured.
+_MISSING = frozenset({"run_missing", "baseline_missing"})
+#: A side answered few queries if it lacks results for at least this share more of them than the other side.
+FEW = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +89,16 @@ class Sides:
         ours, theirs = self.own.hashes(), self.baseline.hashes()
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
 
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """By query, whether both sides judge it, or neither says so, and it takes part."""
+        is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
+        return np.asarray(is_alike if self.only is None else is_alike & self.only)
+
+    def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """By query, whether a run returned anything, and whether what it is compared with did."""
+        return self.own.answered(run), self.baseline.answered(baseline)
+
     def scores(self, run: str, baseline: str) -> tuple[Numbers, Numbers]:
         """By query, the score of a run and that of what it is compared with; NaN where there is none to compare."""
         own, theirs = self.own.scores(run), self.baseline.scores(baseline)
@@ -94,8 +110,9 @@ class Sides:
 def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, Any]]:
     """The rows of COMPARISONS: by pair all queries and then the slices, each followed by its weighted row.
 
-    p values are adjusted for all of them that were tested and changed, those with weights by themselves. `cancels` is
-    beside the columns: whether gains and losses of its queries cancel.
+    p values are adjusted for all of them that were tested and changed, those with weights by themselves. Beside the
+    columns are what `causes` needs: `cancels`, whether gains and losses of its queries cancel; and `change`, the sum of
+    the differences of `change_queries` queries, with those that a run did not answer at all.
     """
     samples = list(_samples(sides, options))
     rows = [row for row, _ in samples]
@@ -116,7 +133,7 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
         if any(None not in pair and len({p < options.alpha for p in pair}) > 1 for pair in pairs):
             row["flags"].append("doubt")
         row["conclusion"] = _conclusion(row, options)
-    return [{name: row[name] for name in (*COMPARISONS.names, "cancels")} for row in rows]
+    return [{name: row[name] for name in (*COMPARISONS.names, *_BESIDE)} for row in rows]
 
 
 def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
@@ -129,27 +146,57 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[st
     for run, baseline in sides.pairs:
         scores, theirs = sides.scores(run, baseline)
         has, has_theirs = ~np.isnan(scores), ~np.isnan(theirs)
+        answered, theirs_answered = sides.answered(run, baseline)
         with np.errstate(over="ignore"):
             apart = scores - theirs
         for attribute, value, mask in slices:
-            if attribute is not None and not (has | has_theirs)[mask].any():
+            known = has | has_theirs | (sides.judged & ~(answered & theirs_answered))
+            if attribute is not None and not known[mask].any():
                 continue
             for is_weighted, weight in enumerate(weights):
                 counted = mask & ~np.isnan(weight)
-                paired = np.flatnonzero(has & has_theirs & counted)
-                flags = ["below_min_queries"] if attribute is not None and len(paired) < options.min_queries else []
-                flags += [] if run in sides.own.runs else ["run_missing"]
-                flags += [] if baseline in sides.baseline.runs else ["baseline_missing"]
+                both = has & has_theirs & counted
+                flags = [] if _answers(run, sides.own, counted) else ["run_missing"]
+                flags += [] if _answers(baseline, sides.baseline, counted) else ["baseline_missing"]
+                # What was not returned at all was not measured.
+                is_missing = bool(flags)
+                paired = np.flatnonzero(both & (not is_missing))
+                counts = _answered_counts(answered, theirs_answered, counted & sides.judged)
+                flags += ["few_answered"] if not is_missing and _answered_few(counts) else []
+                if attribute is not None and not is_missing and len(paired) < options.min_queries:
+                    flags.insert(0, "below_min_queries")
                 flags += ["other_judgments"] if rejudged[paired].any() else []
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
                 row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None, "flags": flags}
-                row["unpaired_queries"] = int(np.count_nonzero((has != has_theirs) & counted))
+                row |= counts
+                unpaired = (has | has_theirs) if is_missing else (has != has_theirs)
+                row["unpaired_queries"] = int(np.count_nonzero(unpaired & counted))
+                row["change"] = float(np.sum(apart[both]))
+                row["change_queries"] = int(np.count_nonzero(both))
                 units = apart[paired]
                 row |= _numbers(scores[paired], theirs[paired], units, weight[paired], options.alpha, flags)
                 row["effect_size" if is_weighted else "weight_effective_n"] = None
                 if len(units) > statistics.UNITS:
                     units = np.bincount(queries.buckets[paired], units, statistics.UNITS).astype(np.float64)
                 yield row, units
+
+
+def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
+    """Whether a run is there, and returned anything for any of these queries, if there are any."""
+    return run in matrix.runs and (not of.any() or bool(matrix.answered(run)[of].any()))
+
+
+def _answered_counts(answered: NDArray[np.bool_], theirs: NDArray[np.bool_], of: NDArray[np.bool_]) -> dict[str, int]:
+    return {
+        "judged_queries": int(np.count_nonzero(of)),
+        "answered_queries": int(np.count_nonzero(answered & of)),
+        "baseline_answered_queries": int(np.count_nonzero(theirs & of)),
+    }
+
+
+def _answered_few(counts: Mapping[str, int]) -> bool:
+    apart = abs(counts["answered_queries"] - counts["baseline_answered_queries"])
+    return apart > 0 and apart >= FEW * counts["judged_queries"]
 
 
 def _numbers(
@@ -174,7 +221,7 @@ def _numbers(
             flags.append("no_variation")
         elif n > 1 and wins + losses < _FEWEST_CHANGED:
             flags.append("few_changed")
-        deviation = np.nan if _UNTESTED & {*flags} else deviation
+        deviation = np.nan if (_UNTESTED | _MISSING) & {*flags} else deviation
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
         cancels = bool(abs(np.sum(apart)) < _CANCELLED * np.sum(np.abs(apart)))
@@ -223,11 +270,11 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     low, high = row["interval_low"], row["interval_high"]
     if row["cancels"] or low is None or high is None or low <= 0 <= high:
         return []
-    total, shares = row["difference"] * row["queries"], []
+    shares = []
     for part in slices:
-        if part["difference"] is not None and part["queries"] < row["queries"]:
-            share = part["difference"] * part["queries"] / total
-            counts = {"queries": part["queries"], "of_queries": row["queries"], "share": share}
+        if 0 < part["change_queries"] < row["queries"]:
+            share = part["change"] / row["change"]
+            counts = {"queries": part["change_queries"], "of_queries": row["queries"], "share": share}
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
@@ -238,8 +285,13 @@ def explains(cause: Mapping[str, Any]) -> bool:
 
 
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
-    """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each."""
+    """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each.
+
+    `baseline_nights` is of how many nights the baseline's score of the query is the mean; null in one night.
+    """
     scores, theirs = sides.scores(run, baseline)
+    nights = sides.baseline.night_counts(baseline)
+    is_one = sides.own is sides.baseline
     key = {name: sides.key[name] for name in ("dataset", "evaluated_on")}
     key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
     rows = []
@@ -254,5 +306,6 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
         for row in table.take(largest).to_pylist():
             score, before = float(scores[row["at"]]), float(theirs[row["at"]])
             values = {"baseline_score": before, "score": score, "difference": score - before}
-            rows.append({**key, "query_id": row["id"], **values})
+            many = None if is_one else int(nights[row["at"]])
+            rows.append({**key, "query_id": row["id"], **values, "baseline_nights": many})
     return rows

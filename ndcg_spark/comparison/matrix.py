@@ -65,11 +65,32 @@ class ScoreMatrix:
     values: Numbers
     #: By query; 0 where it is unknown, or where the query has no row here.
     judgments_hash: NDArray[np.int64]
+    #: [run, query]; whether the run returned anything for the query. None: it did for all of them.
+    answers: NDArray[np.bool_] | None = None
+    #: [run, query]; of how many nights the score is the mean. None: it is of one.
+    nights: NDArray[np.int16] | None = None
 
     def scores(self, run: str) -> Numbers:
         """The score of every query, NaN where it does not count or this is no run of the matrix."""
         own = self.values[list(self.runs).index(run)] if run in self.runs else np.zeros(0)
         return np.pad(own, (0, len(self.queries) - len(own)), constant_values=np.nan)
+
+    def answered(self, run: str) -> NDArray[np.bool_]:
+        """By query, whether the run returned anything; false where this is no run of the matrix."""
+        answered = np.zeros(len(self.queries), np.bool_)
+        if run in self.runs:
+            own = self.values.shape[1]
+            at = list(self.runs).index(run)
+            answered[:own] = True if self.answers is None else self.answers[at]
+        return answered
+
+    def night_counts(self, run: str) -> NDArray[np.int16]:
+        """By query, of how many nights its score is the mean; 0 where there is none."""
+        counts = (~np.isnan(self.scores(run))).astype(np.int16)
+        if self.nights is not None and run in self.runs:
+            own = self.nights[list(self.runs).index(run)]
+            counts[: len(own)] = own
+        return counts
 
     def hashes(self) -> NDArray[np.int64]:
         return np.pad(self.judgments_hash, (0, len(self.queries) - len(self.judgments_hash)))
@@ -80,12 +101,14 @@ def read_matrix(
 ) -> ScoreMatrix:
     """The scores of these runs by a measure at a cutoff, read batch by batch; rows of others are left out.
 
-    The columns are run and query_id, text; cutoff; the measure; and judgments_hash. InputError if an id is null or
-    empty, a score is infinite, a run has a query twice, or the judgments of a query differ.
+    The columns are run and query_id, text; cutoff; the measure; judgments_hash; and perhaps `status` and `returned`.
+    InputError if an id is null or empty, a score is infinite, a run has a query twice, or the judgments of a query
+    differ.
     """
     names, (measure, cutoff) = pa.array(runs, pa.string()), metric
     # A row per query, so that they grow without being copied.
     values, seen = np.empty((0, len(runs))), np.empty((0, len(runs)), np.bool_)
+    answers = np.empty((0, len(runs)), np.bool_)
     hashes = np.zeros(0, np.int64)
 
     def refuse(what: str, rows: NDArray[np.bool_]) -> None:
@@ -107,7 +130,7 @@ def read_matrix(
         encoded = rows["query_id"].combine_chunks().dictionary_encode()
         query = queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
         # In the same memory, where the system can.
-        for array, empty in ((values, np.nan), (seen, False), (hashes, 0)):
+        for array, empty in ((values, np.nan), (seen, False), (answers, False), (hashes, 0)):
             grown = len(array)
             array.resize((len(queries), *array.shape[1:]), refcheck=False)
             array[grown:] = empty
@@ -119,12 +142,25 @@ def read_matrix(
         scores = np.asarray(pc.fill_null(rows[measure].cast(pa.float64()), np.nan))
         refuse(f"with an infinite score in {measure}", np.isinf(scores))
         values[query, run] = scores
+        answers[query, run] = answered_rows(rows)
         judged = np.asarray(pc.fill_null(rows["judgments_hash"], 0), np.int64)
         known = hashes[query]
         hashes[query] = np.where(judged == 0, known, judged)
         differs = (hashes[query] != judged) | ((known != judged) & (known != 0))
         refuse("with another judgments_hash than others of the query", differs & (judged != 0))
-    return ScoreMatrix(queries, runs, values.T, hashes)
+    return ScoreMatrix(queries, runs, values.T, hashes, answers.T)
+
+
+def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
+    """Whether the run of each row of QUERY_SCORES returned anything for its query; true where nothing says."""
+    columns = rows.column_names
+    status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
+    returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())
+    is_missing = np.asarray(pc.fill_null(pc.equal(status, "missing"), False))
+    # The documents of a list may all be dropped, so that it is empty but scored.
+    is_scored = np.asarray(pc.fill_null(pc.equal(status, "scored"), False))
+    is_empty = np.asarray(pc.fill_null(pc.equal(returned, 0), False))
+    return np.asarray(~is_missing & (is_scored | ~is_empty))
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -145,6 +181,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     """
     hashes, n = np.zeros(0, np.int64), len(tonight.judgments_hash)
     sums: dict[str, tuple[Numbers, NDArray[np.int16]]] = {}
+    answers: dict[str, NDArray[np.bool_]] = {}
     for matrix in matrices:
         # Every night may have queries that those before it have not; they have no judgments tonight.
         known = np.pad(hashes, (0, len(tonight.queries) - len(hashes)))
@@ -155,10 +192,15 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
             total, count = sums.setdefault(run, (np.zeros(n), np.zeros(n, np.int16)))
             total += np.where(counted, scores, 0.0)
             count += counted
+            answers[run] = answers.get(run, False) | matrix.answered(run)[:n]
     values = np.full((len(sums), n), np.nan)
-    for mean, (total, count) in zip(values, sums.values(), strict=True):
-        np.divide(total, count, out=mean, where=count > 0)
-    return ScoreMatrix(tonight.queries, list(sums), values, hashes)
+    counts = np.zeros((len(sums), n), np.int16)
+    answered = np.zeros((len(sums), n), np.bool_)
+    for at, (run, (total, count)) in enumerate(sums.items()):
+        np.divide(total, count, out=values[at], where=count > 0)
+        counts[at] = count
+        answered[at] = answers[run]
+    return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts)
 
 
 def _known_rows(table: pa.Table, dataset: str, queries: Queries) -> tuple[pa.Table, NDArray[np.int64]]:

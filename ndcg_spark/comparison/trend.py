@@ -15,7 +15,7 @@ from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cut
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, unpublished
+from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
 from ndcg_spark.text import unknown_name
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
@@ -28,6 +28,8 @@ WINDOW, MIN_NIGHTS = 28, 7
 _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 #: The smallest distance that is flagged, because nights of an unchanged system have a MAD of 0.
 FLOOR = 0.005
+#: The flag of a night in which the run returned nothing, so that it has no value.
+NOTHING = "returned_nothing"
 #: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
@@ -43,7 +45,7 @@ class Point:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell` or `level_rose`, each with a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` or NOTHING, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
     #: That of the checks for this run; None if there is none.
@@ -247,8 +249,14 @@ def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
 
 def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:
     judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
-    points = trend([(night.evaluated_on, row[measure], *kind) for night, row, *kind in judged])
+    # What returned nothing was not measured, even where the mean over missing queries is 0.
+    values = [None if returned_nothing(row) else row[measure] for _, row, _ in series]
+    points = trend(
+        [(night.evaluated_on, value, *kind) for value, (night, _, *kind) in zip(values, judged, strict=True)]
+    )
     for point, (night, row, _) in zip(points, series, strict=True):
+        if returned_nothing(row):
+            point.flags += ((NOTHING, "it returned nothing for any judged query"),)
         point.queries, point.notes, point.accepted = row["queries"], night.notes, night.row["accepted"]
         if verdict := night.record["verdict"]:
             _add_verdict(point, row["run"], verdict)

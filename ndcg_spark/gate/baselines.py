@@ -183,7 +183,8 @@ def find_missing(
     """Expected runs and datasets without results: the code, a sentence, and the run that it is about.
 
     Expected are the runs of the newest night of the baselines or, if it is newer, of the newest good night, and the
-    datasets evaluated together with this one since. Without such a night, everything ever evaluated is expected.
+    datasets evaluated together with this one since. Without such a night, everything ever evaluated is expected. A run
+    that returned nothing for any judged query has no results; it is expected unless it returned nothing then, too.
     """
     dataset, date = tonight.dataset, tonight.evaluated_on
     before = earlier(nights, dataset, date)
@@ -192,8 +193,8 @@ def find_missing(
     since = newest[0].evaluated_on if newest else ""
     # Evaluations that no longer count are among them.
     published = [row for row in nights.rows if row["status"] == "published" and since <= row["evaluated_on"] < date]
-    own = {row["evaluation_id"] for row in published if row["dataset"] == dataset}
-    together = sorted((row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in own)
+    ids = {row["evaluation_id"] for row in published if row["dataset"] == dataset}
+    together = sorted((row["evaluated_on"], row["dataset"]) for row in published if row["evaluation_id"] in ids)
     without = tonight.record.get("datasets_without_results", ())
     datasets = {name: day for day, name in together} | dict.fromkeys([dataset, *without], date)
     # A dataset that was judged tonight is not there because of an earlier evaluation of the date.
@@ -207,12 +208,19 @@ def find_missing(
     runs = dict.fromkeys((run for _, check in gate.checks(dataset) for run in check.runs or ()), "a check names it")
     runs |= {run: "it is a baseline" for run in map(baseline_run, gate.baseline) if run is not None}
     unknown = [nights.damaged[day] for day in sorted(nights.damaged) if since <= day < date]
+    own = scores.source(tonight)
+    # Who gave up a run accepted a night in which it returned nothing.
+    empty = {*own.silent}
     try:
         for night in newest or before:
             runs |= dict.fromkeys(scores.source(night).runs, f"had some on {night.evaluated_on}")
+        for night in newest:
+            empty -= {*scores.source(night).silent}
     except StorageError as error:
         unknown.append(str(error))
-    for run in sorted(runs.keys() - {*scores.source(tonight).runs}):
-        yield "missing_run", f"{run} has no results in this night, and {runs[run]}", run
+    for run in sorted((runs.keys() | empty) - {*own.runs}):
+        what = "returned nothing" if run in own.silent else "has no results"
+        why = f", and {runs[run]}" if run in runs else ""
+        yield "missing_run", f"{run} {what} in this night{why}", run
     for reason in unknown:
         yield "no_baseline", f"the expected runs are not known: {reason}", None

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.differences import ComparisonOptions, causes, deciding, explains
+from ndcg_spark.comparison.differences import FEW, ComparisonOptions, causes, deciding, explains
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import format_cutoff
@@ -29,6 +29,7 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier
+from ndcg_spark.tables.table import answered_in_words
 from ndcg_spark.text import apart, did_you_mean
 
 #: Sums over a million queries differ in their last digits between engines; no verdict may depend on those digits.
@@ -188,6 +189,12 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
         if baseline.run:
             yield "missing_run", f"{baseline.run} has no results in this night"
         yield "new_run", f"{case.run} is new: it has no results in {baseline.in_words}"
+    flags = plain["flags"] if plain else []
+    if "run_missing" in flags:
+        yield "missing_run", f"{subject}: it returned nothing for any query of the slice"
+    if "baseline_missing" in flags:
+        code = "missing_run" if baseline.run else "new_run"
+        yield code, f"{subject}: {baseline.in_words} returned nothing for any query of the slice"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
         yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"
@@ -251,7 +258,7 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
     is_beyond, evidence = difference < -allowed - _ROUNDING, f"{numbers['queries']:,} queries"
     if baseline.name is None:
         value, least = apart(mean, mean - difference)
-        sentence = f"{subject} is {value} ({evidence}), and the minimum is {least}"
+        sentence = f"{subject} is {value} ({evidence}), and the minimum is {least}{_unanswered(case.row)}"
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
     if numbers["interval_low"] is not None:
         interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"
@@ -261,11 +268,28 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
     moved, means = f"by {size}", f"from {numbers['baseline_mean']:.4f} to {mean:.4f}"
     moved = f"{'fell' if difference < 0 else 'rose'} {moved}" if abs(difference) > _ROUNDING else "did not change"
     sentence = f"{subject} {moved} against {baseline.in_words}, {means} ({evidence}); {limit} is allowed"
+    sentence += _few_answered(case.row)
     if not is_beyond:
         return PASS, None, sentence
     if p is None:
         return NOT_COMPARABLE, "not_measured", f"{sentence}, but it could not be tested"
     return (FAIL, "dropped", sentence) if p < gate.alpha else (UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
+
+
+def _few_answered(row: Row | None) -> str:
+    few = answered_in_words(row) if row else ""
+    if not few:
+        return ""
+    return f"; {few}" if few.startswith("the ") else f"; it {few}"
+
+
+def _unanswered(row: Row | None) -> str:
+    """The same for a run that is compared with nothing."""
+    if row is None or row["judged_queries"] - row["answered_queries"] < FEW * row["judged_queries"]:
+        return ""
+    if row["answered_queries"] == row["judged_queries"]:
+        return ""
+    return f"; it answered {row['answered_queries']:,} of {row['judged_queries']:,} queries"
 
 
 def _rank(result: Result) -> tuple[bool, bool, float]:

@@ -279,6 +279,15 @@ def refuse_changed_files(nights: Iterable[Night]) -> None:
                 night.store.refuse_changed(night.files(table))
 
 
+def returned_nothing(row: Mapping[str, Any]) -> bool:
+    """Whether a run returned nothing for any judged query, by its row of DATASET_SCORES of all queries.
+
+    Its scores are 0 where missing queries count, but nothing of it was measured.
+    """
+    unanswered = (row["missing_queries"] or 0) + (row["no_relevant_queries"] or 0)
+    return row["judged_rate"] is None and unanswered > 0 and (row["queries"] or 0) <= unanswered
+
+
 def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
     """The rows of DATASET_SCORES of each night without slices, by run and cutoff; ndcg and measures follow the key."""
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))

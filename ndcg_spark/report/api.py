@@ -21,7 +21,7 @@ from ndcg_spark.library import call, make_config
 from ndcg_spark.nights.read import iso_date
 from ndcg_spark.report import words
 from ndcg_spark.report.baselines import Request
-from ndcg_spark.report.comparisons import notes_on_tests, significance_marks
+from ndcg_spark.report.comparisons import notes_on_answers, notes_on_tests, significance_marks
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.nights import trend_view, verdict_view
@@ -222,9 +222,13 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
         rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
         return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
     compared = _rows(compare(scores, baseline, measures=measure, full=True))
-    compared = [row for row in compared if row["attribute"] is None and row["difference"] is not None]
+    compared = [row for row in compared if row["attribute"] is None]
+    missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
+    compared = [row for row in compared if row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
     title = f"{measure} minus that of {baseline}, with 95 % intervals"
+    if missing:
+        title += f"; {', '.join(missing)} returned nothing"
     label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
     return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
 
@@ -242,7 +246,8 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None, correction:
     notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
     if baseline is not None:
         compared = _rows(compare(scores, baseline, correction=correction, full=True))
-        notes, marks = [*notes, *notes_on_tests(compared, correction)], significance_marks(compared)
+        notes += notes_on_tests(compared, correction) + notes_on_answers(compared)
+        marks = significance_marks(compared)
     return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))
 
 

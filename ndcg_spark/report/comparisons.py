@@ -9,7 +9,7 @@ import pyarrow as pa
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import DECIMALS, Table, make_table, rounded, signed
+from ndcg_spark.tables.table import DECIMALS, Table, answered_in_words, make_table, rounded, signed
 from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ DECIDES = "p (decides): the larger p of the t test and the randomization test, a
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 #: Each flag in words, as conclusions have it, and what it means.
 FLAGS = {
-    "run_missing": "run missing: it has no scores here",
-    "baseline_missing": "baseline missing: it has no scores here",
+    "run_missing": "run missing: it returned nothing here",
+    "baseline_missing": "baseline missing: it returned nothing here",
+    "few_answered": "answered few: one side has no results for at least 10 % more of the queries than the other",
     "below_min_queries": "too few queries: the slice is too small to be tested",
     "unchanged": "unchanged: no query has changed",
     "too_few": "at most one query: nothing can be tested",
@@ -104,17 +105,21 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     compared_table = make_table(lines, names, comparison_notes(rows, compared.correction, compared.alpha), **more)
     queries = [
         {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
-        | {"query": row["query_id"], "before": row["baseline_score"], "now": row["score"], "change": row["difference"]}
+        | {"query": row["query_id"], "before": row["baseline_score"], "nights": row["baseline_nights"]}
+        | {"now": row["score"], "change": row["difference"]}
         for row in compared.queries
     ]
-    names = [name for name in (queries[0] if queries else ()) if name != "against" or name not in hidden]
+    # That each score is of one night is no news.
+    hidden &= {"against"}
+    hidden |= {"nights"} if all(row["nights"] in (None, 1) for row in queries) else set()
+    names = [name for name in (queries[0] if queries else ()) if name not in hidden]
     return [compared_table, make_table(queries, names)] if queries else [compared_table]
 
 
 def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[str, Any]:
     is_tested = "unchanged" not in row["flags"]
     has_interval = is_tested and row["interval_low"] is not None
-    flags = ", ".join(FLAGS[flag].partition(":")[0] for flag in row["flags"] if flag != "unchanged")
+    flags = ", ".join(_flag(flag, row) for flag in _shown_flags(row) if flag != "unchanged")
     return {
         mean: row["mean"],
         "baseline": row["baseline_mean"],
@@ -124,6 +129,16 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
     }
+
+
+def _shown_flags(row: Row) -> list[str]:
+    """The flags of a row; of what was not returned, that it is missing says all."""
+    missing = [flag for flag in row["flags"] if flag in ("run_missing", "baseline_missing")]
+    return missing or list(row["flags"])
+
+
+def _flag(flag: str, row: Row) -> str:
+    return answered_in_words(row) if flag == "few_answered" else FLAGS[flag].partition(":")[0]
 
 
 def _measure(row: Row) -> str:
@@ -176,7 +191,20 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         ranges = {measure: dict.fromkeys(map(rounded, (min(own), max(own)))) for measure, own in sizes.items()}
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
-    return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in row["flags"])]
+    return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))]
+
+
+def notes_on_answers(rows: Rows) -> list[str]:
+    """A sentence for each run that returned nothing, which is why it has no stars, or answered few queries."""
+    notes = []
+    for row in rows:
+        if row["attribute"] is not None or row["weight_effective_n"] is not None:
+            continue
+        if "run_missing" in row["flags"]:
+            notes.append(f"{row['run']} returned nothing and is not tested")
+        if few := answered_in_words(row):
+            notes.append(f"{row['run']}: {few}")
+    return list(dict.fromkeys(notes))
 
 
 def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list[str]:

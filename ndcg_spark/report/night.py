@@ -19,7 +19,7 @@ from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
-from ndcg_spark.nights.read import night_rows, read_rows
+from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
 from ndcg_spark.report.baselines import Request, outline, shown_points
 from ndcg_spark.report.words import LEAST_SHARE, TONES, day
 
@@ -39,6 +39,8 @@ class QueryScore(NamedTuple):
     before: float | None
     #: The difference, or the score.
     change: float
+    #: Of how many nights `before` is the mean.
+    nights: int | None = None
 
 
 class Lists(NamedTuple):
@@ -62,8 +64,11 @@ class NightData:
         self.metric = self.outline.metric
         self.measure = f"{self.metric[0].replace('ndcg', 'NDCG')}@{format_cutoff(self.metric[1])}"
         #: The dataset scores of every run, by run and cutoff, and the runs from the best to the worst.
-        self.scores = {(row["run"], row["cutoff"]): row for row in history.scores(night)}
-        self.runs = self.outline.runs
+        rows, everyone = history.scores(night), self.outline.runs
+        self.scores = {(row["run"], row["cutoff"]): row for row in rows}
+        #: The runs that returned nothing, whose scores say nothing.
+        self.silent = sorted({row["run"] for row in rows if returned_nothing(row)})
+        self.runs = [run for run in everyone if run not in self.silent] or list(everyone)
         self.baseline, self.failed_before = self.outline.baseline, self.outline.failed_before
         self._gate: Row = gate if self.baseline.name else {}
         self.level = f"{100 * (1 - self._gate.get('alpha', 0.05)):g} %"
@@ -82,7 +87,7 @@ class NightData:
         self.causes = causes(self.row, self.slices) if self.row else []
         self.cause = next(filter(explains, self.causes), None)
         #: What should have arrived.
-        self.missing = [row for row in self.results if row["check"] == "gate" and row["reason"][:8] == "missing_"]
+        self.missing = self._missing_results()
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
         self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
         self.compares = any(query.before is not None for query in self.queries[:1])
@@ -114,6 +119,16 @@ class NightData:
         for date in unread:
             self.warnings.append(f"The night of {day(date)} is left out, as its log cannot be read")
 
+    def _missing_results(self) -> list[Row]:
+        """What should have arrived by the gate, and the runs that returned nothing."""
+        missing = [row for row in self.results if row["check"] == "gate" and row["reason"][:8] == "missing_"]
+        named = [row["run"] for row in missing]
+        for run in self.silent:
+            if run not in named:
+                sentence = f"{run} returned nothing in this night"
+                missing.append({"run": run, "reason": "missing_run", "sentence": sentence})
+        return missing
+
     def _warnings(self) -> list[str]:
         warnings = list(self.verdict.get("warnings", ()))
         # Where these queries are left out, the gate says how many they are.
@@ -126,7 +141,8 @@ class NightData:
         previous, there = self.outline.previous, {*self.runs, *(row["run"] for row in self.missing)}
         if previous is None:
             return warnings
-        gone = {row["run"] for row in self._history.scores(previous)} - there
+        rows = [row for row in self._history.scores(previous) if not returned_nothing(row)]
+        gone = {row["run"] for row in rows} - there
         on = day(previous.evaluated_on)
         return warnings + [f"{run} had scores on {on} and has none tonight" for run in sorted(gone)]
 
@@ -204,8 +220,10 @@ class NightData:
             return [QueryScore(query_id, score, None, score) for query_id, score in known.items()]
         own, theirs = self._sides.scores(self.run, self.baseline.run or self.run)
         at = np.flatnonzero(~np.isnan(own - theirs))
-        ids, values = self._sides.own.queries.ids.take(at).to_pylist(), (own[at], theirs[at], (own - theirs)[at])
-        return list(map(QueryScore, ids, *(column.tolist() for column in values)))
+        ids = self._sides.own.queries.ids.take(at).to_pylist()
+        nights = self._sides.baseline.night_counts(self.baseline.run or self.run)
+        numbers = own[at].tolist(), theirs[at].tolist(), (own - theirs)[at].tolist(), nights[at].tolist()
+        return list(map(QueryScore, ids, *numbers))
 
     @functools.cached_property
     def unanswered(self) -> tuple[int, int, float] | None:
@@ -213,7 +231,7 @@ class NightData:
         lost = self._lost_queries(self.run)
         if lost is None:
             return None
-        share = self._share(self._missing(self.night, self.run))
+        share = self._share(self._unanswered_queries(self.night, self.run))
         return *lost, share if self.row and (self.row["difference"] or 0.0) < 0 else 0.0
 
     def _lost_queries(self, run: str) -> tuple[int, int] | None:
@@ -231,11 +249,11 @@ class NightData:
         """How many queries had no results in the newest night of the baseline and have some, and their share."""
         if not self.baseline.nights or self.baseline.run or self.row is None or (self.row["difference"] or 0.0) <= 0:
             return None
-        before = self._missing(self.baseline.nights[-1], self.run)
-        again = before - self._missing(self.night, self.run) if before else before
+        before = self._unanswered_queries(self.baseline.nights[-1], self.run)
+        again = before - self._unanswered_queries(self.night, self.run) if before else before
         return (len(again), self._share(again)) if again else None
 
-    def _missing(self, night: Night, run: str) -> set[str]:
+    def _unanswered_queries(self, night: Night, run: str) -> set[str]:
         at: dict[str, Sequence[Any]] = {"cutoff": [self.metric[1]], "run": [run], "status": ["missing"]}
         return {row["query_id"] for row in night_rows(night, "query_scores", ["query_id"], **at)}
 

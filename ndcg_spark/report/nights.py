@@ -86,6 +86,7 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
 def _row(line: TrendLine) -> dict[str, Any]:
     points = [point for point in line.stretch if point.value is not None]
     values = [point.value for point in points if point.value is not None]
+    has_last = bool(values) and line.points[-1].value is not None
     return {
         "dataset": line.dataset,
         "measure": _measure(line),
@@ -93,8 +94,8 @@ def _row(line: TrendLine) -> dict[str, Any]:
         "nights": len(line.points),
         "since": points[0].date if points else None,
         "first": values[0] if values else None,
-        "last": values[-1] if values else None,
-        "change": values[-1] - values[0] if values else None,
+        "last": values[-1] if has_last else None,
+        "change": values[-1] - values[0] if has_last else None,
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "verdict": verdict_in_words(vars(line.points[-1])) if line.points[-1].verdict else None,

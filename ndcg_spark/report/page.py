@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 #: The table of queries has at most so many rows.
 _QUERIES = 500
+_NIGHTS_BEFORE = (
+    "nights before: how many nights of the baseline have a score of the query under tonight's judgments; of one night, "
+    "the score before is less certain than of several"
+)
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 
@@ -155,9 +159,13 @@ def _queries(data: NightData, labels: Labels) -> Table:
         label, anchor = labels.query(query.query_id), data.anchors.get(query.query_id)
         linked = Markup('<a href="#{}">{}</a>').format(anchor, label) if anchor else label
         scores = {was: query.before, now: query.score, "change": query.change if data.compares else None}
+        if data.compares and len(data.baseline.nights) > 1:
+            scores["nights before"] = query.nights
         lines.append({"query": linked, **scores})
     notes = [f"{_QUERIES} of {total:,} queries: those at both ends"] if total > _QUERIES else []
     against = f", {was}: {data.baseline.label}" if data.compares else ""
+    if data.compares and len(data.baseline.nights) > 1:
+        notes.append(_NIGHTS_BEFORE)
     return make_table(lines, (), notes, sentences=[f"{data.measure} of {data.run[:200]}{against}."])
 
 

@@ -24,6 +24,7 @@ _CHANGES = {
 #: Codes that may come of judgments that have changed, where queries with other ones are left out.
 _OF_REJUDGED = ("few_queries", "missing_slice")
 _DATASET = Markup("If a dataset is given up, take its name out of the [gate] and its judgments out of their table.")
+_SLICE = Markup("If {} need not answer these queries, take its slice out of the [gate] of the configuration.")
 #: The same for a run that the gate names, and for what a night was compared with.
 _NAMED = Markup("If {} is given up, take its name out of the [gate] of the configuration.")
 _OTHER_RUN = Markup(
@@ -63,6 +64,8 @@ def remedies(data: "NightData") -> tuple[bool, list[Markup]]:
         if reason in _CHANGES:
             changes[_CHANGES[reason]] = None
             helps = helps or (is_rejudged and reason in _OF_REJUDGED)
+        elif reason == "missing_run" and row["slice"] is not None:
+            changes[_SLICE.format(name(row["run"]))] = None
         elif (row["check"], reason) == ("gate", "missing_run") and row["run"] in named:
             changes[_NAMED.format(name(row["run"]))] = None
         elif reason == "missing_dataset":

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
-from ndcg_spark.report.comparisons import comparison_tables, comparison_value, flat, notes_on_tests, significance_marks
+from ndcg_spark.report.comparisons import (
+    comparison_tables,
+    comparison_value,
+    flat,
+    notes_on_answers,
+    notes_on_tests,
+    significance_marks,
+)
 from ndcg_spark.report.console import is_silent, print_view, printing
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
@@ -46,6 +53,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     notes = [f"{outcome.convention}: {outcome.formula}"]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
+        notes += notes_on_answers(compared.rows) if compared else []
         marks = significance_marks(compared.rows) if compared else {}
         tables = [paper_table(outcome.dataset_scores, notes, measures, marks)]
     else:

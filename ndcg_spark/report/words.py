@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import apart, message, printable
@@ -106,6 +106,8 @@ def banner(data: "NightData") -> Banner:
 def _headline(data: "NightData") -> Markup:
     row, run, baseline = data.row, name(data.run), data.baseline
     if row is None or row["difference"] is None:
+        if data.run in data.silent:
+            return Markup("{} returned nothing.").format(run)
         missing = "it cannot be compared"
         if not baseline.label and (breaks := data.trend.points[-1].breaks):
             missing = f"the {' and the '.join(breaks)} changed, so it cannot be compared with earlier nights"
@@ -256,6 +258,10 @@ def _part_of(what: str, share: float) -> str:
     return f", {_part(share)} of the {what}" if share >= 0.005 else ""
 
 
+def is_silent(point: Point) -> bool:
+    return NOTHING in dict(point.flags)
+
+
 def below_best(data: "NightData") -> str:
     """How far the night is below the best comparable one, which no gate compares it with."""
     stretch = last_stretch(data.trend.points)
@@ -323,7 +329,8 @@ def night_score(before: Point | None, now: Point | None, margin: float) -> tuple
     """The change of a run since the night before, its score, and why that stands out."""
     was = before.value if before else None
     if now is None or now.value is None:
-        return -(was or 0.0), "no score", [] if was is None else [f"{score(was)} the night before"]
+        word = "returned nothing" if now and is_silent(now) else "no score"
+        return -(was or 0.0), word, [] if was is None else [f"{score(was)} the night before"]
     why, moved = [why for _, why in now.flags], 0.0 if was is None or now.breaks else now.value - was
     if not why and abs(moved) > margin:
         why = [f"{'up' if moved > 0 else 'down'} {score(abs(moved))} from the night before"]

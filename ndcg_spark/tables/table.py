@@ -22,6 +22,18 @@ def signed(value: float | None) -> str:
     return "-" if value is None else f"{round(value, DECIMALS):+z.4f}"
 
 
+def answered_in_words(row: Mapping[str, Any]) -> str:
+    """How many queries were answered by the side that answered few of them; empty if neither did.
+
+    `row` is one of COMPARISONS.
+    """
+    if "few_answered" not in row["flags"]:
+        return ""
+    own, other = row["answered_queries"], row["baseline_answered_queries"]
+    who = "" if own < other else "the baseline "
+    return f"{who}answered {min(own, other):,} of {row['judged_queries']:,} queries"
+
+
 def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     word = "no verdict" if verdict["verdict"] == "none" else str(verdict["verdict"])
     return f"{word} (accepted)" if verdict.get("accepted") else word

@@ -134,3 +134,24 @@ def test_an_evaluation_shows_its_runs_beside_one_of_them_without_an_output(folde
     for row, other in zip(comparison_rows(done), expected, strict=True):
         assert row | own == {name: pytest.approx(v) if isinstance(v, float) else v for name, v in other.items()} | own
     assert json.loads(done.stdout)["output"] is None
+
+
+@pytest.mark.parametrize("lines", ["", "other Q0 a 1 1 new\n"], ids=["no rows", "only unjudged queries"])
+@pytest.mark.parametrize("convention", ["trec_eval", "pytrec_eval"])
+def test_a_run_that_answered_no_judged_query_is_not_tested(tmp_path, lines, convention):
+    (tmp_path / "runs").mkdir()
+    files = {"qrels.txt": QRELS, "runs/old.run": run_file("old", OLD), "runs/new.run": lines}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    night = ("evaluate", "qrels.txt", "runs", "--run-from", "file", "--convention", convention, "--cutoffs", "3")
+    night += ("--engine", "embedded")
+    for baseline, flag in (("old", "run_missing"), ("new", "baseline_missing")):
+        (row,) = comparison_rows(ndcg_spark(tmp_path, *night, "--baseline", baseline, "--format", "json"))
+        assert (row["flags"][0], row["p_value"], row["conclusion"], row["queries"]) == (flag, None, None, 0)
+    table = ndcg_spark(tmp_path, *night, "--baseline", "old").stdout
+    assert ("1 not tested" in table, "not tested (run missing)" in table) == (True, True)
+    latex = ndcg_spark(tmp_path, *night, "--baseline", "old", "--format", "latex").stdout
+    assert ("new returned nothing and is not tested" in latex, "textsuperscript" in latex) == (True, False)
+    assert ndcg_spark(tmp_path, *night, "--output", "out", "--date", "2026-11-20").returncode == 0
+    (row,) = comparison_rows(ndcg_spark(tmp_path, "compare", "out", "--baseline", "old", "--format", "json"))
+    assert (row["run"], row["flags"][0], row["mean"]) == ("new", "run_missing", None)

@@ -195,6 +195,68 @@ def test_a_night_is_paired_with_another_by_the_names_of_runs_and_nothing_is_lost
     assert [(row["run"], row["baseline"], row["difference"]) for row in rows] == [("a", "c", 0.0), ("b", "c", 0.5)]
 
 
+def answers(old, new, policy=0.0, status=True):
+    """Scores of two runs by query; for None the run returned nothing, which scores `policy`."""
+    table = scores({"old": old, "new": new})
+    nothing = np.asarray(table["ndcg"].is_null())
+    table = table.set_column(3, "ndcg", table["ndcg"].fill_null(policy) if policy is not None else table["ndcg"])
+    if status:
+        table = table.append_column("status", pa.array(np.where(nothing, "missing", "scored")))
+    return table.append_column("returned", pa.array(np.where(nothing, 0, 10)))
+
+
+OLD, NONE = [0.5 + at / 100 for at in range(20)], [None] * 20
+
+
+@pytest.mark.parametrize("policy", [0.0, None])
+@pytest.mark.parametrize("status", [True, False])
+def test_a_run_that_returned_nothing_is_missing_on_either_side(policy, status):
+    for old, new, flag in ((OLD, NONE, "run_missing"), (NONE, OLD, "baseline_missing")):
+        (missing,) = compared(answers(old, new, policy, status), None, "old").rows
+        assert flag in missing["flags"]
+        untested = ("mean", "difference", "p_value", "p_decides", "interval_low", "conclusion", "family_size")
+        assert [missing[name] for name in untested] == [None] * len(untested)
+        assert (missing["queries"], missing["unpaired_queries"]) == (0, 20)
+    both = compared(answers(NONE, NONE, policy, status), None, "old").rows[0]
+    assert {"run_missing", "baseline_missing"} <= {*both["flags"]}
+
+
+def test_a_run_that_returned_nothing_is_in_no_family_of_tests():
+    better = [score + 0.1 + at / 1000 for at, score in enumerate(OLD)]
+    table = scores({"old": OLD, "new": better, "lost": [0.0] * 20})
+    table = table.append_column("returned", pa.array([10] * 40 + [0] * 20))
+    by_run = {row["run"]: row for row in compared(table, None, "old").rows}
+    assert (by_run["new"]["family_size"], by_run["lost"]["p_adjusted"]) == (1, None)
+
+
+@pytest.mark.parametrize(("answered", "is_few"), [(20, False), (19, False), (18, True), (3, True)])
+def test_a_side_that_answered_a_tenth_fewer_queries_is_flagged_and_counted(answered, is_few):
+    few = [*OLD[:answered], *NONE[answered:]]
+    for old, new, counts in ((OLD, few, (answered, 20)), (few, OLD, (20, answered))):
+        (row,) = compared(answers(old, new), None, "old").rows
+        assert ("few_answered" in row["flags"]) == is_few
+        assert (row["answered_queries"], row["baseline_answered_queries"], row["judged_queries"]) == (*counts, 20)
+    # Both lack the same queries.
+    (row,) = compared(answers(few, few), None, "old").rows
+    assert "few_answered" not in row["flags"]
+
+
+def test_a_slice_that_a_run_did_not_answer_is_not_tested_and_still_explains_the_loss():
+    halves = attributes({f"q{at}": {"half": "first" if at < 10 else "second"} for at in range(20)})
+    new = [*[score + 0.001 * at for at, score in enumerate(OLD[:10])], *NONE[10:]]
+    rows = compared(answers(OLD, new), None, "old", attributes=halves).rows
+    by_value = {row["value"]: row for row in rows}
+    assert by_value["second"]["flags"][0] == "run_missing"
+    assert (by_value["second"]["p_value"], by_value["second"]["conclusion"]) == (None, None)
+    assert by_value["first"]["p_value"] is not None
+    assert by_value[None]["conclusion"] == "worse"
+
+
+def test_tables_of_others_may_have_a_status_of_their_own():
+    table = scores({"old": OLD, "new": OLD}).append_column("status", pa.array([200] * 40))
+    assert compared(table, None, "old").rows[0]["flags"] == ["unchanged"]
+
+
 def test_scores_of_several_nights_or_without_a_dataset_of_the_other_night_are_refused():
     one, two = (scores({"old": [0.5], "new": [0.6]}, evaluated_on=date) for date in (BEFORE, NIGHT))
     with pytest.raises(InputError, match=r"^query_scores: scores of 2 nights, e\.g\. 2026-11-19 and 2026-11-20"):

@@ -3,9 +3,10 @@
 import random
 
 import pytest
+from gates import SAME, evaluate
 from kept_nights import date
 
-from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, WINDOW, last_stretch, trend
+from ndcg_spark.comparison.trend import FLOOR, MIN_NIGHTS, NOTHING, WINDOW, last_stretch, lines, trend
 
 YEAR = 365
 
@@ -87,3 +88,15 @@ def test_a_changed_level_says_since_when_and_how_much_and_a_spike_is_none():
     words = dict(points[night].flags)["level_fell"]
     assert words.startswith(f"level since {date(200)}: ")
     assert float(words.split()[3].strip(",")) == pytest.approx(-0.015, abs=0.003)
+
+
+def test_a_night_in_which_a_run_returned_nothing_has_no_value(tmp_path):
+    for number in range(MIN_NIGHTS + 2):
+        there = {"old": 0} if number == MIN_NIGHTS else {}
+        evaluate(tmp_path, None, date(number), {"old": SAME, "new": SAME}, answered=there)
+    new, old = sorted(lines(str(tmp_path))[0], key=lambda line: line.run)
+    assert [point.value for point in new.points] == pytest.approx([0.6] * 9)
+    lost, after = old.points[-2:]
+    assert (lost.value, [code for code, _ in lost.flags], lost.median) == (None, [NOTHING], None)
+    # It is in no median of later nights either.
+    assert (after.value, after.median, after.flags) == (pytest.approx(0.6), pytest.approx(0.6), ())

@@ -16,6 +16,7 @@ BASE = 0.6 + spread(0, 0.1)
 LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
 #: The German queries lose 0.3.
 BROKEN = BASE - np.where(np.arange(N) < 20, 0.3 + spread(0, 0.01), 0)
+BACKWARDS, GERMANS_LAST = BASE[::-1], {"language": LANGUAGE["language"][::-1]}
 #: A drop of more than is allowed that may be chance; and one that is allowed.
 UNSURE, LITTLE = BASE + spread(-0.02, 0.2), BASE + spread(-0.005, 0.01)
 REGRADED = (2,) * 6 + (1,) * (N - 6)
@@ -60,6 +61,37 @@ WEEKS = {
         night(NO_RUN, accepted="bm25 was given up"),
         night(PASS),
         night(PASS, scores=RUNS),
+    ),
+    "a run that returns nothing is a missing run": (
+        gate(),
+        night(NO_BASELINE, scores=RUNS, accepted="first"),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0, "hybrid": 0}),
+        night(DROPPED, scores=RUNS, answered={"bm25": 1}),
+        night(PASS, scores=RUNS),
+    ),
+    "a run that returns nothing is given up": (
+        gate(),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}, accepted="bm25 was given up"),
+        night(PASS, scores=RUNS, answered={"bm25": 0}),
+        # What returned nothing is no baseline.
+        night(("none", "new_run"), scores=RUNS),
+    ),
+    "a new run that returns nothing": (gate(), FIRST, night(NO_RUN, scores=RUNS, answered={"bm25": 0})),
+    "the least value of a run that returns nothing": (
+        gate({"min_value": 0.0, "max_drop": None}),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
+    ),
+    "a baseline of the night that returns nothing": (
+        gate(baseline="run bm25"),
+        night(NO_RUN, scores=RUNS, answered={"bm25": 0}),
+    ),
+    "a slice in which a run returns nothing": (
+        gate({"max_drop": 0.9}, {**GERMAN, "min_queries": 20}),
+        night(NO_BASELINE, scores={"hybrid": BACKWARDS}, attributes=GERMANS_LAST, accepted="first"),
+        night(NO_RUN, BACKWARDS, attributes=GERMANS_LAST, answered={"hybrid": N - 20}),
+        night(PASS, BACKWARDS, attributes=GERMANS_LAST),
     ),
     "a new run": (
         gate(),
@@ -298,6 +330,36 @@ def test_what_is_said_beside_the_verdict(tmp_path):
     assert verdict.sentence.startswith(
         "bm25 has no results in this night, and had some on 2026-11-03; ndcg@10 of hybrid fell"
     )
+
+
+def test_a_verdict_says_that_a_run_returned_nothing_or_how_many_queries_it_answered(tmp_path):
+    whole = {"hybrid": BASE, "bm25": BASE}
+    evaluate(tmp_path, gate(), "2026-11-01", whole, accepted="first")
+    nothing = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 0})["web"]
+    assert nothing.sentence == "bm25 returned nothing in this night, and had some on 2026-11-01"
+    assert (nothing.run, nothing.exit_code, nothing.is_baseline) == ("bm25", 6, False)
+    few = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 12})["web"]
+    assert few.sentence.endswith("0.0100 is allowed; it answered 12 of 60 queries")
+    # One query of twenty more is not few; nor are few where the baseline has no more.
+    most = evaluate(tmp_path, gate(), "2026-11-02", whole, answered={"bm25": 57})["web"]
+    evaluate(tmp_path, gate(), "2026-11-03", whole, answered={"bm25": 12}, accepted="a smaller index")
+    again = evaluate(tmp_path, gate(), "2026-11-04", whole, answered={"bm25": 12})["web"]
+    assert ["answered" in verdict.sentence for verdict in (most, again)] == [False, False]
+    assert again.verdict == "pass"
+    back = evaluate(tmp_path, gate(), "2026-11-04", whole)["web"]
+    (row,) = [row for row in back.results if row.run == "bm25"]
+    assert row.sentence.endswith("; the baseline answered 12 of 60 queries")
+    least = gate({"min_value": 0.55, "max_drop": None})
+    low = evaluate(tmp_path, least, "2026-11-05", whole, answered={"bm25": 12})["web"]
+    assert low.sentence.endswith("the minimum is 0.5500; it answered 12 of 60 queries")
+
+
+def test_a_slice_that_a_run_has_not_answered_is_named_as_the_cause_of_a_loss(tmp_path):
+    evaluate(tmp_path, gate(), "2026-11-01", {"hybrid": BACKWARDS}, attributes=GERMANS_LAST, accepted="first")
+    lost = {"attributes": GERMANS_LAST, "answered": {"hybrid": N - 20}}
+    verdict = evaluate(tmp_path, gate(), "2026-11-02", {"hybrid": BACKWARDS}, **lost)["web"]
+    assert (verdict.verdict, verdict.reason) == ("fail", "dropped")
+    assert verdict.sentence.endswith("language=de: 20 of 60 queries, 100 % of the loss")
 
 
 def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):

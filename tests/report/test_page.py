@@ -419,6 +419,40 @@ def test_a_run_that_returns_nothing_is_named_beside_another_run_too(tmp_path):
         assert ("Find out why new returned nothing" in page, "Nothing has to be done" in page) == (True, False)
 
 
+def test_a_run_that_returned_nothing_is_not_compared_and_its_night_has_no_score(tmp_path):
+    lists = lists_of({"old": 0.9, "new": 0.8}, 30)
+    lost = {**lists, "new": {query: [] for query in lists["new"]}}
+    for number, of_night in enumerate((lists, lists, lost)):
+        night(tmp_path, number, of_night, missing=True)
+    (data,) = read_page(str(tmp_path)).parts
+    assert (data.runs, data.new, [row["run"] for row in data.missing]) == (["old"], [], ["new"])
+    words = Page(read_page(str(tmp_path)).html).words
+    assert "new returned nothing in this night" in words
+    for other in (Request(run="new"), Request(run="new", baseline="old")):
+        words = Page(read_page(str(tmp_path), request=other).html).words
+        assert "new returned nothing." in words
+        assert "It returned nothing on 3 January, so it has no score there." in words
+        assert "chance" not in words
+    # Nor is it a baseline.
+    night(tmp_path, 3, lists)
+    (data,) = read_page(str(tmp_path)).parts
+    assert data.new == ["new"]
+    night(tmp_path, 4, {run: {query: [] for query in lists[run]} for run in lists}, missing=True)
+    assert "returned nothing." in Page(read_page(str(tmp_path)).html).words
+
+
+def test_the_table_of_queries_says_of_how_many_nights_the_score_before_is_the_mean(tmp_path):
+    lists = lists_of({"hybrid": 0.9}, 30)
+    late = {run: {query: of[query] for query in list(of)[1:]} for run, of in lists.items()}
+    for number, of_night in enumerate((late, late, lists)):
+        night(tmp_path, number, of_night, verdict=verdict("pass"))
+    night(tmp_path, 3, lists, verdict=verdict("pass", nights=(0, 1, 2)))
+    (data,) = read_page(str(tmp_path)).parts
+    first = next(iter(lists["hybrid"]))
+    assert {query.query_id: query.nights for query in data.queries if query.nights != 3} == {first: 1}
+    assert "nights before" in Page(read_page(str(tmp_path)).html).words
+
+
 def test_the_measure_is_that_of_the_first_check_for_the_dataset_and_a_score_of_queries(tmp_path):
     checks = [{"measure": "ndcg", "cutoff": DEPTH, "datasets": ["web"]}, {"measure": "precision", "cutoff": DEPTH}]
     known = {"configuration": {"gate": {"check": checks}}, "verdict": verdict(), "accepted": "why not"}

@@ -49,12 +49,13 @@ def evaluate(
     without: Sequence[str] = (),
     accepted: str | None = None,
     cutoffs: Sequence[int] = (10,),
+    answered: Mapping[str, int] | None = None,
     **options: Any,
 ) -> dict[str, Verdict]:
     """Evaluate a date and publish it: the verdict on each dataset.
 
     `scores` are by run, or by dataset and run; `hashes` of the judgments, `attributes` and `weights` are by query.
-    `options` are those of the convention.
+    A run returned nothing for the queries after the first `answered`. `options` are those of the convention.
     """
     of_datasets = scores if isinstance(next(iter(scores.values())), Mapping) else {"web": scores}
     publication = Publication(str(output), date, uuid.uuid4().hex)
@@ -62,15 +63,21 @@ def evaluate(
     for dataset, runs in of_datasets.items():
         for run, values in runs.items():
             numbers = [None if value is None else float(value) for value in values]
+            there = (answered or {}).get(run, len(numbers))
+            numbers = [*numbers[:there], *[0.0] * (len(numbers) - there)]
             for cutoff in cutoffs:
                 key = {"dataset": dataset, "run": run, "cutoff": cutoff}
                 tables["query_scores"] += [
                     {**key, "query_id": f"q{at}", "status": "scored", "ndcg": value, "judgments_hash": hashes[at]}
                     for at, value in enumerate(numbers)
                 ]
+                for row in tables["query_scores"][-len(numbers) :][there:]:
+                    row |= {"status": "missing", "returned": 0}
                 known = [value for value in numbers if value is not None]
                 mean = float(np.mean(known)) if known else None
-                tables["dataset_scores"].append({**key, "ndcg": mean, "queries": len(known)})
+                counts = {"queries": len(known), "missing_queries": len(numbers) - there}
+                rate = {"judged_rate": 1.0 if there else None}
+                tables["dataset_scores"].append({**key, "ndcg": mean, **counts, **rate})
         tables["query_attributes"] += [
             {"dataset": dataset, "query_id": f"q{at}", "attribute": attribute, "value": value}
             for attribute, of_queries in (attributes or {}).items()
@@ -84,7 +91,7 @@ def evaluate(
         datasets_without_results=list(without),
         inputs={
             "judgments": {"fingerprint": str(hash(tuple(hashes)))},
-            "results": {"fingerprints": {name: repr(runs) for name, runs in of_datasets.items()}},
+            "results": {"fingerprints": {name: repr((runs, answered)) for name, runs in of_datasets.items()}},
         },
     )
     verdicts: dict[str, Verdict] = {}

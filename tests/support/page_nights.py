@@ -89,7 +89,8 @@ def night(
         own = [row for row in rows if row["run"] == run]
         mean = {name: math.fsum(row[name] for row in own) / len(own) for name in ("ndcg", "precision")}
         mean["missing_queries"] = sum(row["status"] == "missing" for row in own)
-        mean["judged_rate"] = sum(row["judged"] for row in own) / sum(row["returned"] for row in own)
+        returned = sum(row["returned"] for row in own)
+        mean["judged_rate"] = sum(row["judged"] for row in own) / returned if returned else None
         formula = {"convention": "standard", "formula": "gain / log2(rank + 1)"}
         means.append({**scored, **none, **mean, **formula, "run": run, "queries": len(own)})
     tables = {"query_scores": rows, "dataset_scores": means}
