@@ -4,11 +4,14 @@ Slow modules are imported inside the commands, so that help is instant.
 """
 
 import contextlib
+import io
 import logging
 import os
 import signal
 import sys
+import types
 import warnings
+from traceback import format_exception
 from typing import NoReturn
 
 import click
@@ -17,6 +20,7 @@ from ndcg_spark import __version__
 from ndcg_spark.cli import evaluate, nights
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
+from ndcg_spark.text import masked
 
 app = click.Group(
     "ndcg-spark",
@@ -40,6 +44,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     prepare_streams()
+    sys.excepthook = _print_traceback
     # Libraries log failures that our own message already reports.
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
@@ -59,10 +64,19 @@ def main(arguments: list[str] | None = None) -> NoReturn:
                 error = click.UsageError(f"{error.message}. {advice}", error.ctx)
             if messages.wants_json or messages.log_format:
                 messages.fail(ConfigurationError(error.format_message()))
-            error.show()
+            usage = io.StringIO()
+            error.show(usage)
+            sys.stderr.write(masked(usage.getvalue()))
             raise SystemExit(ConfigurationError.exit_code) from error
         except NdcgSparkError as error:
             messages.fail(error)
+
+
+def _print_traceback(_: type[BaseException], error: BaseException, traceback: types.TracebackType | None) -> None:
+    """Print what Python prints of a bug, without the secrets that a library's message may repeat."""
+    lines = format_exception(type(error), error, traceback)
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(masked("".join(lines)))
 
 
 def program() -> NoReturn:

@@ -3,7 +3,7 @@
 import datetime
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -25,7 +25,7 @@ from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
-from ndcg_spark.text import did_you_mean, expanded
+from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
@@ -220,6 +220,13 @@ class EvaluationConfig(Strict):
 
     def dated(self, path: str) -> str:
         return dated(path, self.date)
+
+    def for_log(self, exclude: Collection[str] = ()) -> dict[str, Any]:
+        """Itself as JSON values without secrets. Of `on_end`, only the name of the program is kept."""
+        settings = self.model_dump(mode="json", exclude={*exclude})
+        if self.on_end is not None:
+            settings["on_end"] = program_of(self.on_end)
+        return dict(masked_within(settings))
 
 
 class NightConfig(EvaluationConfig):

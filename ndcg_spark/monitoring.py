@@ -22,7 +22,7 @@ from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import expanded, masked
+from ndcg_spark.text import expanded, masked, masked_within, program_of
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -82,16 +82,26 @@ def notify(
             else:
                 _replace(file, metrics(outcome, before))
     if config.on_end:
-        content = json.dumps(_content(config, exit_code, failure, outcome, nights), ensure_ascii=False).encode()
+        content = masked_within(_content(config, exit_code, failure, outcome, nights))
         with _failures_shown("on-end"):
-            # Our stdout is for scores alone.
-            shown: dict[str, Any] = (
-                dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL) if is_silent else {"stdout": 2}
-            )
-            words = shlex.split(config.on_end)
-            done = subprocess.run(words, input=content, timeout=_SECONDS, check=False, **shown)  # noqa: S603  # the user's
-            if done.returncode:
-                raise OSError(f"{words[0]} ended with exit code {done.returncode}")
+            _run(config.on_end, json.dumps(content, ensure_ascii=False).encode(), is_silent)
+
+
+def _run(command: str, content: bytes, is_silent: bool) -> None:
+    """Run the command of the user. What is said of its failure has none of its arguments, which may be secret."""
+    words, program = shlex.split(command), program_of(command)
+    # Our stdout is for scores alone.
+    shown: dict[str, Any] = {"stdout": 2}
+    if is_silent:
+        shown = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    try:
+        done = subprocess.run(words, input=content, timeout=_SECONDS, check=False, **shown)  # noqa: S603  # the user's
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{program} took longer than {_SECONDS} s and was ended") from error
+    except OSError as error:
+        raise OSError(f"{program} cannot be run, {error.strerror}") from error
+    if done.returncode:
+        raise OSError(f"{program} ended with exit code {done.returncode}")
 
 
 def _metrics_file(config: EvaluationConfig) -> Path:

@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -31,17 +32,58 @@ _USER = re.compile(
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"([;?&][^=;?&/\s]+=)[^;&\s'\"]+")
-#: A parameter outside a URL, which a space may have cut: masked only if its name says that it is secret.
-_NAMED = re.compile(
-    r"((?:^|[\s;?&,])[\w-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key)[\w-]*=)[^;&\s'\",]+",
+#: A web address whose path is a secret, as that of a webhook or of a Telegram bot, after its host.
+_WEBHOOK = re.compile(
+    r"(https?://[^/\s]+)/(?=[^\s'\"<>]*(?:hook|\bbot\d+:))[^\s'\"<>]+|"
+    r"(https?://[^/\s]*hook[^/\s]*)/[^\s'\"<>]+",
     re.IGNORECASE,
 )
+#: Names of what is secret, of a parameter, a variable or an option.
+_HIDDEN = (
+    r"[\w-]*(?:token|secret|passw|passphrase|pwd|credential|webhook|signature|"
+    r"api[_-]?key|access[_-]?key|private[_-]?key)[\w-]*"
+)
+_VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^;&\s'\",]+)"
+#: A parameter outside a URL, which a space may have cut: masked only if its name says that it is secret.
+_NAMED = re.compile(rf"((?:^|[\s;?&,('\"]){_HIDDEN}=){_VALUE}", re.IGNORECASE)
+_VARIABLE_KEY = re.compile(rf"((?:^|[\s;('\"])[A-Z0-9_]*KEY=){_VALUE}")
+#: An option of a command and its value, such as `--password X`; and a user with a password, as curl has it.
+_OPTION = re.compile(rf"((?:^|[\s'\"])--?{_HIDDEN}[\s=]+){_VALUE}", re.IGNORECASE)
+_LOGIN = re.compile(r"((?:^|[\s'\"])(?:-u\s*|--(?:proxy-)?user[\s=]+)['\"]?)[^\s'\":]+:[^\s'\"]+")
+#: Headers of HTTP that let somebody in, and tokens that are known by how they begin.
+_HEADER = re.compile(
+    r"(\b(?:(?:proxy-)?authorization|cookie|x-[\w-]*(?:key|token|auth|secret)[\w-]*|(?:api|private)-?(?:key|token))"
+    r"\s*:\s*)(?:(?:bearer|basic|token|digest|apikey)\s+)?[^\s'\"]+",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(\bbearer\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
+_TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)[\w-]{8,}")
 
 
 def masked(text: str) -> str:
-    """The text with `***` for the user and for every parameter's value in its URLs, as any of them can be secret."""
-    masked_users = _USER.sub(r"\g<scheme>***@", text)
-    return _NAMED.sub(r"\1***", _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), masked_users))
+    """The text with `***` for its secrets.
+
+    These are, of a URL, the user and every parameter's value, as any of them can be one, and the whole path of a
+    webhook; and passwords, keys and tokens as commands and headers have them.
+    """
+    text = _USER.sub(r"\g<scheme>***@", text)
+    text = _WEBHOOK.sub(lambda url: f"{url[1] or url[2]}/***", text)
+    text = _URL.sub(lambda url: _PARAMETER.sub(r"\1***", url[0]), text)
+    for pattern in (_HEADER, _BEARER, _LOGIN, _OPTION, _NAMED, _VARIABLE_KEY):
+        text = pattern.sub(r"\1***", text)
+    return _TOKEN.sub("***", text)
+
+
+def program_of(command: str) -> str:
+    """The name of the program of a command. All that follows may be secret, and stands for itself as `***`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return "***"
+    if not words or "=" in words[0]:
+        return "***"
+    name = masked(words[0].rpartition("/")[2])
+    return f"{name} ***" if len(words) > 1 else name
 
 
 def masked_within(value: Any) -> Any:

@@ -15,6 +15,7 @@ from kept_nights import night as kept_night
 from servers import QUICK_JAVA
 
 from ndcg_spark import __version__
+from ndcg_spark.__main__ import _print_traceback
 from ndcg_spark.cli.options import load_arguments
 from ndcg_spark.convention.presets import PRESETS
 
@@ -291,3 +292,12 @@ def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_lea
 
 def test_the_version_is_that_of_the_package():
     assert ndcg_spark("--version").stdout == f"ndcg-spark {__version__}\n"
+
+
+def test_wrong_arguments_and_bugs_are_shown_without_their_secrets(folder, capsys):
+    done = ndcg_spark("nights", "out", "s3://KEY:HIDDEN@bucket/x", cwd=folder)
+    assert (done.returncode, "s3://***@bucket" in done.stderr, "HIDDEN" in done.stderr) == (2, True, False)
+    error = OSError("https://hooks.slack.com/services/HIDDEN failed")
+    _print_traceback(OSError, error, None)
+    shown = capsys.readouterr().err
+    assert ("OSError: https://hooks.slack.com/***" in shown, "HIDDEN" in shown) == (True, False)

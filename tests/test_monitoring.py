@@ -14,7 +14,8 @@ from logged import logged_steps
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.monitoring import finish, mark_accepted, metrics, notify, notifying
-from ndcg_spark.nights.log import append, log_row
+from ndcg_spark.nights.log import append, committed, log_row
+from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.store import Store
 
 DATE = datetime.date(2026, 11, 20)
@@ -97,6 +98,28 @@ def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline,
     with notifying(configured()) as outcomes:
         outcomes.append(outcome(verdicts=(verdict,)))
     assert ("--accept-baseline" in told()["text"]) == is_told
+
+
+def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, monkeypatch):
+    configured, told = ended
+    secret = "HIDDEN"  # noqa: S105  # of a test
+    output = f"s3://KEY:{secret}@nowhere/out"
+    settings = configured().model_copy(update={"output": output})
+    monkeypatch.setattr("ndcg_spark.monitoring.committed", lambda _: [])
+    with pytest.raises(InputError), notifying(settings):
+        raise InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}")
+    assert secret not in json.dumps(told())
+    assert told()["output"] == "s3://***@nowhere/out"
+    monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.1)
+    for command in (f"sleep 60 {secret}", f"no-such -u a:{secret}", f"TOKEN={secret} true", f"false {secret}"):
+        with logged_steps() as steps:
+            notify(configured(on_end=command), 0)
+        assert len(steps) == 1
+        assert secret not in steps[0][1]
+        assert secret not in json.dumps(configured(on_end=command).for_log())
+    log_attempt(str(tmp_path / "new"), str(DATE), "id", InputError(f"token={secret}"), 3)
+    (row,) = committed(str(tmp_path / "new")).rows
+    assert row["reason"] == "token=***"
 
 
 @pytest.mark.parametrize("is_silent", [False, True])

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark import errors
-from ndcg_spark.text import did_you_mean, masked, masked_within, unknown_name
+from ndcg_spark.text import did_you_mean, masked, masked_within, program_of, unknown_name
 
 KNOWN = ["standard", "trec_eval", "trec_eval_9", "csv", "none", "rank", "doc_id_desc"]
 
@@ -42,9 +42,29 @@ def test_of_many_known_names_the_ten_most_similar_are_shown_and_the_others_count
         ("abfss://in:SECRET@account.dfs.core.windows.net/x", "abfss://***@account.dfs.core.windows.net/x"),
         ("Two: s3://a:b@c/d, then 'sc://h/;t=u'.", "Two: s3://***@c/d, then 'sc://h/;t=***'."),
         ("refused token=abc, try again", "refused token=***, try again"),
+        # Commands, headers and tokens; the path of a webhook is a secret as a whole.
+        ("curl -u anna:pass https://host/x", "curl -u *** https://host/x"),
+        ("curl -uanna:pass --user 'anna:pass word'", "curl -u*** --user '*** word'"),
+        ("post --password X --port 1", "post --password *** --port 1"),
+        ("post --password=X --api-key 'a b'", "post --password=*** --api-key ***"),
+        ("PGPASSWORD=x SLACK_TOKEN='a b' psql", "PGPASSWORD=*** SLACK_TOKEN=*** psql"),
+        ("API_KEY=abc MYKEY=abc run", "API_KEY=*** MYKEY=*** run"),
+        ("-H 'Authorization: Bearer abc.def'", "-H 'Authorization: ***'"),
+        ("authorization: Basic YTpi, refused", "authorization: *** refused"),
+        ("X-Api-Key: abcdef", "X-Api-Key: ***"),
+        ("got Bearer eyJhbGciOi.J9-_x", "got Bearer ***"),
+        ("https://hooks.slack.com/services/T0/B0/XX", "https://hooks.slack.com/***"),
+        ("to https://discord.com/api/webhooks/1/abc.", "to https://discord.com/***"),
+        ("https://api.telegram.org/bot12:AB-c/sendMessage?x=1", "https://api.telegram.org/***"),
+        ("https://host/x?sig=abc#frag", "https://host/x?sig=***"),
+        ("xoxb-123456789012-abcdef and ghp_0123456789abcdef", "*** and ***"),
         *(
             (text, text)
             for text in (
+                "-u of a run, and bearer of news",
+                "ndcg-spark gate /data/out --config x.toml --dataset web",
+                "monkey=3, KEYS=4 and rank=1",
+                "https://example.org/key/a:b",
                 "abfss://in@account.dfs.core.windows.net/x",
                 "/data/a@b/run=bm25;k1=0.9/x.parquet",
                 "file:///data/a@b;k1=c/x.parquet",
@@ -62,6 +82,19 @@ def test_secrets_are_masked(text, expected):
         "a": [expected, {"b": expected}],
         "c": [expected, 1, None],
     }
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("curl -u a:b https://host/x", "curl ***"),
+        ("/opt/bin/notify", "notify"),
+        ("python3 /opt/hook.py --to team", "python3 ***"),
+        *((command, "***") for command in ("TOKEN=x curl y", "curl 'x", " ", "A=b")),
+    ],
+)
+def test_of_a_command_only_the_program_is_told(command, program):
+    assert program_of(command) == program
 
 
 def test_each_failure_has_the_exit_code_of_its_kind():

@@ -38,7 +38,7 @@ from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.spot_check.recompute import LARGE, some_queries
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DECIMALS
-from ndcg_spark.text import masked_within, unknown_name
+from ndcg_spark.text import unknown_name
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison
@@ -173,7 +173,7 @@ def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", BUG)
         if config.output and code != ConfigurationError.exit_code:
-            more = {"configuration": masked_within(config.model_dump(mode="json")), "engine": config.engine}
+            more = {"configuration": config.for_log(), "engine": config.engine}
             more |= getattr(error, "log_entries", {})
             log_attempt(config.dated(config.output), config.date.isoformat(), new_id(), error, code, **more)
         raise

@@ -208,7 +208,7 @@ def night_record(context: Context) -> dict[str, Any]:
         known = {"rows": counts.rows, "fingerprint": counts.fingerprint, "fingerprints": fingerprints}
         inputs[source.name] |= known
     record = {
-        "configuration": {**config.model_dump(mode="json", exclude={"convention"}), **config.source},
+        "configuration": {**config.for_log({"convention"}), **config.source},
         "convention": config.convention.label,
         "options": config.convention.options(),
         "formula": config.convention.formula,

@@ -15,6 +15,7 @@ from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
 from ndcg_spark.nights.read import read_files, stored
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
+from ndcg_spark.text import masked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -143,6 +144,11 @@ def log_attempt(
 ) -> None:
     """Add a row for an evaluation that published nothing; failures of the storage are ignored."""
     status = "refused" if exit_code == InputError.exit_code else "failed"
-    more |= {"evaluation_id": evaluation_id, "exit_code": exit_code, "reason": str(error), "committed_at": utc_now()}
+    more |= {
+        "evaluation_id": evaluation_id,
+        "exit_code": exit_code,
+        "reason": masked(str(error)),
+        "committed_at": utc_now(),
+    }
     with contextlib.suppress(*FAILURES, StorageError):
         append(Store(output), evaluated_on, [log_row({}, status=status, **more)])
