@@ -53,10 +53,11 @@ def _version(given: object) -> object:
     return int(given) if isinstance(given, str) else given
 
 
-def _prom(file: str) -> str:
-    if not file.endswith(".prom"):
-        raise ValueError(f"{file} does not end in .prom")
-    return file
+def _metrics_folder(path: str) -> str:
+    if path.endswith(".prom") or Path(path).expanduser().is_file():
+        what = "is a file; give the folder that the collector reads, in which each dataset has a file of its own"
+        raise ValueError(f"{path} {what}")
+    return path
 
 
 def _output(given: str) -> str:
@@ -176,9 +177,9 @@ class EvaluationConfig(Strict):
     max_unjudged_fraction: _Fraction = 1.0
     #: Fraction of the documents that a run returned down to the deepest cutoff that must be judged.
     min_judged_rate: _Fraction = 0.0
-    #: What other programs get after an evaluation: a file for the collector of Prometheus, which reads no others, and
-    #: a command that reads on its stdin how it ended.
-    metrics_file: Annotated[str, AfterValidator(_prom)] | None = None
+    #: What other programs get after an evaluation: a file for each dataset, in this folder, which the collector of
+    #: Prometheus reads; and a command that reads on its stdin how it ended.
+    metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: _Text | None = None
     #: How much a night may lose, and against which baseline; None for no comparison and no verdict.
     gate: GateConfig | None = None

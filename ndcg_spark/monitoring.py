@@ -3,13 +3,14 @@
 import contextlib
 import datetime
 import functools
-import itertools
+import hashlib
 import json
 import os
 import re
 import shlex
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,21 @@ if TYPE_CHECKING:
 #: A command that takes longer is ended, because the scheduler is waiting for the evaluation.
 _SECONDS = 300
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
-#: The line of a metrics file with the date of a dataset's night.
-_DATED = re.compile(r'^ndcg_spark_evaluated_on_timestamp_seconds\{dataset=(".*")\} ([\d.-]+)$', re.MULTILINE)
+#: The metrics of a dataset, in the order in which they are written.
+_HELP = {
+    "score": "The mean of a measure over the queries of a run.",
+    "judged_rate": "The share of the returned documents within the cutoff that are judged.",
+    "queries": "How many queries the mean of NDCG is over.",
+    "verdict": "What the gate said: 0 pass, or accepted without a verdict, 1 fail, 2 no verdict.",
+    "duration_seconds": "How long the evaluation took.",
+    "evaluated_on_timestamp_seconds": "When the day of the night began, in UTC.",
+    "last_success_timestamp_seconds": "When the last evaluation ended that has scores.",
+}
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+#: The first line of a metrics file, a comment, before the date of its night.
+_NIGHT = "# The night of "
+#: The names of datasets that are safe in a file name as they are; and what is not, in others.
+_PLAIN, _ODD = re.compile(r"[a-z0-9_-]{1,100}"), re.compile(r"[^A-Za-z0-9_-]")
 
 
 @contextlib.contextmanager
@@ -70,17 +84,9 @@ def notify(
         with contextlib.suppress(StorageError):
             nights = committed(config.dated(config.output))
     if config.metrics_file and outcome:
-        with _failures_shown("metrics-file"):
-            file = _metrics_file(config)
-            before = file.read_text("utf-8") if file.exists() else ""
-            # Evaluations into other outputs may have written the file.
-            known = [*((night.dataset, night.evaluated_on) for night in nights), *_dates(before).items()]
-            newer = [one for one in known if one[0] in outcome.datasets and one[1] > config.date.isoformat()]
-            if newer:
-                what = "the night {1} of {0} is newer".format(*newer[-1])
-                report_step("metrics", f"{config.metrics_file} stays as it is, because {what}")
-            else:
-                _replace(file, metrics(outcome, before))
+        for dataset in outcome.datasets:
+            with _failures_shown("metrics-file"):
+                _write_metrics(config, outcome, dataset, nights)
     if config.on_end:
         content = masked_within(_content(config, exit_code, failure, outcome, nights))
         with _failures_shown("on-end"):
@@ -104,35 +110,66 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
         raise OSError(f"{program} ended with exit code {done.returncode}")
 
 
-def _metrics_file(config: EvaluationConfig) -> Path:
-    return Path(expanded(config.dated(config.metrics_file or "")))
+def _write_metrics(
+    config: EvaluationConfig, outcome: "EvaluationOutcome", dataset: str, nights: Sequence[Night]
+) -> None:
+    """Replace the metrics file of a dataset, unless it is, or the output has, of a newer night."""
+    file = metrics_file(config, dataset)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"no folder {file.parent}, so create it")
+    known = [night.evaluated_on for night in nights if night.dataset == dataset]
+    # Evaluations into other outputs may have written the file.
+    newest = max([*known, _night_of(_read(file))])
+    if newest > config.date.isoformat():
+        sentence = f"{file} stays as it is, because the night {newest} of {dataset} is newer"
+        report_step("metrics", sentence)
+    else:
+        _replace(file, metrics(outcome, dataset))
+
+
+def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
+    """The file of a dataset; no two datasets have the same, not even where case is ignored."""
+    if _PLAIN.fullmatch(dataset):
+        name = f"ndcg_spark.{dataset}.prom"
+    else:
+        digest = hashlib.sha256(dataset.encode()).hexdigest()[:16]
+        name = f"ndcg_spark-{_ODD.sub('_', dataset)[:40]}-{digest}.prom"
+    return Path(expanded(config.dated(config.metrics_file or ""))) / name
+
+
+def _read(file: Path) -> str:
+    """What a metrics file contains, empty if there is none; not as text, where ends of lines are translated."""
+    return file.read_bytes().decode(errors="replace") if file.exists() else ""
+
+
+def _night_of(text: str) -> str:
+    """The date of the night that a metrics file is of; empty if it does not say."""
+    first = text.partition("\n")[0]
+    return first.removeprefix(_NIGHT) if first.startswith(_NIGHT) else ""
 
 
 def _replace(file: Path, text: str) -> None:
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"no folder {file.parent}, so create it")
-    # The collector reads every *.prom of the folder, so the name of the part must not end like that.
-    part = file.with_name(f".{file.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
-
-
-def _dates(text: str) -> dict[str, str]:
-    """The dates of the nights in a metrics file, by dataset."""
-    times = {json.loads(name): float(seconds) for name, seconds in _DATED.findall(text)}
-    return {name: datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat() for name, at in times.items()}
+    """Replace the file as a whole: the collector, which reads every *.prom of the folder, never sees a part of it."""
+    part = file.with_name(f".{file.name}.{os.getpid()}-{uuid.uuid4().hex}")
+    try:
+        part.write_bytes(text.encode())
+        part.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
 
 
 def mark_accepted(config: EvaluationConfig, verdicts: Sequence[Verdict]) -> None:
-    """In the metrics file, nights that it has and that were without a verdict are now accepted."""
-    if config.metrics_file and (file := _metrics_file(config)).exists():
+    """In the metrics files of nights that were without a verdict, these are now accepted."""
+    for verdict in verdicts if config.metrics_file else ():
         with _failures_shown("metrics-file"):
-            text = file.read_text("utf-8")
-            for verdict in verdicts:
-                if _dates(text).get(verdict.dataset) == verdict.evaluated_on:
-                    line = f"\nndcg_spark_verdict{{dataset={json.dumps(verdict.dataset, ensure_ascii=False)}}} "
-                    text = text.replace(f"{line}{_VERDICTS[NONE]}\n", f"{line}0\n")
-            _replace(file, text)
+            file = metrics_file(config, verdict.dataset)
+            text = _read(file)
+            if _night_of(text) == verdict.evaluated_on:
+                before = _sample("verdict", _VERDICTS[NONE], dataset=verdict.dataset)
+                after = _sample("verdict", _VERDICTS[PASS], dataset=verdict.dataset)
+                _replace(file, text.replace(f"\n{before}\n", f"\n{after}\n"))
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:
@@ -190,33 +227,37 @@ def _content(
     }
 
 
-def metrics(outcome: "EvaluationOutcome", before: str = "") -> str:
-    """The metrics of an evaluation in Prometheus' text format; scores that are null have no line.
-
-    Datasets that it has not evaluated keep their lines of `before`, so that one which stops arriving grows old.
-    """
-    # Prometheus escapes quotes, backslashes and ends of lines as JSON does.
-    quoted = functools.partial(json.dumps, ensure_ascii=False)
-    own = [f"{{dataset={quoted(dataset)}" for dataset in outcome.datasets]
-    lines = [line for line in before.split("\n") if "{" in line and not any(name in line for name in own)]
+def metrics(outcome: "EvaluationOutcome", dataset: str) -> str:
+    """The metrics of a dataset in Prometheus' text format; scores that are null have no line."""
+    rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
+    night = str(rows[0]["evaluated_on"])
+    begin = datetime.datetime.fromisoformat(f"{night}T00:00Z").timestamp()
+    samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
     def add(name: str, value: float | None, **labels: str) -> None:
         if value is not None:
-            shown = ",".join(f"{label}={quoted(text)}" for label, text in labels.items())
-            lines.append(f"ndcg_spark_{name}{{{shown}}} {value!r}")
+            samples[name].append(_sample(name, value, dataset=dataset, **labels))
 
-    begin = datetime.datetime.fromisoformat(f"{outcome.dataset_scores[0]['evaluated_on']}T00:00Z").timestamp()
-    for dataset in outcome.datasets:
-        add("last_success_timestamp_seconds", time.time(), dataset=dataset)
-        add("evaluated_on_timestamp_seconds", begin, dataset=dataset)
-        add("duration_seconds", outcome.seconds["total"], dataset=dataset)
+    add("last_success_timestamp_seconds", time.time())
+    add("evaluated_on_timestamp_seconds", begin)
+    add("duration_seconds", outcome.seconds["total"])
     for verdict in outcome.verdicts:
-        add("verdict", _VERDICTS[verdict.verdict] if verdict.exit_code else 0, dataset=verdict.dataset)
-    for row in outcome.dataset_scores:
-        labels = {"dataset": row["dataset"], "run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
-        for name in ("queries", "judged_rate"):
-            add(name, row[name], **labels)
+        if verdict.dataset == dataset:
+            add("verdict", _VERDICTS[verdict.verdict] if verdict.exit_code else _VERDICTS[PASS])
+    for row in rows:
+        labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
+        add("queries", row["queries"], **labels)
+        add("judged_rate", row["judged_rate"], **labels)
         for measure in ("ndcg", *outcome.measure_set.columns):
             add("score", row[measure], **labels, measure=measure)
-    groups = itertools.groupby(sorted(lines), lambda line: line.partition("{")[0])
-    return "".join(f"# TYPE {name} gauge\n" + "".join(f"{line}\n" for line in group) for name, group in groups)
+    lines = [f"{_NIGHT}{night}"]
+    for name, own in samples.items():
+        if own:
+            lines += [f"# HELP ndcg_spark_{name} {_HELP[name]}", f"# TYPE ndcg_spark_{name} gauge", *own]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sample(name: str, value: float, **labels: str) -> str:
+    """A line of the format, whose label values have three escapes, and all other characters as they are."""
+    shown = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
+    return f"ndcg_spark_{name}{{{shown}}} {value!r}"

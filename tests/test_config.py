@@ -95,7 +95,7 @@ def test_measures_set_cutoffs_and_options():
         ({"convention": {"relevant_from": 2}, "measures": "P(rel=1)@5"}, ["measures"]),
         ({"convention": Convention(rbp_persistence=0.9), "measures": "RBP(p=0.5)"}, ["measures"]),
         ({"query_weights": "w.csv"}, ["query_weights"]),
-        ({"metrics_file": "a.txt"}, ["metrics_file"]),
+        ({"metrics_file": "a.prom"}, ["metrics_file"]),
         (results(columns="docno"), ["results.columns"]),
         (results(columns={"docno": "x"}), ["results.columns"]),
         (results(columns={"doc_id": "x", "query_id": "x"}), ["results.columns"]),

@@ -37,7 +37,7 @@ def outcome(*rows, verdicts=(), measures=()):
 
 def samples(text):
     """The values by name and labels."""
-    values = [SAMPLE.fullmatch(line) for line in text.splitlines() if not line.startswith("#")]
+    values = [SAMPLE.fullmatch(line) for line in text.split("\n")[:-1] if not line.startswith("#")]
     assert all(values)
     return {(one[1].removeprefix("ndcg_spark_"), one[2]): float(one[3]) for one in values}
 
@@ -45,22 +45,38 @@ def samples(text):
 def test_metrics(monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1000.5)
     rows = [scores(precision=0.4), scores("dense", None, 0.25), scores("empty", ndcg=None, judged_rate=None, queries=0)]
-    values = samples(metrics(outcome(*rows, measures=["precision@10"], verdicts=[*FAILED, ACCEPTED])))
-    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
-    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
-    assert values["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
-    assert values["judged_rate", 'dataset="web",run="bm25",cutoff="10"'] == 0.75
-    assert values["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
-    assert values["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
-    assert values["duration_seconds", 'dataset="web"'] == 2.5
-    assert [values["verdict", f'dataset="{dataset}"'] for dataset in ("web", "shop")] == [1, 0]
-    assert [name for name, labels in values if "empty" in labels] == ["queries"]
+    rows.append(scores(dataset="shop"))
+    ended = outcome(*rows, measures=["precision@10"], verdicts=[*FAILED, ACCEPTED])
+    web, shop = (samples(metrics(ended, dataset)) for dataset in ("web", "shop"))
+    assert web["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
+    assert web["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
+    assert web["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
+    assert web["judged_rate", 'dataset="web",run="bm25",cutoff="10"'] == 0.75
+    assert web["last_success_timestamp_seconds", 'dataset="web"'] == 1000.5
+    assert web["evaluated_on_timestamp_seconds", 'dataset="web"'] == (DATE - datetime.date(1970, 1, 1)).days * 86400
+    assert web["duration_seconds", 'dataset="web"'] == 2.5
+    assert (web["verdict", 'dataset="web"'], shop["verdict", 'dataset="shop"']) == (1, 0)
+    assert [name for name, labels in web if "empty" in labels] == ["queries"]
+    assert [labels for _, labels in web if "shop" in labels] == []
 
 
-def test_metrics_are_read_by_prometheus():
+#: Only a backslash, a quote and the end of a line have an escape; all else stands for itself.
+ODD = ['a"b\\c\nd', "a\tb", "\\n", "\\t", "a\rb", "\x00\x1b\x7f", "\u2028\x85\u00e9\U0001f600", "{}, =", "#", "a\\"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_metrics_are_read_by_prometheus(name):
     parser = pytest.importorskip("prometheus_client.parser")
-    families = parser.text_string_to_metric_families(metrics(outcome(scores('a"b\\c\nd'))))
-    assert 'a"b\\c\nd' in {sample.labels.get("run") for family in families for sample in family.samples}
+    text = metrics(outcome(scores(name, dataset=name)), name)
+    families = list(parser.text_string_to_metric_families(text))
+    read = [sample for family in families for sample in family.samples]
+    assert {sample.labels["dataset"] for sample in read} == {name}
+    assert {sample.labels["run"] for sample in read if "run" in sample.labels} == {name}
+    assert [sample.value for sample in read if sample.name == "ndcg_spark_score"] == [0.5]
+    assert all(family.type == "gauge" and family.documentation for family in families)
+    assert text.count("# HELP ") == text.count("# TYPE ") == len(families)
+    # Every backslash begins one of the three escapes.
+    assert samples(text)
 
 
 @pytest.fixture
@@ -153,53 +169,96 @@ def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, mon
         finish(configured(date="2026-11-19"), 0)
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """The folder that the collector reads."""
+    (tmp_path / "collected").mkdir()
+    return tmp_path / "collected"
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
 @pytest.mark.parametrize(("date", "is_written"), [("2026-11-20", False), ("2026-11-21", True), ("2026-11-22", True)])
-def test_only_the_newest_night_writes_metrics(ended, tmp_path, date, is_written):
-    file = tmp_path / "new" / "ndcg.prom"
-    file.parent.mkdir()
-    settings = ended[0](metrics_file=str(file), on_end=None, date=date)
+def test_only_the_newest_night_writes_metrics(ended, folder, date, is_written):
+    settings = ended[0](metrics_file=str(folder), on_end=None, date=date)
     with logged_steps() as steps:
         for run in ("bm25", "dense"):
             notify(settings, 0, None, outcome(scores(run)))
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
-    assert [one.name for one in file.parent.glob("*")] == ["ndcg.prom"] * is_written
-    assert not is_written or "bm25" not in file.read_text(encoding="utf-8")
+    assert names(folder) == ["ndcg_spark.web.prom"] * is_written
+    assert not is_written or "bm25" not in (folder / "ndcg_spark.web.prom").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("dataset", "day", "is_written"), [("web", 21, False), ("web", 20, True), ("shop", 21, True)])
-def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, dataset, day, is_written):
-    file = tmp_path / "ndcg.prom"
-    file.write_text(
-        before := metrics(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}"))), encoding="utf-8"
-    )
-    notify(configuration(tmp_path)(metrics_file=str(file), output=str(tmp_path / "new")), 0, None, outcome())
-    assert (file.read_text(encoding="utf-8") != before) == is_written
+def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, folder, dataset, day, is_written):
+    before = metrics(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}")), dataset)
+    (folder / f"ndcg_spark.{dataset}.prom").write_text(before, encoding="utf-8")
+    settings = configuration(tmp_path)(metrics_file=str(folder), output=str(tmp_path / "new"))
+    notify(settings, 0, None, outcome())
+    kept = (folder / f"ndcg_spark.{dataset}.prom").read_text(encoding="utf-8")
+    assert (kept != before) == (is_written and dataset == "web")
+    assert names(folder) == sorted({f"ndcg_spark.{dataset}.prom", "ndcg_spark.web.prom"})
 
 
 @pytest.mark.parametrize(("day", "verdict", "value"), [(20, "none", 0), (19, "none", 2), (20, "fail", 1)])
-def test_a_night_that_is_accepted_later_changes_the_file_that_it_has_written(tmp_path, day, verdict, value):
-    file, known = tmp_path / "ndcg.prom", replace(FAILED[0], evaluated_on=str(DATE), verdict=verdict)
-    file.write_text(metrics(outcome(verdicts=[known])), encoding="utf-8")
-    mark_accepted(configuration(tmp_path)(metrics_file=str(file)), [replace(known, evaluated_on=f"2026-11-{day}")])
+def test_a_night_that_is_accepted_later_changes_the_file_that_it_has_written(tmp_path, folder, day, verdict, value):
+    known = replace(FAILED[0], evaluated_on=str(DATE), verdict=verdict)
+    file = folder / "ndcg_spark.web.prom"
+    file.write_text(metrics(outcome(scores("\n"), verdicts=[known]), "web"), encoding="utf-8")
+    settings = configuration(tmp_path)(metrics_file=str(folder))
+    mark_accepted(settings, [replace(known, evaluated_on=f"2026-11-{day}"), replace(known, dataset="other")])
     assert samples(file.read_text(encoding="utf-8"))["verdict", 'dataset="web"'] == value
+    assert names(folder) == ["ndcg_spark.web.prom"]
 
 
-def test_a_dataset_that_does_not_arrive_keeps_its_old_metrics():
-    before = metrics(outcome(scores(dataset='a"b'), scores(ndcg=0.1)))
-    values = samples(metrics(outcome(scores(ndcg=0.2)), before))
-    assert values["score", 'dataset="a\\"b",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
-    assert values["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.2
-    assert ("last_success_timestamp_seconds", 'dataset="a\\"b"') in values
+def test_each_dataset_has_a_file_that_no_other_writes(tmp_path, folder):
+    datasets = ["web", "Web", "WEB", "web shop", "web/shop", "web:shop", "../web", ".", "", "x" * 300, "web.a", *ODD]
+    settings = configuration(tmp_path)(metrics_file=str(folder))
+    notify(settings, 0, None, outcome(*(scores(dataset=dataset) for dataset in datasets)))
+    notify(settings, 0, None, outcome(scores(dataset="web", ndcg=0.2)))
+    files = [file.name.lower() for file in folder.iterdir()]
+    assert len({*files}) == len({*datasets}) == len(files)
+    assert all(re.fullmatch(r"ndcg_spark[.-][\w-]+\.prom", name) and len(name) < 128 for name in files)
+    read = {label for file in folder.iterdir() for _, label in samples(file.read_bytes().decode())}
+    assert {label.partition('"')[2].partition('",')[0] for label in read if "run" in label} >= {
+        "web",
+        "Web",
+        "web/shop",
+    }
+
+
+def test_a_metrics_file_that_cannot_be_replaced_leaves_no_part(tmp_path, folder):
+    (folder / "ndcg_spark.web.prom" / "full").mkdir(parents=True)
+    with logged_steps() as steps:
+        settings = configuration(tmp_path)(metrics_file=str(folder))
+        notify(settings, 0, None, outcome(scores(), scores(dataset="shop")))
+    assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file"]
+    assert names(folder) == ["ndcg_spark.shop.prom", "ndcg_spark.web.prom"]
+
+
+def test_a_damaged_metrics_file_is_replaced(tmp_path, folder):
+    file = folder / "ndcg_spark.web.prom"
+    file.write_bytes(b"\xff\x00")
+    notify(configuration(tmp_path)(metrics_file=str(folder)), 0, None, outcome())
+    assert samples(file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", ["/x/ndcg.prom", __file__])
+def test_metrics_go_into_a_folder(tmp_path, path):
+    with pytest.raises(ConfigurationError, match="is a file; give the folder that the collector reads"):
+        configuration(tmp_path)(metrics_file=path)
 
 
 @pytest.mark.parametrize("command", ["no-such-program --now", "false", "sleep 60"])
 def test_failures_are_warnings(tmp_path, monkeypatch, command):
     monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.2 if "sleep" in command else 60)
     (tmp_path / "file").touch()
-    settings = configuration(tmp_path)(on_end=command, metrics_file=str(tmp_path / "file" / "x.prom"))
+    settings = configuration(tmp_path)(on_end=command, metrics_file=str(tmp_path / "file" / "x"))
     with logged_steps() as steps:
         notify(settings, 0, None, outcome())
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file", "on-end"]
-    assert f"no folder {tmp_path / 'file'}" in steps[0][1]
+    assert f"no folder {tmp_path / 'file' / 'x'}" in steps[0][1]
     assert command.split()[0] in steps[1][1]
     assert ("ended with exit code 1;" in steps[1][1]) == (command == "false")

@@ -35,7 +35,7 @@ _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone
     options.junit,
     option("--baseline", "RUN", "Compare every other run with this one."),
     options.slices,
-    option("--metrics-file", "FILE", "Also write the means for Prometheus, to a file that ends in .prom."),
+    option("--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."),
     option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
     option("--after", None, "", type=int, hidden=True),  # for nightly.sh: what remains to be done after this exit code
     codes=options.GATE_CODES,

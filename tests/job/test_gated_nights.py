@@ -181,11 +181,10 @@ def test_a_night_is_judged_again_by_another_gate_and_stays_as_it_was(nights):
 
 
 def test_a_night_that_is_accepted_later_says_why_and_nothing_else_of_it_changes(nights):
-    before, file = records(nights)["2026-11-02"], nights / "night.prom"
-    config = 'metrics_file = "night.prom"\n' + (nights / "gate.toml").read_text(encoding="utf-8")
+    before, file = records(nights)["2026-11-02"], nights / "ndcg_spark.default.prom"
+    config = 'metrics_file = "."\n' + (nights / "gate.toml").read_text(encoding="utf-8")
     (nights / "told.toml").write_text(config, encoding="utf-8")
-    told, name = 'ndcg_spark_evaluated_on_timestamp_seconds{dataset="default"} 1793577600.0\n', "ndcg_spark_verdict"
-    told += f'{name}{{dataset="default"}}'
+    told = '# The night of 2026-11-02\nndcg_spark_verdict{dataset="default"}'
     file.write_text(f"{told} 2\n", encoding="utf-8")
     done = program(nights, "gate", "out", "--config", "told.toml", "--accept-baseline", "the new index")
     assert (done.returncode, file.read_text(encoding="utf-8")) == (5, f"{told} 0\n"), done.stderr
