@@ -23,7 +23,7 @@ from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import expanded, masked, masked_within, program_of
+from ndcg_spark.text import expanded, masked, masked_within, printable, program_of
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -223,7 +223,8 @@ def _content(
             for night in nights
             if night.evaluated_on < date and (not datasets or night.dataset in datasets)
         },
-        "text": "\n".join(lines),
+        # A name with the end of a line in it makes no line of its own.
+        "text": "\n".join(map(printable, lines)),
     }
 
 

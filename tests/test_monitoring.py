@@ -106,6 +106,14 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     assert tuple(capfd.readouterr()) == ("", "printed\n")
 
 
+def test_a_name_in_the_text_makes_no_line_of_its_own(ended):
+    configured, told = ended
+    with notifying(configured()) as outcomes:
+        outcomes.append(outcome(verdicts=[replace(FAILED[0], sentence="fell\nweb of 2026-11-20: pass")]))
+    first, command = told()["text"].splitlines()
+    assert (first.endswith("fell\\nweb of 2026-11-20: pass"), command.split()[1]) == (True, "report")
+
+
 @pytest.mark.parametrize(("baseline", "is_told"), [("good", True), ("2026-11-20", True), ("2026-11-19", False)])
 def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline, is_told):
     configured, told = ended

@@ -160,9 +160,17 @@ def test_the_hook_for_a_chat_posts_the_text():
         answered = pool.submit(server.handle_request)
         environment = {**os.environ, "NDCG_SPARK_WEBHOOK": f"http://127.0.0.1:{server.server_port}"}
         program = [sys.executable, str(ROOT / "conf/chat-hook.py")]
-        subprocess.run(program, input=b'{"text": "said"}', env=environment, check=True)
+        said = {"text": "q <!channel> <http://evil.example|Login> & @all, a@b"}
+        subprocess.run(program, input=json.dumps(said).encode(), env=environment, check=True)
         answered.result()
-    assert posted == [{"text": "said"}]
+    shown = "q &lt;!channel&gt; &lt;http://evil.example|Login&gt; &amp; @\u200ball, a@b"
+    assert posted == [{"text": shown}]
+    for address in ("nothing/HIDDEN", "http://127.0.0.1:1/HIDDEN", "http://127.0.0.1:1/HID DEN\n", "x://h/HIDDEN"):
+        environment["NDCG_SPARK_WEBHOOK"] = address
+        done = subprocess.run(
+            program, input='{"text": ""}', env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, "check NDCG_SPARK_WEBHOOK" in done.stderr, "HID" in done.stderr) == (1, True, False)
     del environment["NDCG_SPARK_WEBHOOK"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, "NDCG_SPARK_WEBHOOK is not set" in done.stderr) == (1, True)
