@@ -227,7 +227,7 @@ def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreS
 
 
 def _answer_columns(table: pa.Table, where: str) -> dict[str, pa.ChunkedArray]:
-    """The columns that tell which queries were answered; null where a table has none, or others of these names."""
+    """The columns that tell which queries were answered; null where a table has none such."""
     columns = {}
     for name in _ANSWERS:
         kind = QUERY_SCORES.field(name).type

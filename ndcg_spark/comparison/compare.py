@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -43,7 +44,8 @@ class ScoreSource:
     silent: Sequence[str] = ()
 
     def read(self, queries: Queries, metric: Metric, runs: Collection[str] | None = None) -> ScoreMatrix:
-        columns = list(dict.fromkeys(["run", "query_id", "cutoff", "status", "returned", "judgments_hash", metric[0]]))
+        columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
+        columns += [] if metric[0] in columns else [metric[0]]
         chosen = [run for run in self.runs if runs is None or run in runs]
         if isinstance(self.rows, Night):
             where: Where = {"cutoff": [metric[1]], "run": chosen}
@@ -112,9 +114,23 @@ def compare_sources(
             comparison.warnings.extend(sentence for sentence in said if sentence not in comparison.warnings)
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
+    comparison.warnings.extend(_absent_runs(own, options))
     if comparison.rows:
         comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
     return comparison
+
+
+def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
+    """A sentence for each dataset without results of runs that at least half of the datasets have."""
+    datasets = Counter(run for source in own for run in source.runs)
+    usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
+    if options.runs:
+        usual = [run for run in usual if run in options.runs]
+    for source in own:
+        absent = sorted({*usual} - {*source.runs, *source.silent})
+        if absent:
+            what = f"{len(absent)} run(s) of other datasets have no results there, e.g. {absent[0]}"
+            yield f"{source.dataset}: {what}"
 
 
 def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], options: ComparisonOptions) -> None:
@@ -138,14 +154,14 @@ def _refuse_unknown(own: Sequence[ScoreSource], others: Sequence[ScoreSource], o
 def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) -> Iterator[Sides]:
     """A night and `other`, which may be the same, at each metric: by default where a measure has values."""
     is_one = other is source
-    runs = {run for run in (*source.runs, *source.silent) if not options.runs or run in options.runs}
+    known = [*source.runs, *source.silent]
+    runs = {run for run in known if not options.runs or run in options.runs}
     if options.baselines:
         compared = runs - {*options.baselines} if is_one else runs
         pairs = [(run, baseline) for run in sorted(compared) for baseline in options.baselines]
         # Where every run is a baseline, each two of them are compared once.
         pairs = pairs or list(itertools.combinations((run for run in options.baselines if run in runs), 2))
     else:
-        # One that has returned nothing in the other night has no baseline there, but it is not lost either.
         runs |= {run for run in other.runs if not options.runs or run in options.runs}
         pairs = [(run, run) for run in sorted(runs)]
     key, queries = source.key() if is_one else source.key(other.evaluated_on, 1), Queries()

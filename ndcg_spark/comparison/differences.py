@@ -34,7 +34,7 @@ _BESIDE = ("cancels", "change", "change_queries")
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
 #: Flags of rows whose run, or baseline, returned nothing, so that nothing was measured.
 _MISSING = frozenset({"run_missing", "baseline_missing"})
-#: A side answered few queries if it lacks results for at least this share more of them than the other side.
+#: A side answered few queries if it lacks results for this share more of them than the other side.
 FEW = 0.1
 
 
@@ -274,7 +274,8 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     for part in slices:
         if 0 < part["change_queries"] < row["queries"]:
             share = part["change"] / row["change"]
-            counts = {"queries": part["change_queries"], "of_queries": row["queries"], "share": share}
+            counts = {"queries": part["change_queries"], "of_queries": row["queries"]}
+            counts |= {"share": share}
             shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
@@ -287,7 +288,7 @@ def explains(cause: Mapping[str, Any]) -> bool:
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
     """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each.
 
-    `baseline_nights` is of how many nights the baseline's score of the query is the mean; null in one night.
+    `baseline_nights`: of how many nights the baseline's score of the query is the mean; null in one.
     """
     scores, theirs = sides.scores(run, baseline)
     nights = sides.baseline.night_counts(baseline)

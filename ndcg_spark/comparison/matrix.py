@@ -152,7 +152,7 @@ def read_matrix(
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether the run of each row of QUERY_SCORES returned anything for its query; true where nothing says."""
+    """By row of QUERY_SCORES, whether the run returned anything for the query; true if nothing says."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())

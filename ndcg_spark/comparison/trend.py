@@ -251,9 +251,8 @@ def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str
     judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
     # What returned nothing was not measured, even where the mean over missing queries is 0.
     values = [None if returned_nothing(row) else row[measure] for _, row, _ in series]
-    points = trend(
-        [(night.evaluated_on, value, *kind) for value, (night, _, *kind) in zip(values, judged, strict=True)]
-    )
+    rows = zip(values, judged, strict=True)
+    points = trend([(night.evaluated_on, value, *kind) for value, (night, _, *kind) in rows])
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)

@@ -258,7 +258,8 @@ def _apply_rule(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) -> tup
     is_beyond, evidence = difference < -allowed - _ROUNDING, f"{numbers['queries']:,} queries"
     if baseline.name is None:
         value, least = apart(mean, mean - difference)
-        sentence = f"{subject} is {value} ({evidence}), and the minimum is {least}{_unanswered(case.row)}"
+        sentence = f"{subject} is {value} ({evidence}), and the minimum is {least}"
+        sentence += _unanswered(case.row)
         return (FAIL, "below_min_value", sentence) if is_beyond else (PASS, None, sentence)
     if numbers["interval_low"] is not None:
         interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"

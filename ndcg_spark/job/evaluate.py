@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from ndcg_spark.comparison.matrix import QueryTables
 
 #: The columns of QUERY_SCORES that a comparison needs besides the measures.
-_COMPARED = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "status", "returned")
+_COMPARED = (
+    *("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id"),
+    *("status", "returned"),
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -222,8 +222,9 @@ class NightData:
         at = np.flatnonzero(~np.isnan(own - theirs))
         ids = self._sides.own.queries.ids.take(at).to_pylist()
         nights = self._sides.baseline.night_counts(self.baseline.run or self.run)
-        numbers = own[at].tolist(), theirs[at].tolist(), (own - theirs)[at].tolist(), nights[at].tolist()
-        return list(map(QueryScore, ids, *numbers))
+        apart = own - theirs
+        scores = own[at].tolist(), theirs[at].tolist(), apart[at].tolist()
+        return list(map(QueryScore, ids, *scores, nights[at].tolist()))
 
     @functools.cached_property
     def unanswered(self) -> tuple[int, int, float] | None:

@@ -241,6 +241,14 @@ def test_a_side_that_answered_a_tenth_fewer_queries_is_flagged_and_counted(answe
     assert "few_answered" not in row["flags"]
 
 
+def test_a_run_that_only_one_of_the_datasets_lacks_is_named():
+    tables = [scores({"old": OLD, "new": OLD}, dataset=name) for name in ("web", "news")]
+    tables.append(scores({"old": OLD}, dataset="shop"))
+    warnings = compared(pa.concat_tables(tables), None, "old").warnings
+    assert warnings == ["shop: 1 run(s) of other datasets have no results there, e.g. new"]
+    assert compared(pa.concat_tables(tables), None, "old", runs=["old"]).warnings == []
+
+
 def test_a_slice_that_a_run_did_not_answer_is_not_tested_and_still_explains_the_loss():
     halves = attributes({f"q{at}": {"half": "first" if at < 10 else "second"} for at in range(20)})
     new = [*[score + 0.001 * at for at, score in enumerate(OLD[:10])], *NONE[10:]]
