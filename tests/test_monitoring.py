@@ -13,7 +13,7 @@ from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.monitoring import finish, mark_accepted, metrics, notify, notifying
+from ndcg_spark.monitoring import _replace, finish, mark_accepted, metrics, notify, notifying
 from ndcg_spark.nights.log import append, committed, log_row
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.store import Store
@@ -243,6 +243,9 @@ def test_a_metrics_file_that_cannot_be_replaced_leaves_no_part(tmp_path, folder)
         settings = configuration(tmp_path)(metrics_file=str(folder))
         notify(settings, 0, None, outcome(scores(), scores(dataset="shop")))
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file"]
+    assert names(folder) == ["ndcg_spark.shop.prom", "ndcg_spark.web.prom"]
+    with pytest.raises(IsADirectoryError):
+        _replace(folder / "ndcg_spark.web.prom", "text")
     assert names(folder) == ["ndcg_spark.shop.prom", "ndcg_spark.web.prom"]
 
 

@@ -178,9 +178,11 @@ def _sides(source: ScoreSource, other: ScoreSource, options: ComparisonOptions) 
 
 def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence that says how many queries have no weight, if some have one."""
-    counts = [row["queries"] for row in rows if row["attribute"] is None and row["weight_effective_n"] is not None]
+    weighted = [row for row in rows if row["attribute"] is None and row["weight_effective_n"] is not None]
+    # That a run is missing is another matter.
+    counts = [row["queries"] for row in weighted if row["queries"]]
     of = max((row["queries"] for row in rows if row["weight_effective_n"] is None), default=0)
-    if counts and 0 < min(counts) < of:
+    if counts and min(counts) < of:
         yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
 

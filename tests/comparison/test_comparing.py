@@ -255,7 +255,9 @@ def test_a_slice_that_a_run_did_not_answer_is_not_tested_and_still_explains_the_
     rows = compared(answers(OLD, new), None, "old", attributes=halves).rows
     by_value = {row["value"]: row for row in rows}
     assert by_value["second"]["flags"][0] == "run_missing"
-    assert (by_value["second"]["p_value"], by_value["second"]["conclusion"]) == (None, None)
+    untested = ("p_value", "conclusion", "mean", "difference")
+    assert [by_value["second"][name] for name in untested] == [None] * 4
+    assert (by_value["second"]["queries"], by_value["second"]["unpaired_queries"]) == (0, 10)
     assert by_value["first"]["p_value"] is not None
     assert by_value[None]["conclusion"] == "worse"
 
