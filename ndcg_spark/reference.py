@@ -11,7 +11,6 @@ A list is scored in four steps, each a function below:
 import dataclasses
 import importlib
 import math
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -22,7 +21,8 @@ from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
 from ndcg_spark.errors import ConventionError, InputError
 
-_MERGED: Mapping[str, Callable[[list[float]], float]] = {"min": min, "mean": statistics.fmean}
+#: How means of grades are rounded: below each bound, to a whole number of steps, so many in 1.
+MEAN_STEPS = ((1e3, 1e12), (1e6, 1e9), (1e9, 1e6), (1e12, 1e3))
 
 #: A returned document: its id, its score and its rank.
 Returned = tuple[str, float | None, int | None]
@@ -83,6 +83,28 @@ def gain(grade: float, convention: Convention) -> float | None:
     if isinstance(rule, Mapping):
         return rule.get(counted)
     return named_gain(rule, counted) if rule in GAINS else computed(rule, [counted])[0]
+
+
+def merged_grade(grades: Sequence[float], rule: str) -> float:
+    """The one grade of a document that was judged more than once, whatever the order of its grades."""
+    if rule == "mean":
+        return mean_grade(grades)
+    return min(grades) if rule == "min" else max(grades)
+
+
+def mean_grade(grades: Sequence[float]) -> float:
+    """The mean, rounded so that the mean of 0.3, 0.4 and 2.3 is 1 and not a little less."""
+    if min(grades) == max(grades):
+        return grades[0]
+    total = 0.0
+    # Not sum(), which adds in another way than the engines do.
+    for grade in sorted(grades):
+        total += grade
+    mean = total / len(grades)
+    for bound, steps in MEAN_STEPS:
+        if abs(mean) < bound:
+            return math.floor(mean * steps + 0.5) / steps
+    return mean
 
 
 def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
@@ -185,6 +207,8 @@ def rank_documents(
     """
     grades = merged_grades(query_id, judged, convention)
     gains = judged_gains(grades, convention)
+    if convention.judgment_duplicates == "mean":
+        _refuse_means_without_gain(grades, gains, _named(query_id), convention)
     rows = list(returned)
     documents = scored_list(query_id, rows, grades, gains, convention)
     if convention.duplicates == "error":
@@ -203,8 +227,8 @@ def merged_grades(query_id: str, judged: Iterable[tuple[str, float]], convention
             f"judgments: a document is judged twice, e.g. {twice[0]} for {_named(query_id)}; "
             "keep one, or set judgment_duplicates=max"
         )
-    merge = _MERGED.get(convention.judgment_duplicates, max)
-    merged = {document: merge(grades) for document, grades in given.items()}
+    rule = convention.judgment_duplicates
+    merged = {document: merged_grade(grades, rule) for document, grades in given.items()}
     if convention.negative == "error" and any(grade < 0 for grade in merged.values()):
         raise InputError(
             f"judgments: a negative grade, e.g. for {_named(query_id)}; remove it, or set negative=as_unjudged"
@@ -221,6 +245,19 @@ def judged_gains(grades: Mapping[str, float], convention: Convention) -> dict[st
         if value is not None:
             gains[document] = value
     return gains
+
+
+def _refuse_means_without_gain(
+    grades: Mapping[str, float], gains: Mapping[str, float], query: str, convention: Convention
+) -> None:
+    """InputError if a table of gains lacks a mean. It lacks no other grade, as the rules for rows see to."""
+    for document, grade in grades.items():
+        needs_gain = grade >= 0 or convention.negative == "keep"
+        if needs_gain and document not in gains:
+            raise InputError(
+                f"judgments: the mean of a document's grades has no gain, e.g. {grade:g} of {document} "
+                f"for {query}; set another gain, or set judgment_duplicates=max"
+            )
 
 
 def scored_list(

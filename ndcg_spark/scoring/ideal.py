@@ -13,7 +13,7 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
-from ndcg_spark.reference import discounts, load_function
+from ndcg_spark.reference import MEAN_STEPS, discounts, load_function
 from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
@@ -85,9 +85,37 @@ def judged_documents(judgments: DataFrame, query_key: list[str], convention: Con
         # Rules ensure that each grade has a gain, but the mean of grades may have none.
         worth = F.when(worth.isNotNull(), worth).otherwise(refusal(MEAN_WITHOUT_GAIN, [*key, "relevance"]))
     worth = worth if convention.negative == "keep" else F.when(relevance >= 0, worth)
-    merge = {"max": F.max, "min": F.min, "mean": F.avg}.get(convention.judgment_duplicates)
-    merged = judgments.groupBy(*key).agg(merge("relevance").alias("relevance")) if merge else judgments
+    merged = _merged_grades(judgments, key, convention.judgment_duplicates)
     return merged.select(*key, "relevance", worth.alias("gain"))
+
+
+def _merged_grades(judgments: DataFrame, key: list[str], rule: str) -> DataFrame:
+    """One row per document, with its only grade, or the largest, the smallest or the mean."""
+    if rule == "error":
+        return judgments
+    lowest, highest = F.min("relevance"), F.max("relevance")
+    if rule != "mean":
+        grade = highest if rule == "max" else lowest
+        return judgments.groupBy(*key).agg(grade.alias("relevance"))
+    grades = F.sort_array(F.collect_list("relevance"))
+    documents = judgments.groupBy(*key).agg(lowest.alias("lowest"), highest.alias("highest"), grades.alias("grades"))
+    is_same = F.col("lowest") == F.col("highest")
+    grade = F.when(is_same, F.col("highest")).otherwise(_mean_grade("grades"))
+    return documents.select(*key, grade.alias("relevance"))
+
+
+def _mean_grade(sorted_grades: str) -> Column:
+    """As `reference.mean_grade`, to the last bit: the order of rows must not decide at a threshold.
+
+    F.avg adds in any order, and F.round rounds in another way on each engine.
+    """
+    total = F.aggregate(sorted_grades, F.lit(0.0), lambda so_far, grade: so_far + grade)
+    mean = total / F.size(sorted_grades)
+    steps = F.lit(None).cast("double")
+    for bound, number in reversed(MEAN_STEPS):
+        steps = F.when(F.abs(mean) < bound, F.lit(number)).otherwise(steps)
+    # Without steps, a mean that is too large to be rounded stays as it is.
+    return F.coalesce(F.floor(mean * steps + F.lit(0.5)) / steps, mean)
 
 
 def judged_queries(

@@ -36,9 +36,9 @@ def with_highest_grade(
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
     highest = F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST)
+    # The highest before grades of a document are merged: the best grade that a judge could give.
     if convention.max_grade == "highest_of_query":
-        return documents.groupBy(*key).agg(highest).join(documents, on=key, how="inner")
-    # That of all judgments is the highest before duplicates are merged, as in the check.
+        return judgments.groupBy(*key).agg(highest).join(documents, on=key, how="inner")
     return F.broadcast(judgments.agg(highest)).crossJoin(documents)
 
 

@@ -1,7 +1,7 @@
 """What QUERY_SCORES must say about a list, and how far an engine's number may be from it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark import reference
@@ -32,9 +32,12 @@ class Definition(NamedTuple):
 
 
 def expected_row(
-    ranking: Ranking, definition: Definition, cutoff: Cutoff, weights: Sequence[float]
+    ranking: Ranking, definition: Definition, cutoff: Cutoff, weights: Sequence[float], highest: float
 ) -> dict[str, Expected]:
-    """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared."""
+    """The columns of the row of QUERY_SCORES at a cutoff; without those that cannot be compared.
+
+    `weights` are the discounts, `highest` is the highest grade that RBP and ERR use.
+    """
     convention = definition.convention
     score = reference.score_at(ranking, convention, cutoff, weights=weights)
     gains = ranking.gains[:cutoff]
@@ -51,7 +54,7 @@ def expected_row(
         "ideal_dcg": Expected(score.ideal_dcg, _allowed(ideal_size)),
         "cg": Expected(math.fsum(gains), _allowed(math.fsum(sizes))),
         "ndcg": Expected(score.ndcg, _allowed(_ratio(dcg_size, score.ideal_dcg))),
-        **_measures(ranking, definition, cutoff),
+        **_measures(ranking, definition, cutoff, highest),
     }
     if ideal_size > 0 and abs(score.ideal_dcg) < _LEAST * ideal_size:
         # Whether such a sum is 0 depends on the order of its terms.
@@ -72,14 +75,14 @@ def is_same(expected: Expected, actual: Any) -> bool:
     return bool(value == actual or abs(value - actual) <= allowed)
 
 
-def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff) -> dict[str, Expected]:
+def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff, highest: float) -> dict[str, Expected]:
     """Every column of a measure beside NDCG; null where it was not asked for."""
     convention, wanted = definition.convention, definition.measures
     row = dict.fromkeys(COLUMNS, Expected(None))
     asked = [name for name in wanted.beside_ndcg if cutoff in wanted.cutoffs_for(name)]
     if not asked:
         return row
-    values = reference.measures(ranking, convention, cutoff, _highest(ranking, convention))
+    values = reference.measures(ranking, convention, cutoff, highest)
     relevant = len(reference.relevant_documents(ranking, convention))
     for name in asked:
         measure = wanted.beside_ndcg[name]
@@ -89,12 +92,11 @@ def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff) -> dict[
     return row
 
 
-def _highest(ranking: Ranking, convention: Convention) -> float:
-    """The highest grade that RBP and ERR use."""
+def highest_grade(grades: Iterable[float], convention: Convention) -> float:
+    """The highest grade that RBP and ERR use, of all grades of a query that people gave."""
     if isinstance(convention.max_grade, float):
         return convention.max_grade
-    grades = [counted_grade(grade, convention) for grade in ranking.grades.values()]
-    return max(grades, default=0.0)
+    return max((counted_grade(grade, convention) for grade in grades), default=0.0)
 
 
 def _allowed(size: float) -> float:

@@ -24,6 +24,7 @@ from ndcg_spark.spot_check.expected import (
     Expected,
     expected_hash,
     expected_row,
+    highest_grade,
     is_same,
 )
 from ndcg_spark.spot_check.means import Means, differing_rows
@@ -321,10 +322,12 @@ def _differing_lists(
             continue
         hashed += len(ranking.grades)
         fixed = {"judgments_hash": expected_hash(ranking)} if hashed <= _MOST_HASHED else {}
+        grades = [grade for _, grade in inputs.judged.get(pair.query, ())]
+        highest = highest_grade(grades, definition.convention)
         for cutoff in definition.cutoffs:
             row = actual.get((pair, cutoff))
             try:
-                expected = {**expected_row(ranking, definition, cutoff, weights), **fixed}
+                expected = {**expected_row(ranking, definition, cutoff, weights, highest), **fixed}
             except InputError:
                 yield Difference(dataset, pair.run, pair.query_id, cutoff, "the query", "scored", "refused")
                 continue

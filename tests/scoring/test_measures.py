@@ -189,8 +189,11 @@ def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_loo
         scored(session, {"q": {"a": 1.0}}, twice, 5, measures=[name]).ndcg(1)
 
 
-def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session):
+@pytest.mark.parametrize("max_grade", ["highest", "highest_of_query"])
+def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session, max_grade):
     twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
-    convention = Convention(judgment_duplicates="min")
-    scores = scored(session, twice, {"q": {"a": 2.0, "b": 1.0}}, 2, convention, measures=["rbp", "err"])
-    same(scores.of("q", 2), measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0), ["rbp", "err"])
+    convention = Convention(judgment_duplicates="min", max_grade=max_grade)
+    returned = {"q": {"a": 2.0, "b": 1.0}}
+    scores = scored(session, twice, returned, 2, convention, measures=["rbp", "err"])
+    expected = measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0)
+    same(scores.of("q", 2), expected, ["rbp", "err"])
