@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.convention import Convention, definition, why_no_value
 from ndcg_spark.convention.measures import (
     MEASURES,
     NDCG_ONLY,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: The scores of queries besides the measures.
 _PARTS = ("dcg", "ideal_dcg", "cg")
 #: How a table is shown.
-_STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": ""}
+_STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": "-"}
 
 
 class Scores:
@@ -135,7 +135,8 @@ class Scores:
         return columns
 
     def _convention(self) -> str:
-        return "".join(f"{row.convention}: {row.formula}" for row in self.dataset_scores[:1].itertuples())
+        first = self.dataset_scores[:1].itertuples()
+        return "".join(definition(row.convention, row.formula, self.measures) for row in first)
 
     def __repr__(self) -> str:
         return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
@@ -182,7 +183,10 @@ class SparkScores:
         values = scores.dataset_scores["value"].dropna()
         if len(values) and values.eq(NO_VALUE).all():
             warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
-        for sentence in _about([row for row in table.to_pylist() if row["attribute"] is None], self.runs):
+        rows = [row for row in table.to_pylist() if row["attribute"] is None]
+        # A probable mistake explains why there is no value.
+        sentences = [*_about(rows, self.runs)] or [*about_no_values(rows, self.measures)]
+        for sentence in sentences:
             warnings.warn(sentence, stacklevel=4)
         return scores
 
@@ -200,6 +204,25 @@ def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice
             f"{len(unjudged)} run(s) returned no judged document within the cutoff {format_cutoff(cutoff)}, e.g. "
             f"run={unjudged[0]}; {advice}"
         )
+
+
+def about_no_values(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
+    """Why measures that were asked for have no value for any run of a dataset; of rows of DATASET_SCORES."""
+    datasets: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        datasets.setdefault(row["dataset"], []).append(row)
+    for dataset, own in datasets.items():
+        where = f" in dataset={dataset}" if len(datasets) > 1 else ""
+        convention = Convention.parse(own[0]["convention"])
+        reasons: dict[str, list[str]] = {}
+        for name, cutoff in measures.pairs or [("ndcg", row["cutoff"]) for row in own]:
+            column = MEASURES[name].column
+            if all(row[column] is None for row in own if row["cutoff"] == cutoff):
+                named = reasons.setdefault(why_no_value(column, convention), [])
+                named.append(written(name, cutoff))
+        for reason, several in reasons.items():
+            named = ", ".join(dict.fromkeys(several))
+            yield f"measures: no value for {named}{where}: {reason}; check the grades"
 
 
 def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import (
     Where,
     baseline_night,
+    evaluated_metrics,
     missing_datasets,
     read_again,
     read_batches,
@@ -65,12 +66,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 def score_source(night: Night, rows: Sequence[Mapping[str, Any]]) -> ScoreSource:
     """The scores of a night, whose DATASET_SCORES are these rows."""
-    metrics: set[Metric] = set()
-    for row in rows:
-        valued = {name for name, value in row.items() if isinstance(value, float)}
-        # These are in every night, whether they have values or not.
-        valued |= {"ndcg", "dcg", "ideal_dcg", "cg"}
-        metrics.update((name, row["cutoff"]) for name in valued)
+    metrics = evaluated_metrics(night, rows)
     date = datetime.date.fromisoformat(night.evaluated_on)
     runs = {row["run"] for row in rows if not returned_nothing(row)}
     silent = sorted({row["run"] for row in rows} - runs)

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
@@ -20,8 +21,10 @@ from ndcg_spark.text import unknown_name
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
 Series = dict[tuple[str, Cutoff], list[tuple[Night, Mapping[str, Any], str]]]
+#: What every night has.
+_ALWAYS = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate")
 #: What can be followed from night to night.
-MEASURES = ("ndcg", "ndcg_pooled", "ndcg_stddev", "ndcg_stderr", "dcg", "judged_rate", *COLUMNS)
+MEASURES = (*_ALWAYS, *COLUMNS)
 #: A night is compared with the median of at most WINDOW comparable nights before it, if there are at least MIN_NIGHTS.
 WINDOW, MIN_NIGHTS = 28, 7
 #: How far from the median a night may be, in standard deviations, estimated from the MAD as for normal values.
@@ -233,7 +236,29 @@ def lines(
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    return trends, [*unpublished(history.nights, dataset), *_not_judged(trends)]
+    notes = [*unpublished(history.nights, dataset), *_no_values(history, trends), *_not_judged(trends)]
+    return trends, notes
+
+
+def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
+    """Sentences about nights in which a measure was evaluated and is a mean over no query."""
+    empty: dict[tuple[str, str, Cutoff], list[Mapping[str, Any]]] = {}
+    for line in trends:
+        if line.measure not in ("ndcg", *COLUMNS):
+            continue
+        counted = "relevant_queries" if line.measure in COLUMNS else "queries"
+        for night, row, _ in history.series(line.dataset).get((line.run, line.cutoff), ()):
+            is_shown = night.evaluated_on >= line.points[0].date
+            if is_shown and row[line.measure] is None and row[counted] == 0 and not returned_nothing(row):
+                empty.setdefault((line.dataset, line.measure, line.cutoff), []).append(row)
+    sentences = []
+    for (dataset, measure, cutoff), rows in empty.items():
+        last = max(rows, key=lambda row: row["evaluated_on"])
+        why = why_no_value(measure, Convention.parse(last["convention"]))
+        nights = len({row["evaluated_on"] for row in rows})
+        what = f"{dataset}: no value for {measure}@{format_cutoff(cutoff)} in {nights:,} night(s)"
+        sentences.append(f"{what}, the last {last['evaluated_on']}: {why}")
+    return sentences
 
 
 def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
@@ -279,17 +304,25 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
 def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]) -> list[tuple[str, Cutoff]]:
     """The measures and cutoffs of a text, or the headline of the newest of nights with their DATASET_SCORES.
 
-    A measure without a cutoff has that of the headline, if the newest night has a value there.
+    A measure without a cutoff has that of the headline, if the newest night has evaluated it there.
     """
     asked, newest = nights[-1][0].measure_set, nights[-1][1]
     chosen = []
     for measure, cutoff in parse_columns(text or written(*asked.headline([row["cutoff"] for row in newest])), MEASURES):
-        cutoffs = {row["cutoff"] for _, rows in nights for row in rows if measure == "ndcg" or row[measure] is not None}
-        valued = [row["cutoff"] for row in newest if row[measure] is not None]
-        at = asked.main_cutoff(measure, valued) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
+        by_night = [_cutoffs(measure, night, rows) for night, rows in nights]
+        now, cutoffs = by_night[-1], set().union(*by_night)
+        at = asked.main_cutoff(measure, now) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
             others = [f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)]
             known = ", ".join(others or [name for name in MEASURES if any(row[name] is not None for row in newest)])
             raise ConfigurationError(f"nights: {measure}@{format_cutoff(at)} was not evaluated; available: {known}")
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))
+
+
+def _cutoffs(measure: str, night: Night, rows: Sequence[Mapping[str, Any]]) -> set[Cutoff]:
+    """Where a night evaluated a measure, also if it is null there."""
+    if measure in _ALWAYS:
+        return {row["cutoff"] for row in rows}
+    asked = {cutoff for column, cutoff in night.measure_set.metrics if column == measure}
+    return asked | {row["cutoff"] for row in rows if row[measure] is not None}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from ndcg_spark.convention.measures import MEASURES
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
     GAINS,
@@ -140,6 +140,35 @@ class Convention:
             # The ideal DCG of an empty list is 0.
             described[_IN_FORMULA.index("missing_query")] = "missing queries count as those without gain"
         return "; ".join(words for words in described if words)
+
+
+def relevant_grade(convention: Convention) -> float | None:
+    """The lowest grade of a relevant document; None if every judged document is relevant."""
+    if isinstance(convention.relevant_from, str):
+        return None
+    least = convention.min_relevance
+    return convention.relevant_from if isinstance(least, str) else least
+
+
+def definition(label: str, formula: str, measures: MeasureSet) -> str:
+    """Which NDCG scores are, and which documents the measures beside it take for relevant."""
+    sentence = f"{label}: {formula}"
+    convention = Convention.parse(label)
+    grade = relevant_grade(convention)
+    # The formula names every other threshold.
+    is_default = convention.relevant_from == Convention().relevant_from
+    if measures.counts_relevant and is_default and grade is not None:
+        sentence += f"; documents with grade {show(grade)} or above are relevant"
+    return sentence
+
+
+def why_no_value(column: str, convention: Convention) -> str:
+    """Why the mean of a score is null although it was evaluated: it is a mean over no query."""
+    grade = relevant_grade(convention)
+    if column not in COLUMNS or grade is None:
+        return "no query that counts has a document with a gain"
+    option = "relevant_from" if convention.min_relevance == "none" else "min_relevance"
+    return f"no query that counts has a document of grade {show(grade)} or above ({option})"
 
 
 def counted_grade(grade: float, convention: Convention) -> float:

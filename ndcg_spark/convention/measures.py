@@ -204,6 +204,16 @@ class MeasureSet:
         return any({"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values())
 
     @property
+    def counts_relevant(self) -> bool:
+        """Whether a measure asks which documents are relevant, and not how good they are."""
+        return any("rel" in measure.arguments for measure in self.beside_ndcg.values())
+
+    @property
+    def metrics(self) -> set[tuple[str, Cutoff]]:
+        """The columns of the measures, with their cutoffs."""
+        return {(column, cutoff) for name, cutoff in self.pairs for column in MEASURES[name].values}
+
+    @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
         return [f"{name}{arguments(name, self.options)}@{format_cutoff(cutoff)}" for name, cutoff in self.pairs]

@@ -197,7 +197,9 @@ def _refusals(gate: GateConfig, case: Case, plain: Row | None) -> Iterator[Refus
         yield code, f"{subject}: {baseline.in_words} returned nothing for any query of the slice"
     queries, unpaired = (plain["queries"], plain["unpaired_queries"]) if plain else (0, 0)
     if not queries + unpaired:
-        yield "missing_slice" if check.slice else "not_measured", f"{subject}: no query has a value"
+        why = "" if check.slice else ", as none that counts has a relevant document"
+        code = "missing_slice" if check.slice else "not_measured"
+        yield code, f"{subject}: no query has a value{why}"
     if unpaired:
         share = f"{unpaired:,} of {queries + unpaired:,} queries have a value on one side only"
         yield "not_measured", f"{subject} against {baseline.in_words}: {share}"

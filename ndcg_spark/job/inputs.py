@@ -20,7 +20,7 @@ from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
-from ndcg_spark.scores import about_judged_rates
+from ndcg_spark.scores import about_judged_rates, about_no_values
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
@@ -220,6 +220,8 @@ def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) ->
     refuse_changed(context.sources)
     limits.refuse_lost(context.checked.judgment_counts, context.checked.result_counts, means[0])
     refuse_low_rates(context.config, context.checked, means[0])
+    for sentence in about_no_values(means[0], context.evaluation.measures):
+        report_step("warning", sentence)
     return means
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.convention.measures import COLUMNS
+from ndcg_spark.convention.measures import COLUMNS, Cutoff
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.nights.log import Night, Nights, committed, log_table, refuse_replaced
 from ndcg_spark.nights.store import LOG
@@ -32,6 +32,8 @@ T = TypeVar("T")
 Row = dict[str, Any]
 #: Why a night has no pass although all was measured: its mean fell by more than is allowed.
 _LOSSES = ("dropped", "may_be_chance")
+#: The scores of a query that every night has.
+_ALWAYS = ("ndcg", "dcg", "ideal_dcg", "cg")
 #: Conditions on rows: a column has one of these values, of which None is null.
 Where = Mapping[str, Sequence[Any]]
 
@@ -159,6 +161,18 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
         ]
     lost = [f"{date} is left out: {nights.damaged[date]}" for date in sorted(nights.damaged)]
     return [*lost, *sentences[-10:]]
+
+
+def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, Cutoff]]:
+    """The columns of scores that a night has, with their cutoffs; `rows` are its DATASET_SCORES.
+
+    A measure that was asked for is there also where it is null, as no query has a relevant document.
+    """
+    metrics = night.measure_set.metrics
+    for row in rows:
+        valued = [name for name, value in row.items() if isinstance(value, float)]
+        metrics |= {(name, row["cutoff"]) for name in (*valued, *_ALWAYS)}
+    return metrics
 
 
 def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Night]:

@@ -12,7 +12,7 @@ import pandas as pd
 from ndcg_spark.comparison.api import compare
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load
-from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.convention import Convention, definition
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job.explain import explain_night
@@ -243,7 +243,8 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None, correction:
         raise ConfigurationError("baseline: a table has one; give the name of a run")
     scores = _in_pandas(scores)
     rows = [row for row in _rows(scores.dataset_scores) if row["attribute"] is None]
-    notes, marks = [f"{row['convention']}: {row['formula']}" for row in rows[:1]], None
+    notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
+    marks = None
     if baseline is not None:
         compared = _rows(compare(scores, baseline, correction=correction, full=True))
         notes += notes_on_tests(compared, correction) + notes_on_answers(compared)

@@ -102,7 +102,8 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     more = {"title": counts(compared.rows), "sentences": compared.warnings}
-    compared_table = make_table(lines, names, comparison_notes(rows, compared.correction, compared.alpha), **more)
+    notes = comparison_notes(rows, compared.correction, compared.alpha)
+    compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
     queries = [
         {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"], "measure": _measure(row)}
         | {"query": row["query_id"], "before": row["baseline_score"], "nights": row["baseline_nights"]}

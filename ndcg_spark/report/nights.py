@@ -45,7 +45,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) ->
     records += [(row, ()) for row in nights.attempts]
     value = [{**{name: row[name] for name in key}, "record": row, "dataset_scores": rows} for row, rows in records]
     notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
-    table = make_table(list(map(_night, nights, scores)), (), notes)
+    table = make_table(list(map(_night, nights, scores)), (), notes, kept=["best"])
     all_rows = [row for rows in scores for row in rows]
     print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
 
@@ -73,7 +73,8 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
 
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     dates = [point.date for line in lines for point in line.points]
-    trends = make_table(list(map(_row, lines)), (), missing, title=f"trend from {min(dates)} to {max(dates)}")
+    title = f"trend from {min(dates)} to {max(dates)}"
+    trends = make_table(list(map(_row, lines)), (), missing, ["first", "last", "change"], title=title)
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
         [trends, unusual] if unusual.rows else [trends],

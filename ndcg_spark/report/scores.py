@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
 from ndcg_spark.report.comparisons import (
@@ -50,7 +51,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
     runs = sorted_runs(outcome.dataset_scores, measures)
     rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
-    notes = [f"{outcome.convention}: {outcome.formula}"]
+    notes = [definition(outcome.convention, outcome.formula, measures)]
     if style == "latex":
         notes += notes_on_tests(compared.rows, compared.correction) if compared else []
         notes += notes_on_answers(compared.rows) if compared else []
@@ -81,7 +82,7 @@ def score_table(rows: Sequence[Row], notes: Iterable[str] = (), measure_set: Mea
         for name, own in slices.items()
         for run in sorted_runs(own, measure_set)
     ]
-    return make_table(lines, (), notes)
+    return make_table(lines, (), notes, kept=_headings(rows, measure_set))
 
 
 def paper_table(
@@ -107,11 +108,15 @@ def paper_table(
             values = [line[heading] for line in lines if line["dataset"] == dataset and line[heading] is not None]
             for value in values:
                 value.is_best = rounded(value) == rounded(max(values))
-    return make_table(lines, (), notes)
+    return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
 def _pairs(rows: Iterable[Row], measure_set: MeasureSet) -> Sequence[tuple[str, int | None]]:
     return measure_set.pairs or [("ndcg", cutoff) for cutoff in sorted({row["cutoff"] for row in rows}, key=by_depth)]
+
+
+def _headings(rows: Iterable[Row], measure_set: MeasureSet) -> list[str]:
+    return [written(name, cutoff) for name, cutoff in _pairs(rows, measure_set)]
 
 
 def _scores(
@@ -136,10 +141,12 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
     all_rows, tables = [row for entry in compared for row in entry.rows], []
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
+    kept = _headings(all_rows, asked)
     for key in keys:
         own = [(entry.preset, [row for row in entry.rows if (row["dataset"], row["run"]) == key]) for entry in compared]
         lines = [{"preset": preset, **_scores(run, all_rows, asked)} for preset, run in own]
-        tables.append(make_table(lines, (), refusals if key == keys[-1] else (), title=" / ".join(key)))
+        notes = refusals if key == keys[-1] else ()
+        tables.append(make_table(lines, (), notes, kept, title=" / ".join(key)))
     rows = [
         {**row, "preset": entry.preset, "refused": entry.refused} for entry in compared for row in (entry.rows or [{}])
     ]

@@ -87,11 +87,14 @@ class Table:
     @functools.cached_property
     def numbers(self) -> Collection[int]:
         """The positions, from 0, of the columns that have numbers, which are aligned on the right."""
-        return {
-            at
-            for at, heading in enumerate(self.headings)
-            if heading in _ON_THE_RIGHT or any(isinstance(row[heading], int | float) for row in self.rows)
-        }
+        return {at for at, heading in enumerate(self.headings) if self._has_numbers(heading)}
+
+    def _has_numbers(self, heading: str) -> bool:
+        values = [row[heading] for row in self.rows]
+        # A column without any value is a score that is null everywhere.
+        is_null = bool(values) and all(value is None for value in values)
+        has_number = any(isinstance(value, int | float) for value in values)
+        return heading in _ON_THE_RIGHT or is_null or has_number
 
     @property
     def cells(self) -> list[list[str]]:
@@ -99,14 +102,21 @@ class Table:
 
 
 def make_table(
-    rows: Sequence[Mapping[str, Any]], names: Iterable[str] = (), notes: Iterable[str] = (), **more: Any
+    rows: Sequence[Mapping[str, Any]],
+    names: Iterable[str] = (),
+    notes: Iterable[str] = (),
+    kept: Collection[str] = (),
+    **more: Any,
 ) -> Table:
-    """A table of these columns, by default all, without those that have no value and without the only dataset."""
+    """A table of these columns, by default all, without the only dataset.
+
+    Columns that have no value are left out, but not those that are `kept`: what was asked for.
+    """
     names = list(names or (rows[0] if rows else ()))
     if len({row.get("dataset") for row in rows}) < 2:
         names = [name for name in names if name != "dataset"]
     # Without a value, a cutoff is the whole ranking, and a document is unjudged.
-    always = ("cutoff", "relevance")
+    always = ("cutoff", "relevance", *kept)
     shown = [name for name in names if name in always or not rows or any(row[name] is not None for row in rows)]
     headings = {name: printable(name.replace("_", " ")) for name in shown}
     values = [{heading: row[name] for name, heading in headings.items()} for row in rows]
