@@ -136,7 +136,7 @@ class Scores:
 
     def _convention(self) -> str:
         first = self.dataset_scores[:1].itertuples()
-        return "".join(definition(row.convention, row.formula, self.measures) for row in first)
+        return "".join(definition(str(row.convention), str(row.formula), self.measures) for row in first)
 
     def __repr__(self) -> str:
         return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
@@ -221,8 +221,8 @@ def about_no_values(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> 
                 named = reasons.setdefault(why_no_value(column, convention), [])
                 named.append(written(name, cutoff))
         for reason, several in reasons.items():
-            named = ", ".join(dict.fromkeys(several))
-            yield f"measures: no value for {named}{where}: {reason}; check the grades"
+            shown = ", ".join(dict.fromkeys(several))
+            yield f"measures: no value for {shown}{where}: {reason}; check the grades"
 
 
 def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:

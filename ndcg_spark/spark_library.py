@@ -89,7 +89,8 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     rank = list_by_list if sail_version(session) else by_window
     named = config.cutoffs, config.date, new_id(), config.dataset
     evaluation = Evaluation(options, *named, rank, config.measure_set)
-    runs = count_unjudged_queries(judgments, results, options)
+    is_order_chosen = "order" in config.chosen_options
+    runs = count_unjudged_queries(judgments, results, options, is_order_chosen)
     per_query = query_scores(judgments, keep_judged_queries(results, judgments), runs, evaluation)
     slices = attributes = None
     if tables["query_attributes"] is not None:

@@ -478,12 +478,13 @@ def test_the_examples_of_the_docstrings_run(session, module, least):
     assert (failed, attempted >= least) == (0, True)
 
 
-def test_a_convention_may_be_a_preset_with_options_which_are_chosen():
+def test_two_results_of_rank_1_in_one_table_are_a_warning_unless_the_order_is_chosen():
     merged = [("1", "10", 2.0, 1), ("1", "11", 1.0, 1), ("1", "12", 0.5, 2)]
     frame = pd.DataFrame(merged, columns=["query_id", "doc_id", "score", "rank"])
-    with pytest.raises(InputError, match="order=score"):
-        evaluate(JUDGED, frame, np.array([1, 10]), "trec_eval")
-    assert evaluate(JUDGED, frame, 10, "trec_eval order=score").table().iloc[0, 0] > 0
+    with pytest.warns(UserWarning, match="two results of rank 1 .* e.g. run=run; the scores decide"):
+        scores = evaluate(JUDGED, frame, np.array([1, 10]), "trec_eval")
+    chosen = evaluate(JUDGED, frame, [1, 10], "trec_eval order=score")
+    assert scores.table().values.tolist() == chosen.table().values.tolist()
 
 
 def test_every_two_runs_are_compared_where_all_are_baselines():

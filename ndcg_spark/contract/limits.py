@@ -1,5 +1,6 @@
 """What the counts decide: what is refused, and which sentences warn of a probable mistake and change nothing."""
 
+import dataclasses
 import functools
 import io
 import operator
@@ -16,6 +17,8 @@ from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rej
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
+from ndcg_spark.inputs.batches import files_by_table
+from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
@@ -232,18 +235,96 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
-    merged = _sorted(run for run in counts.runs if run.merged_lists)
-    if not merged or "order" in config.chosen_options:
+    """InputError if lists with two results of rank 1 are lists of two runs, merged into one."""
+    merged = _merged(counts, config)
+    run = _merged_run(results, merged, config) if merged else None
+    if run is None:
         return
-    run = merged[0]
-    lists, dataset = sum(run.merged_lists for run in merged), f"dataset={run.dataset} " if run.dataset else ""
+    lists = sum(run.merged_lists for run in merged)
+    dataset = f"dataset={run.dataset} " if run.dataset else ""
     by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
     own = f"give each its own{by_file}" if results.run is None else "leave --run out"
     raise InputError(
-        f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with different scores, e.g. "
-        f"{dataset}run={run.run} query_id={run.merged_query}: {_first_results(results, run, config)}; if two runs "
-        f"share this name, {own}; if scores alone decide, --set order=score"
+        f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with "
+        f"different scores, e.g. {dataset}run={run.run} query_id={run.merged_query}: "
+        f"{_first_results(results, run, config)}; if two runs share this name, {own}; if scores "
+        "alone decide, --set order=score"
     )
+
+
+def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[str]:
+    """The warning of lists with two results of rank 1 that were not refused."""
+    what = "have lists with two results of rank 1 and different scores"
+    advice = "the scores decide; if they are two runs, give each a name of its own"
+    yield from _about(_merged(counts, config), what, advice)
+
+
+def _merged(counts: ResultCounts, config: EvaluationConfig) -> list[RunCounts]:
+    if "order" in config.chosen_options:
+        return []
+    return _sorted(run for run in counts.runs if run.merged_lists)
+
+
+def _merged_run(
+    results: Source,
+    merged: Sequence[RunCounts],
+    config: EvaluationConfig,
+) -> RunCounts | None:
+    """The first run whose lists are those of two runs, with a query for the message.
+
+    Two files of one run that both begin a list at rank 1 are two runs. Within one file they are
+    taken for one run, whose ranks have no meaning, as some published runs have them. Part files of
+    a table tell nothing: the writer deals rows to them. There a run of which most lists begin twice
+    is taken for two, because runs answer the same queries.
+    """
+    files = results.files
+    tables = files_by_table(files)
+    if results.part is not None and len(tables) > 1:
+        parts = [results.part(some) for some in tables]
+        run = _run_in_two_tables(parts, merged, config.results.run)
+        if run is not None:
+            return run
+    is_readable = results.part is not None and len(files) > 0
+    if len(files) == 1 or (is_readable and len(tables) == len(files)):
+        return None
+    return next((run for run in merged if 2 * run.merged_lists > run.lists), None)
+
+
+def _run_in_two_tables(
+    tables: Sequence[DataFrame],
+    merged: Sequence[RunCounts],
+    only_run: str | None,
+) -> RunCounts | None:
+    """The first of the runs with a list whose results of rank 1 are in two tables."""
+    names = sorted({run.run for run in merged})
+    tops = union_all([_tops(table, at, names, only_run) for at, table in enumerate(tables)])
+    key = [name for name in ("dataset", "run") if name in tops.columns]
+    lists = tops.groupBy(*key, "query_id").agg(
+        F.min("table").alias("first_table"),
+        F.max("table").alias("last_table"),
+        F.min("score").alias("lowest"),
+        F.max("score").alias("highest"),
+    )
+    in_two = lists.where("first_table < last_table and lowest < highest")
+    rows = in_two.groupBy(*key).agg(F.min("query_id").alias("query_id")).collect()
+    queries = {(row.asDict().get("dataset"), row["run"]): row["query_id"] for row in rows}
+    for run in merged:
+        if (run.dataset, run.run) in queries:
+            return dataclasses.replace(run, merged_query=queries[run.dataset, run.run])
+    return None
+
+
+def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | None) -> DataFrame:
+    """The results of rank 1 of these runs in a part of the results, which is the table `number`."""
+    kinds = dict(table.dtypes)
+    # With --run, all rows are of this run, whatever they say.
+    run = F.col("run").cast("string") if only_run is None else F.lit(only_run)
+    columns = {"run": run, "query_id": F.col("query_id").cast("string")}
+    if "dataset" in kinds:
+        columns["dataset"] = F.col("dataset").cast("string")
+    columns |= {"score": typed("score", kinds), "table": F.lit(number)}
+    is_first = (typed("rank", kinds) == 1) & run.isin(*names)
+    return table.where(is_first).select(*(column.alias(name) for name, column in columns.items()))
 
 
 def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:

@@ -7,7 +7,7 @@ import dataclasses
 import re
 import urllib.parse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame
@@ -93,6 +93,16 @@ def named_by_file(files: list[File], column: str) -> list[File]:
         others = tuple(pair for pair in file.partition if pair[0] != column)
         named.append(dataclasses.replace(file, partition=(*others, (column, name))))
     return named
+
+
+def files_by_table(files: Iterable[File]) -> list[list[File]]:
+    """The files by the table that they are of: the part files in one folder are of one table."""
+    tables: dict[str, list[File]] = {}
+    for file in files:
+        path = PurePosixPath(file.path)
+        table = path.parent if _PART.match(path.name) else path
+        tables.setdefault(str(table), []).append(file)
+    return list(tables.values())
 
 
 def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:

@@ -12,7 +12,7 @@ from ndcg_spark import agreement
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, refuse_changed, see
 from ndcg_spark.contract.check import check_judgments, check_lists
-from ndcg_spark.contract.limits import refuse_in_lists, summary
+from ndcg_spark.contract.limits import about_merged, refuse_in_lists, summary
 from ndcg_spark.contract.scan import Rejection
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY
@@ -123,6 +123,8 @@ def _checked_lists(
         excluded = see(source.without) if source.without else []
         _, counts, needed = check_lists(source, config)
     report_read(source, counts)
+    for sentence in about_merged(counts, config):
+        report_step("warning", sentence)
     seen = [Seen(source, counts.fingerprints), *excluded]
     return seen, needed, config.convention, {run.run for run in counts.runs}
 

@@ -118,12 +118,21 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
     return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame, convention: Convention) -> DataFrame:
-    """One row per run: unjudged_queries. It fails if ranks show that two lists were merged."""
+def count_unjudged_queries(
+    judgments: DataFrame,
+    results: DataFrame,
+    convention: Convention,
+    is_order_chosen: bool = False,
+) -> DataFrame:
+    """One row per run: unjudged_queries.
+
+    It fails if a list has two results of rank 1 with different scores, because a lazy table cannot
+    warn; not if the user chose the order.
+    """
     key = query_key(judgments.columns)
     judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
     queries = results.select("run", *key).distinct()
-    if convention.order == "score" and "rank" in results.columns:
+    if convention.order == "score" and "rank" in results.columns and not is_order_chosen:
         top = F.when(F.col("rank") == 1, F.col("score"))
         # Ranks that are all 1 are no ranks.
         aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}

@@ -31,7 +31,7 @@ RANK_TWICE = Refusal(
 MERGED = Refusal(
     "two_lists_in_one",
     "results: a list with two results of rank 1 and different scores",
-    "give each run a name of its own, or drop the column rank if scores alone decide",
+    "give each run a name of its own, or write order=score in convention if scores alone decide",
 )
 NO_RELEVANT = Refusal(
     "no_relevant", "judgments: a query without a relevant document", "judge one, or set no_relevant=skip"

@@ -211,7 +211,10 @@ FALLING, RISING = [(1, 9.0), (2, 8.0), (3, 7.0)], [(1, 7.0), (2, 8.0), (3, 9.0)]
         # Two results with the ranks 0 and 1 prove nothing, nor do equal scores.
         ([(0, 8.0), (1, 9.0)], 1, None),
         ([(1, 5.0), (2, 5.0)], 1, None),
-        ([(1, 9.0), (2, 8.0), (1, 7.0)], 1, "rank 1"),
+        # Of one file they are one list, of a table of many files they may be of two runs.
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], 1, None),
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], 0, "rank 1"),
+        ([(1, 9.0), (2, 8.0), (1, 7.0)], 2, "rank 1"),
         ([(0, 9.0), (1, 8.0), (0, 7.0), (1, 6.0)], 2, "rank 1"),
         ([(1, 9.0), (2, 8.0), (1, 9.0)], 2, None),
         ([(1, 9.0), (2, 8.0), (2, 7.0)], 2, None),

@@ -94,6 +94,62 @@ def test_merged_runs_in_parquet_are_refused_with_their_files_too(session, config
         evaluated(configured(results={"path": files}))
 
 
+ONE_LIST = "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\nq1 Q0 c 1 7 r\nq2 Q0 c 1 6 r\n"
+WARNED = "1 run(s) have lists with two results of rank 1 and different scores, e.g. run=r; "
+
+
+@pytest.mark.parametrize("preset", ["standard", "trec_eval"])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.run": ONE_LIST},
+        {"a.run": ONE_LIST, "b.run": "q2 Q0 a 1 5 s\n"},
+        # The same result of rank 1 in two files.
+        {"a.run": ONE_LIST, "b.run": "q3 Q0 a 1 5 r\n"},
+        {"a.run": "q1 Q0 a 1 9 r\nq1 Q0 b 0 8 r\nq1 Q0 c 1 7 r\n"},
+    ],
+)
+def test_two_results_of_rank_1_in_one_file_are_a_warning(session, configured, files, preset):
+    settings = configured(files, results={"path": [*files]}, convention={"preset": preset})
+    outcome, told = evaluated(settings)
+    assert [words[: len(WARNED)] for step, words in told if "rank 1" in words] == [WARNED]
+    chosen = configured(results={"path": [*files]}, convention={"preset": preset, "order": "score"})
+    expected, told = evaluated(chosen)
+    assert [row["ndcg"] for row in outcome.dataset_scores] == [row["ndcg"] for row in expected.dataset_scores]
+    assert not [words for step, words in told if "rank 1" in words]
+
+
+def test_of_many_lists_the_one_in_two_files_is_named(configured):
+    files = {"a.run": ONE_LIST, "b.run": "q2 Q0 a 1 5 r\n", "c.run": "q1 Q0 z 1 5 s\n"}
+    told = r"2 list.* 1 run.* run=r query_id=q2: score 6\.0 in \S*/a\.run and 5\.0 in \S*/b\.run"
+    with pytest.raises(InputError, match=told):
+        evaluated(configured(files, results={"path": [*files]}))
+
+
+def test_files_that_are_given_one_name_are_two_runs(configured):
+    files = {"a.run": "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\n", "b.run": "q1 Q0 c 1 7 s\nq1 Q0 d 2 6 s\n"}
+    with pytest.raises(InputError, match=r"1 list.* run=x query_id=q1: .*leave --run out"):
+        evaluated(configured(files, results={"path": [*files], "run": "x"}))
+
+
+@pytest.mark.parametrize(("queries", "is_refused"), [(2, True), (5, False)])
+def test_part_files_hold_two_runs_if_most_lists_begin_twice(session, configured, tmp_path, queries, is_refused):
+    # Two lists begin twice, one of them in two part files.
+    lists = [(f"q{number}", doc, 9.0 - rank, rank) for number in range(queries) for rank, doc in ((1, "a"), (2, "b"))]
+    parts = [[*lists, ("q1", "c", 5.0, 1)], [("q0", "c", 5.0, 1)]]
+    (tmp_path / "runs").mkdir()
+    for number, rows in enumerate(parts):
+        table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
+        table.to_parquet(tmp_path / "runs" / f"part-0000{number}.parquet")
+    settings = configured(results={"path": str(tmp_path / "runs"), "run": "r"})
+    if is_refused:
+        with pytest.raises(InputError, match=r"2 list.* 1 run"):
+            evaluated(settings)
+    else:
+        told = evaluated(settings)[1]
+        assert [words[: len(WARNED)] for step, words in told if "rank 1" in words] == [WARNED]
+
+
 @pytest.mark.parametrize(
     ("table", "convention", "runs"), [({"run_from": "file"}, {}, "abc"), ({}, {"order": "score"}, "rs")]
 )

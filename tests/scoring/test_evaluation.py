@@ -175,6 +175,8 @@ def test_results_of_rank_1_with_different_scores_are_refused(session):
     returned = [result(doc, score, rank=rank) for doc, rank, score in [("a", 1, 9.0), ("b", 2, 8.0), ("c", 1, 7.0)]]
     with pytest.raises(PySparkException, match=r"\[two_lists_in_one\] results: .* run=r query_id=q1; give each run"):
         scored(session, [judgment("a")], returned, 1, "trec_eval").ndcg(1)
+    chosen = scored(session, [judgment("a")], returned, 1, "trec_eval order=score")
+    assert chosen.ndcg(1) == {"q1": 1.0}
 
 
 @pytest.mark.parametrize(

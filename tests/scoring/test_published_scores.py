@@ -48,9 +48,8 @@ def test_trec_covid_round_1_has_its_715_published_scores(shared_data):
             (row["run"], name): float(row[name]) for row in csv.DictReader(file) for name in row if name in LEADERBOARD
         }
     measures = ["--measures", "nDCG@10 P@5 RBP(p=0.5) Bpref AP"]
-    # A run of these, sheikh_bm25_all, has two lists in one for 13 queries.
-    given = ("--convention", "trec_eval_9", "--set", "order=score")
-    rows = scores_of(folder / "qrels.txt", folder / "runs", *given, *measures)
+    judgments, runs = folder / "qrels.txt", folder / "runs"
+    rows = scores_of(judgments, runs, "--convention", "trec_eval_9", *measures)
     assert {row["convention"] for row in rows} == {"trec_eval_9 rbp_persistence=0.5 max_grade=2"}
     row_at = {(row["run"], row["cutoff"]): row for row in rows}
     ours = {(run, name): row_at[run, LEADERBOARD[name][0]][LEADERBOARD[name][1]] for run, name in published}
