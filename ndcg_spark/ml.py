@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import ArrayType, NumericType, StructType
 
 from ndcg_spark import reference, rules
+from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
@@ -104,7 +106,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
         convention = Convention.parse(labels[metric])
         lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
-        mean, is_refused = _averaged(lists, convention, k).collect()[0]
+        mean, is_refused, fractional, highest = _averaged(lists, convention, k).collect()[0]
         if is_refused:
             # Again in this process, for the reason.
             for query in lists.collect():
@@ -116,6 +118,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         if mean is None:
             lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")
             raise InputError(f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns")
+        _warn_of_grades(convention, fractional, highest)
         return float(mean)
 
     def _long(self, dataset: DataFrame) -> DataFrame:
@@ -194,8 +197,23 @@ for _name in ("predictionCol", "labelCol", "metricName", "k"):
     setattr(NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value}))
 
 
+def _warn_of_grades(
+    convention: Convention,
+    fractional: float | None,
+    highest: float | None,
+) -> None:
+    # With a threshold, a tool would be given grades of 1 and 0.
+    if convention.min_relevance == "none":
+        for sentence in presets.about_grades(convention.based_on, fractional, highest):
+            warnings.warn(sentence, stacklevel=4)
+
+
 def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
-    """The mean NDCG, and whether the convention refuses a query, whose NDCG is infinite then."""
+    """The mean NDCG, whether the convention refuses a query, and grades.
+
+    The NDCG of a refused query is infinite. The grades are the highest that is no whole number, and
+    the highest of all.
+    """
     names = lists.columns
 
     def ndcg(*columns: pd.Series) -> pd.Series:
@@ -208,8 +226,21 @@ def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
         return pd.Series(values, dtype="float64")
 
     function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]  # no default kind
-    scores = lists.select(function(*names).alias("ndcg"))
-    return scores.agg(F.avg(F.when(~F.isnan("ndcg"), F.col("ndcg"))), F.max(F.col("ndcg") == float("inf")))
+    grades = F.lit(None).cast("array<double>")
+    if "grades" in names:
+        grades = F.filter(F.col("grades").cast("array<double>"), lambda grade: ~F.isnan(grade))
+    fractions = F.filter(grades, lambda grade: grade % 1 != 0)
+    scores = lists.select(
+        function(*names).alias("ndcg"),
+        F.array_max(fractions).alias("fractional"),
+        F.array_max(grades).alias("highest"),
+    )
+    return scores.agg(
+        F.avg(F.when(~F.isnan("ndcg"), F.col("ndcg"))),
+        F.max(F.col("ndcg") == float("inf")),
+        F.max("fractional"),
+        F.max("highest"),
+    )
 
 
 def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | None:

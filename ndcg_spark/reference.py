@@ -86,7 +86,7 @@ def gain(grade: float, convention: Convention) -> float | None:
 
 
 def merged_grade(grades: Sequence[float], rule: str) -> float:
-    """The one grade of a document that was judged more than once, whatever the order of its grades."""
+    """The one grade of a document that was judged more than once, in whatever order."""
     if rule == "mean":
         return mean_grade(grades)
     return min(grades) if rule == "min" else max(grades)
@@ -250,13 +250,13 @@ def judged_gains(grades: Mapping[str, float], convention: Convention) -> dict[st
 def _refuse_means_without_gain(
     grades: Mapping[str, float], gains: Mapping[str, float], query: str, convention: Convention
 ) -> None:
-    """InputError if a table of gains lacks a mean. It lacks no other grade, as the rules for rows see to."""
+    """InputError if a table of gains lacks a mean; rules for rows find other such grades."""
     for document, grade in grades.items():
         needs_gain = grade >= 0 or convention.negative == "keep"
         if needs_gain and document not in gains:
             raise InputError(
-                f"judgments: the mean of a document's grades has no gain, e.g. {grade:g} of {document} "
-                f"for {query}; set another gain, or set judgment_duplicates=max"
+                f"judgments: the mean of a document's grades has no gain, e.g. {grade:g} of "
+                f"{document} for {query}; set another gain, or set judgment_duplicates=max"
             )
 
 

@@ -207,7 +207,7 @@ def about_judged_rates(rows: Iterable[Mapping[str, Any]], cutoff: Cutoff, advice
 
 
 def about_no_values(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> Iterator[str]:
-    """Why measures that were asked for have no value for any run of a dataset; of rows of DATASET_SCORES."""
+    """Why measures have no value for any run of a dataset, from rows of DATASET_SCORES."""
     datasets: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         datasets.setdefault(row["dataset"], []).append(row)
@@ -218,8 +218,8 @@ def about_no_values(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> 
         for name, cutoff in measures.pairs or [("ndcg", row["cutoff"]) for row in own]:
             column = MEASURES[name].column
             if all(row[column] is None for row in own if row["cutoff"] == cutoff):
-                named = reasons.setdefault(why_no_value(column, convention), [])
-                named.append(written(name, cutoff))
+                alike = reasons.setdefault(why_no_value(column, convention), [])
+                alike.append(written(name, cutoff))
         for reason, several in reasons.items():
             shown = ", ".join(dict.fromkeys(several))
             yield f"measures: no value for {shown}{where}: {reason}; check the grades"

@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
-from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, format_cutoff
+from ndcg_spark.convention import presets
+from ndcg_spark.convention.convention import Convention, relevant_grade
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, format_cutoff
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
@@ -421,6 +422,26 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
         counts = f"it has {run.rows:,} result(s), and run={largest.run} {largest.rows:,}"
         advice = f"{counts}; its name may be cut or misspelt in a line of another run"
         yield from _about(fragments, "have results of one query only", advice)
+
+
+def about_grades(
+    judged: JudgmentCounts,
+    convention: Convention,
+    measures: MeasureSet,
+) -> Iterator[str]:
+    """Sentences about grades that the tool of the preset, or a threshold, does not take."""
+    highest = judged.best_grade
+    if convention.min_relevance == "none":
+        yield from presets.about_grades(convention.based_on, judged.fractional_grade, highest)
+    least = relevant_grade(convention)
+    # Queries without a relevant document that are left out have a warning of their own.
+    are_scored = convention.no_relevant in ("zero", "one")
+    is_below = highest is not None and least is not None and highest < least
+    if measures.counts_relevant and is_below and are_scored:
+        yield (
+            f"judgments: no document is relevant, as the highest grade is {highest:g} and "
+            f"relevant documents have {least:g} or above; check the grades, or set relevant_from"
+        )
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:

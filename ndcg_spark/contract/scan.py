@@ -50,6 +50,8 @@ class JudgmentCounts(Counts):
     queries: Mapping[str | None, int]
     #: The largest grade; None if there is no good row.
     best_grade: float | None = None
+    #: The largest grade that is no whole number; None if all are.
+    fractional_grade: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +93,13 @@ class ResultCounts(Counts):
 def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     key = query_key(table.columns)
     grade = typed("relevance", dict(table.dtypes))
-    best = Aggregates({"grade": grade}, {"best": F.max("grade")}, {"best": F.max("best")})
+    # Not by F.floor, which gives a whole number of 64 bits.
+    fraction = F.when(grade % 1 != 0, grade)
+    best = Aggregates(
+        {"grade": grade, "fraction": fraction},
+        {"best": F.max("grade"), "fractional": F.max("fraction")},
+        {"best": F.max("best"), "fractional": F.max("fractional")},
+    )
     queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
     # If there is no dataset to group by, an empty table yields one row of totals, all null.
@@ -101,8 +109,13 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
         rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
         queries={row.get("dataset"): row["queries"] for row in rows if row["queries"]},
-        best_grade=max((row["best"] for row in rows if row["best"] is not None), default=None),
+        best_grade=_largest(row["best"] for row in rows),
+        fractional_grade=_largest(row["fractional"] for row in rows),
     )
+
+
+def _largest(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def count_results(

@@ -236,6 +236,7 @@ def list_presets_and_options() -> list[str]:
 
 def describe_preset(name: str) -> list[str]:
     chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
+    not_reproduced = [*preset.not_reproduced, *preset.grades.in_words()]
     shown = {option: (show(value), show(standard[option])) for option, value in chosen.options().items()}
     parts = {
         "In words": chosen.formula.split("; "),
@@ -246,7 +247,7 @@ def describe_preset(name: str) -> list[str]:
             f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
             for option, (value, default) in shown.items()
         ],
-        "Not reproduced, deliberately": preset.not_reproduced or ["nothing known"],
+        "Not reproduced, deliberately": not_reproduced or ["nothing known"],
     }
     lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]
     for heading, entries in parts.items():

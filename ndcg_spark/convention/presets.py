@@ -1,7 +1,23 @@
 """Presets: the tools whose NDCG has a name here, as the options that reproduce it (see tests/parity)."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+
+class Grades(NamedTuple):
+    """Which grades a tool does not take as they are; we take them all."""
+
+    #: What it does with grades that are no whole numbers; empty if it takes them.
+    fractional: str = ""
+    #: It refuses grades above this one.
+    highest: float = math.inf
+
+    def in_words(self) -> Iterator[str]:
+        if self.fractional:
+            yield f"it {self.fractional} grades that are no whole numbers"
+        if self.highest < math.inf:
+            yield f"it refuses grades above {self.highest:g}"
 
 
 class Preset(NamedTuple):
@@ -11,8 +27,12 @@ class Preset(NamedTuple):
     verified: str
     #: What the tool does in addition that no option reproduces.
     not_reproduced: tuple[str, ...] = ()
+    grades: Grades = Grades()
 
 
+#: trec_eval reads grades with C's atol.
+_TRUNCATED = Grades("truncates")
+_WHOLE = Grades("refuses")
 _COUNTED_TWICE = "a document that is returned twice counts twice"
 _RANDOM_TIES = "ties in the order that an unstable sort happens to leave"
 _GRADED = "Jarvelin and Kekalainen 2002, Burges et al. 2005"
@@ -36,23 +56,27 @@ PRESETS: Mapping[str, Preset] = {
         "trec_eval 10 -c -m ndcg_cut (scores compared as doubles)",
         "trec_eval 10.0-rc3, its printed evidence",
         ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+        _TRUNCATED,
     ),
     "trec_eval_9": Preset(
         _TREC_EVAL_9,
         "trec_eval 9 -c -m ndcg_cut (scores compared as floats), with which NIST computed its published scores",
         "trec_eval 9.0.8: 143 published scores of TREC-COVID round 1, its own regression tests",
         ("its comparator that cuts differences of custom gains to whole numbers", "rounding to 4 decimals"),
+        _TRUNCATED,
     ),
     "pytrec_eval": Preset(
         _PYTREC_EVAL,
         "pytrec_eval.RelevanceEvaluator(qrels, {'ndcg_cut'}), the mean over the queries it returns",
         "pytrec-eval-terrier 0.5.11",
+        grades=_WHOLE,
     ),
     "ir_measures": Preset(
         _TREC_EVAL_9,
         "ir_measures.calc_aggregate([nDCG@k], qrels, run)",
         "ir-measures 0.4.3 (provider pytrec_eval)",
         ("nDCG(dcg='exp-log2')@k, which is --set gain=exp2 here",),
+        _WHOLE,
     ),
     "ranx": Preset(_TREC_EVAL, "ranx.evaluate(qrels, run, 'ndcg@k')", "ranx 0.3.21", (_RANDOM_TIES,)),
     "ranx_burges": Preset(
@@ -63,6 +87,7 @@ PRESETS: Mapping[str, Preset] = {
         "beir EvaluateRetrieval.evaluate(qrels, results, [k], ignore_identical_ids=True)",
         "BEIR 2.2.0, through pytrec-eval-terrier 0.5.11",
         ("rounding to 5 decimals",),
+        _WHOLE,
     ),
     "sklearn": Preset(
         _SKLEARN,
@@ -81,12 +106,14 @@ PRESETS: Mapping[str, Preset] = {
         "xgboost eval_metric ndcg@k (ndcg_exp_gain), documents given in the order of the rank column",
         "XGBoost 3.2.0",
         ("ndcg@k-, which is --set no_relevant=zero here",),
+        Grades("refuses", 31),
     ),
     "lightgbm": Preset(
         _LIGHTGBM,
         "lightgbm metric ndcg, eval_at k, documents given in the order of the rank column",
         "LightGBM 4.7.0",
         ("label gains that stay set for the whole process", "its cut of discounts beyond rank 10,000"),
+        Grades("refuses", 30),
     ),
     "catboost": Preset(
         {**_SKLEARN, "ties": "worst", "no_relevant": "one", "negative": "keep"},
@@ -177,3 +204,18 @@ PRESETS: Mapping[str, Preset] = {
         "the worked examples of the literature",
     ),
 }
+
+
+def about_grades(name: str, fractional: float | None, highest: float | None) -> Iterator[str]:
+    """Warnings that the tool of a preset would not give our scores, because of the grades.
+
+    `fractional` is a grade that is no whole number, if there is one, and `highest` the highest.
+    """
+    grades = PRESETS[name].grades
+    end = "and would not give these scores"
+    if fractional is not None and grades.fractional:
+        what = f"grades that are no whole numbers, e.g. {fractional:g}"
+        yield f"judgments: {name} itself {grades.fractional} {what}, {end}"
+    if highest is not None and highest > grades.highest:
+        what = f"grades above {grades.highest:g}, e.g. {highest:g}"
+        yield f"judgments: {name} itself refuses {what}, {end}"

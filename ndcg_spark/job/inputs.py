@@ -76,7 +76,11 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
     counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
     for sentence in limits.about_input(*counts, config.convention):
         report_step("warning", sentence)
-    for sentence in limits.about_merged(checked.result_counts, config):
+    doubts = [
+        *limits.about_merged(checked.result_counts, config),
+        *limits.about_grades(checked.judgment_counts, config.convention, config.measure_set),
+    ]
+    for sentence in doubts:
         report_step("warning", sentence)
     convention, best_grade = config.convention, checked.judgment_counts.best_grade
     if config.measure_set.needs_highest_grade and convention.max_grade == "highest":

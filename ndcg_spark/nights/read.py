@@ -166,7 +166,7 @@ def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
 def evaluated_metrics(night: Night, rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, Cutoff]]:
     """The columns of scores that a night has, with their cutoffs; `rows` are its DATASET_SCORES.
 
-    A measure that was asked for is there also where it is null, as no query has a relevant document.
+    A measure that was asked for is there also where it is null, as no document is relevant.
     """
     metrics = night.measure_set.metrics
     for row in rows:

@@ -74,7 +74,8 @@ def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
 def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     dates = [point.date for line in lines for point in line.points]
     title = f"trend from {min(dates)} to {max(dates)}"
-    trends = make_table(list(map(_row, lines)), (), missing, ["first", "last", "change"], title=title)
+    kept = ["first", "last", "change"]
+    trends = make_table(list(map(_row, lines)), (), missing, kept, title=title)
     unusual = make_table(_unusual_nights(lines), title="Unusual nights")
     return View(
         [trends, unusual] if unusual.rows else [trends],

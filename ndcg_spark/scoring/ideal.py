@@ -98,7 +98,11 @@ def _merged_grades(judgments: DataFrame, key: list[str], rule: str) -> DataFrame
         grade = highest if rule == "max" else lowest
         return judgments.groupBy(*key).agg(grade.alias("relevance"))
     grades = F.sort_array(F.collect_list("relevance"))
-    documents = judgments.groupBy(*key).agg(lowest.alias("lowest"), highest.alias("highest"), grades.alias("grades"))
+    documents = judgments.groupBy(*key).agg(
+        lowest.alias("lowest"),
+        highest.alias("highest"),
+        grades.alias("grades"),
+    )
     is_same = F.col("lowest") == F.col("highest")
     grade = F.when(is_same, F.col("highest")).otherwise(_mean_grade("grades"))
     return documents.select(*key, grade.alias("relevance"))

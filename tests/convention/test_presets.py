@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options, mathematics
 from ndcg_spark.convention.measures import MEASURES
 from ndcg_spark.convention.options import OPTIONS, show
-from ndcg_spark.convention.presets import PRESETS
+from ndcg_spark.convention.presets import PRESETS, about_grades
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -45,3 +46,62 @@ def test_the_list_has_every_option_and_measure_as_the_field_writes_it():
     assert [written[name] for name in ("ndcg", "precision", "rbp", "bpref")] == [
         *("nDCG@10", "P(rel=...)@10", "RBP(p=...)@10", "Bpref(rel=...)")
     ]
+
+
+def pytrec_eval_of(grades):
+    tool = pytest.importorskip("pytrec_eval")
+    return tool.RelevanceEvaluator({"q": {"a": grades[0], "b": grades[1]}}, {"ndcg"})
+
+
+def ir_measures_of(grades):
+    tool = pytest.importorskip("ir_measures")
+    qrels = {"q": {"a": grades[0], "b": grades[1]}}
+    return tool.calc_aggregate([tool.nDCG @ 2], qrels, {"q": {"a": 1.0}})
+
+
+def lightgbm_of(grades):
+    tool = pytest.importorskip("lightgbm")
+    data = tool.Dataset(np.zeros((2, 1)), label=grades, group=[2])
+    options = {"objective": "lambdarank", "metric": "ndcg", "verbose": -1}
+    return tool.train(options, data, 1, valid_sets=[data])
+
+
+def xgboost_of(grades):
+    tool = pytest.importorskip("xgboost")
+    data = tool.DMatrix(np.zeros((2, 1)), label=grades)
+    data.set_group([2])
+    options = {"objective": "rank:ndcg", "eval_metric": "ndcg@2", "verbosity": 0}
+    return tool.train(options, data, 1).eval(data)
+
+
+ASKED = {
+    "pytrec_eval": pytrec_eval_of,
+    "ir_measures": ir_measures_of,
+    "lightgbm": lightgbm_of,
+    "xgboost": xgboost_of,
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_tool_refuses_the_grades_that_its_preset_warns_of(name):
+    highest = min(PRESETS[name].grades.highest, 100)
+    ASKED[name]([int(highest), 1])
+    assert [*about_grades(name, None, highest)] == []
+    refused = [[0.9, 1]] if highest == 100 else [[0.9, 1], [highest + 1, 1]]
+    for grades in refused:
+        fractional = 0.9 if 0.9 in grades else None
+        (sentence,) = about_grades(name, fractional, max(grades))
+        assert f"{name} itself refuses grades" in sentence
+        # Each tool has an exception of its own.
+        with pytest.raises(Exception, match=r"(?i)integer|int type|label|lesser"):
+            ASKED[name](grades)
+
+
+def test_trec_eval_truncates():
+    (sentence,) = about_grades("trec_eval", 0.9, 2.0)
+    assert sentence == (
+        "judgments: trec_eval itself truncates grades that are no whole numbers, e.g. 0.9, and would "
+        "not give these scores"
+    )
+    assert "  it truncates grades that are no whole numbers" in describe_preset("trec_eval")
+    assert [*about_grades("standard", 0.9, 1e300)] == []

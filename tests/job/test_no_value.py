@@ -148,3 +148,34 @@ def test_a_night_has_the_measures_that_were_asked_for_and_no_others(nights):
     metrics = evaluated_metrics(newest, rows)
     assert {("precision", 1), ("ndcg", 1)} <= metrics
     assert "ap" not in {name for name, _ in metrics}
+
+
+#: The grade of the only document, the settings, and what warnings say of it.
+GRADED = [
+    (0.9, {}, []),
+    (0.9, {"convention": "trec_eval"}, ["trec_eval itself truncates"]),
+    (0.9, {"convention": {"preset": "beir"}}, ["beir itself refuses"]),
+    (-0.5, {"convention": "trec_eval"}, ["trec_eval itself truncates"]),
+    (2, {"convention": "trec_eval"}, []),
+    (1e300, {"convention": "trec_eval"}, []),
+    (0.9, {"convention": {"preset": "trec_eval", "min_relevance": 0.5}}, []),
+    (32, {"convention": {"preset": "xgboost", "ties": "doc_id_asc"}}, ["refuses grades above 31"]),
+    (0.5, {"convention": "trec_eval", "measures": "P@1"}, ["truncates", "no document is relevant"]),
+]
+
+
+@pytest.mark.parametrize(("grade", "settings", "said"), GRADED)
+def test_grades_that_a_tool_does_not_take_are_a_warning(session, configured, grade, settings, said):
+    # A relevant document beside it, but where none is to be.
+    other = "" if "measures" in settings else "q1 0 b 1\n"
+    files = {"qrels.txt": f"q1 0 a {grade!r}\n{other}"}
+    _, told = evaluated(configured(files, **settings))
+    warnings = [words for _, words in told if words.startswith("judgments:")]
+    assert len(warnings) == len(said)
+    for words, expected in zip(warnings, said, strict=True):
+        assert expected in words
+
+
+def test_python_warns_of_grades_that_a_tool_does_not_take():
+    with pytest.warns(UserWarning, match=r"ir_measures itself refuses .* e\.g\. 0\.9"):
+        evaluate({"q1": {"a": 0.9}}, {"q1": {"a": 1.0}}, convention="ir_measures")
