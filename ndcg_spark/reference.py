@@ -363,9 +363,11 @@ def score_at(
     knows = ranking.is_answered or c.ideal in ("judged", "k_relevant")
     nothing_relevant = without_gain and knows
     is_missing = not ranking.is_answered and not (nothing_relevant and c.missing_query == "zero")
-    if is_missing and c.missing_query == "error":
+    if not ranking.is_answered and c.missing_query == "error":
         raise InputError(f"results: {query} is missing")
-    if nothing_relevant and c.no_relevant == "error":
+    # A query that is left out because it is missing needs no relevant document.
+    is_counted = ranking.is_answered or c.missing_query == "zero"
+    if without_gain and is_counted and c.no_relevant == "error":
         raise InputError(f"results: {query} has no relevant document")
     ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without_gain else dcg / ideal_dcg
     if not ranking.is_answered and c.missing_query == "skip":

@@ -63,7 +63,10 @@ def _ndcg_and_status(convention: Convention, key: Sequence[str]) -> tuple[Column
     # scores 1 here too; tools that skip such a query, or score it 0, divide by the negative number.
     no_gain = ideal <= 0 if convention.no_relevant == "one" else ideal == 0
     finite = F.abs(F.col("dcg")) + F.abs(F.col("ideal_dcg")) < F.lit(float("inf"))
-    ndcg = F.when(finite, F.col("dcg") / F.col("ideal_dcg")).otherwise(refusal(NOT_FINITE, key))
+    # The quotient of two finite numbers may not be finite.
+    quotient = _ratio(F.col("dcg"), ideal)
+    finite &= F.coalesce(_is_finite(quotient), F.lit(True))
+    ndcg = F.when(finite, quotient).otherwise(refusal(NOT_FINITE, key))
     score = _by_policy(ndcg, no_gain, F.lit(_WITHOUT_GAIN.get(convention.no_relevant)), missing, convention, key)
     # An ideal of the returned documents is 0 for a missing query, even if it has relevant documents.
     nothing_relevant = no_gain if convention.ideal in ("judged", "k_relevant") else no_gain & ~missing
@@ -173,6 +176,8 @@ def means(query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Sli
     counted = F.col("ndcg").isNotNull()
     ideal = F.sum(F.when(counted, F.col("ideal_dcg")))
     deviation = F.stddev_samp("ndcg")
+    # Negative gains can make scores whose squares are not finite.
+    deviation = F.when(_is_finite(deviation), deviation)
     averaged = (
         slices.cut(query_scores)
         .groupBy("dataset", "evaluated_on", "run", "cutoff", "slice")
@@ -222,6 +227,10 @@ def with_every_run(
         counts["relevant_queries"] = F.when(_is_computed(measures, F.col("at")), F.coalesce("relevant_queries", none))
     counts["unjudged_queries"] = F.when(F.col("attribute").isNull(), F.col("unjudged_queries"))
     return joined.withColumns({"cutoff": F.nullif("at", F.lit(0)), **counts})
+
+
+def _is_finite(number: Column) -> Column:
+    return F.abs(number) < F.lit(float("inf"))
 
 
 def _ratio(dividend: Column, divisor: Column) -> Column:

@@ -24,6 +24,11 @@ MERGED = {
 CASES = {
     # Infinite at rank 1.
     "discount": ({}, {"convention": {"discount": "python:numpy.arctanh"}}, ConventionError, "finite"),
+    # The unjudged document gains 1e300, and the ideal DCG is 1e-10.
+    "quotient": (
+        *({"qrels.txt": "q1 0 a 1\n", "run.txt": "q1 Q0 x 1 2.0 r\nq1 Q0 a 2 1.0 r\n"},),
+        *({"convention": {"gain": {0: 1e300, 1: 1e-10}}}, ConventionError, "an NDCG that is not a finite"),
+    ),
     "missing query": ({}, {"convention": {"missing_query": "error"}}, InputError, "1 of .* run=bm25 query_id=q2"),
     **{
         f"no relevant {ideal}": (

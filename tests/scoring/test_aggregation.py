@@ -49,6 +49,10 @@ CASES = {
         [scored(0.0, status="missing", returned=0, judged=0)],
         {"queries": 1, "ndcg": 0.0, "ndcg_stddev": None, "ndcg_stderr": None, "judged_rate": None},
     ),
+    "a deviation whose squares are too large for a double is null and never NaN": (
+        [scored(1e200), scored(-1e200)],
+        {"queries": 2, "ndcg": 0.0, "ndcg_stddev": None, "ndcg_stderr": None},
+    ),
     "queries are counted by status whether they are in the mean or not": (
         [scored(None, status="missing"), scored(0.0, status="missing"), scored(0.0, status="no_relevant"), scored()],
         {"queries": 3, "missing_queries": 2, "no_relevant_queries": 1},

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import ndcg, scores
+from pyspark.errors import PySparkException
 from tables import judgment, judgments, result, results
 
 from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.options import OPTIONS
-from ndcg_spark.errors import ConventionError
+from ndcg_spark.errors import ConventionError, InputError
 
 CUTOFFS = [1, 2, 5, None]
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
@@ -106,6 +107,21 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
                 name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
                 for name, value in expected.items()
             }, (convention.label, row)
+
+
+@pytest.mark.parametrize("ideal", ["judged", "retrieved"])
+@pytest.mark.parametrize("missing_query", ["zero", "skip"])
+@pytest.mark.parametrize("judged", [{"a": 1.0}, {"a": 0.0}], ids=["relevant", "not relevant"])
+def test_what_plain_python_refuses_for_want_of_a_relevant_document_is_refused(session, judged, missing_query, ideal):
+    convention = Convention(no_relevant="error", missing_query=missing_query, ideal=ideal)
+    rows = [judgment(*pair) for pair in judged.items()]
+    # The run answers another query, which has a relevant document.
+    other = [judgment("b", 1.0, "q2")], [result("b", 1.0, "q2")]
+    scored = evaluate(*dealt(session, [*rows, *other[0]], other[1]), [1], convention).query_scores
+    is_refused = missing_query == "zero" and (ideal == "retrieved" or judged["a"] == 0)
+    for error, ask in ((PySparkException, scored.collect), (InputError, lambda: scores(rows, [], 1, convention))):
+        with pytest.raises(error) if is_refused else contextlib.nullcontext():
+            ask()
 
 
 @few
