@@ -51,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="repeat what is generated at random five times as often")
     parser.addoption("--slow", action="store_true", help="run the slow tests too, as scripts/check.sh does")
     parser.addoption("--parity-seeds", type=int, help="how many random cases the live tools are asked")
+    parser.addoption("--road-seeds", help="which random nights are evaluated: N, or FROM:TO")
 
 
 def pytest_configure(config: pytest.Config) -> None:

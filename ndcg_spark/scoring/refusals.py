@@ -45,7 +45,9 @@ MEAN_WITHOUT_GAIN = Refusal(
     "set another gain, or set judgment_duplicates=max",
 )
 NOT_FINITE = Refusal(
-    "dcg_is_not_finite", "convention: a DCG or an NDCG that is not a finite number", "correct the gains or the discounts"
+    "dcg_is_not_finite",
+    "convention: a DCG or an NDCG that is not a finite number",
+    "correct the gains or the discounts",
 )
 
 
