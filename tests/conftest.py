@@ -40,6 +40,7 @@ LONG = (
     "nights/test_kills.py",
     "parity/test_parity.py",
     "contract/test_bad_inputs.py",
+    "job/test_nightly_road.py",
     "deployment/test_benchmark.py",
     "scoring/test_measures.py",
     "scoring/test_published_scores.py",

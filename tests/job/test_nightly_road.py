@@ -1,4 +1,4 @@
-"""Random evaluations on the road that a night takes, from files to published scores, are those of plain Python."""
+"""Random nights, from files to published scores, are those of plain Python."""
 
 import nightly_road
 import pytest

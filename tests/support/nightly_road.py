@@ -1,4 +1,4 @@
-"""The road of a night, from files to published scores, walked by a random evaluation and held to plain Python."""
+"""The road of a night, from files to published scores, walked by a random evaluation."""
 
 import collections
 import json
@@ -28,6 +28,12 @@ from road_oracle import (
 from ndcg_spark.convention.measures import COLUMNS
 
 Row = dict[str, Any]
+#: By run and query.
+Lists = Mapping[tuple[str, Query], ExpectedList]
+#: By column of DATASET_SCORES, its value and how far it may be off.
+Means = dict[str, tuple[float | None, float]]
+#: An attribute and its value, both None for all queries.
+Slice = tuple[str | None, str | None]
 DATE = "2026-11-20"
 _EXACT = ("status", "returned", "judged")
 _SUMS = ("dcg", "ideal_dcg", "cg", "ndcg")
@@ -36,7 +42,7 @@ _RELATIVE, _LEAST = 1e-9, 1e-12
 
 
 def walk(seed: int, folder: Path) -> list[str]:
-    """Evaluates the case of a seed, and returns what differs from plain Python; nothing if all is right."""
+    """Evaluates the case of a seed, and returns what differs from plain Python."""
     case = make_case(seed)
     inputs = read_inputs(case)
     arguments = write_case(case, folder)
@@ -50,7 +56,8 @@ def walk(seed: int, folder: Path) -> list[str]:
     if refusal or ended.returncode:
         is_right = bool(refusal) and ended.returncode == 3
         said = ended.stdout if ended.returncode != 1 else f"{ended.stdout}{ended.stderr}"
-        return [] if is_right else [f"exit code {ended.returncode}, expected {refusal or 0}: {said[-3000:]}"]
+        what = f"exit code {ended.returncode}, expected {refusal or 0}: {said[-3000:]}"
+        return [] if is_right else [what]
     found = _Published(folder / "out", json.loads(ended.stdout), case)
     return [*_differences(case, inputs, lists, found)]
 
@@ -65,7 +72,7 @@ def _lower(case: Case, patch: pytest.MonkeyPatch) -> None:
             patch.setattr(module, constant, value)
 
 
-def _expected(case: Case, inputs: Inputs) -> tuple[dict[tuple[str, Query], ExpectedList], str | None]:
+def _expected(case: Case, inputs: Inputs) -> tuple[Lists, str | None]:
     """What is expected of every run and judged query; or why the evaluation is refused."""
     if inputs.refusal:
         return {}, inputs.refusal
@@ -91,12 +98,12 @@ class _Published:
 
 
 def _rows(folder: Path) -> list[Row]:
-    return dataset.dataset(folder, partitioning="hive").to_table().to_pylist() if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return dataset.dataset(folder, partitioning="hive").to_table().to_pylist()
 
 
-def _differences(
-    case: Case, inputs: Inputs, lists: Mapping[tuple[str, Query], ExpectedList], found: _Published
-) -> Iterator[str]:
+def _differences(case: Case, inputs: Inputs, lists: Lists, found: _Published) -> Iterator[str]:
     yield from _count_differences(inputs, found)
     scores = _keyed(found.tables["query_scores"], ("dataset", "run", "query_id", "cutoff"))
     if len(scores) != len(found.tables["query_scores"]):
@@ -109,11 +116,12 @@ def _differences(
     if scores.keys() != expected.keys():
         yield f"query_scores: keys differ, e.g. {[*scores.keys() ^ expected.keys()][:3]}"
     for key in scores.keys() & expected.keys():
-        yield from (f"query_scores {key}: {what}" for what in row_differences(scores[key], expected[key]))
+        for what in row_differences(scores[key], expected[key]):
+            yield f"query_scores {key}: {what}"
     yield from _hash_differences(inputs, found)
     yield from _mean_differences(case, inputs, found)
     if case.documents:
-        yield from _document_differences(case, inputs, lists, found)
+        yield from _document_differences(case, lists, found)
 
 
 def _keyed(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], Row]:
@@ -126,7 +134,8 @@ def _count_differences(inputs: Inputs, found: _Published) -> Iterator[str]:
         if counts[name] != value:
             yield f"counts: {name} is {counts[name]}, expected {value}"
     said = {(entry["table"], entry["reason"]): entry["rows"] for entry in found.printed["rejected"]}
-    kept = collections.Counter((row["table"], row["reason"]) for row in found.tables["rejected_rows"])
+    rows = found.tables["rejected_rows"]
+    kept = collections.Counter((row["table"], row["reason"]) for row in rows)
     for name, counted in {"rejected": said, "rejected_rows": dict(kept)}.items():
         if counted != dict(inputs.rejected):
             yield f"{name}: {counted}, expected {dict(inputs.rejected)}"
@@ -168,7 +177,7 @@ def _hash_differences(inputs: Inputs, found: _Published) -> Iterator[str]:
             yield f"judgments_hash: {several[0]} has {groups[several[0]]}"
 
 
-def _slices(case: Case, inputs: Inputs, default: str) -> dict[tuple[str, str], set[tuple[str | None, str | None]]]:
+def _slices(case: Case, inputs: Inputs, default: str) -> dict[tuple[str, str], set[Slice]]:
     """By published dataset and query, the slices that it is in."""
     rows = case.slices.rows if case.slices else []
     values: dict[tuple[str | None, ...], set[tuple[str, str]]] = collections.defaultdict(set)
@@ -176,7 +185,7 @@ def _slices(case: Case, inputs: Inputs, default: str) -> dict[tuple[str, str], s
         key = (row["dataset"], row["query_id"]) if "dataset" in row else (row["query_id"],)
         values[key].add((row["attribute"], row["value"]))
     attributes = {row["attribute"] for row in rows}
-    slices: dict[tuple[str, str], set[tuple[str | None, str | None]]] = {}
+    slices: dict[tuple[str, str], set[Slice]] = {}
     for dataset_name, query in inputs.judged:
         own = values.get((dataset_name, query)) or values.get((query,)) or set()
         lacking = attributes - {attribute for attribute, _ in own}
@@ -202,59 +211,65 @@ def _mean_differences(case: Case, inputs: Inputs, found: _Published) -> Iterator
     means = _keyed(found.tables["dataset_scores"], names)
     if means.keys() != groups.keys() or len(means) != len(found.tables["dataset_scores"]):
         yield f"dataset_scores: keys differ, e.g. {[*means.keys() ^ groups.keys()][:3]}"
-    unjudged = collections.Counter(
-        (query[0] or found.default, run) for run, query in inputs.lists if query not in inputs.judged
-    )
+    strange = [(run, query) for run, query in inputs.lists if query not in inputs.judged]
+    unjudged = collections.Counter((query[0] or found.default, run) for run, query in strange)
     for key in means.keys() & groups.keys():
         expected = _means(groups[key], case, key[2])
         expected["unjudged_queries"] = unjudged[key[:2]] if key[3] is None else None, 0.0
         for name, (value, tolerance) in expected.items():
             if not is_near(means[key][name], value, tolerance):
-                yield f"dataset_scores {key}: {name} is {means[key][name]}, expected {value} within {tolerance:.1e}"
+                what = f"{name} is {means[key][name]}, expected {value} within {tolerance:.1e}"
+                yield f"dataset_scores {key}: {what}"
 
 
-def _means(rows: Sequence[Row], case: Case, cutoff: int | None) -> dict[str, tuple[float | None, float]]:
-    """The columns of DATASET_SCORES by query scores, each with how far it may be off."""
+def _means(rows: Sequence[Row], case: Case, cutoff: int | None) -> Means:
+    """The columns of DATASET_SCORES by query scores."""
     counted = [row for row in rows if row["ndcg"] is not None]
     values = [row["ndcg"] for row in counted]
     dcg, ideal = ([row[name] for row in counted] for name in ("dcg", "ideal_dcg"))
-    returned = sum(row["returned"] for row in rows)
-    largest = max(map(abs, values), default=0.0)
-    deviation = statistics.stdev(values) if len(values) > 1 else None
-    whole, parts = math.fsum(ideal), math.fsum(map(abs, ideal))
-    is_sound = abs(whole) >= 1e-12 * parts
-    pooled = math.fsum(dcg) / whole if whole else None
-    near = _RELATIVE * math.fsum(map(abs, dcg)) / abs(whole) if whole and is_sound else math.inf
-    expected: dict[str, tuple[float | None, float]] = {
+    returned, judged = (sum(row[name] for row in rows) for name in ("returned", "judged"))
+    expected: Means = {
         "queries": (len(counted), 0.0),
         "missing_queries": (sum(row["status"] == "missing" for row in rows), 0.0),
         "no_relevant_queries": (sum(row["status"] == "no_relevant" for row in rows), 0.0),
         "ndcg": _mean(values),
         "dcg": _mean(dcg),
-        "ndcg_pooled": (pooled, near if parts else 0.0),
-        "ndcg_stddev": (deviation, max(_LEAST, 1e-8 * largest)),
-        "ndcg_stderr": (
-            deviation and deviation / math.sqrt(len(values)),
-            max(_LEAST, 1e-8 * largest),
-        ),
-        "judged_rate": (
-            sum(row["judged"] for row in rows) / returned if returned else None,
-            _LEAST,
-        ),
+        "judged_rate": (judged / returned if returned else None, _LEAST),
+        **_pooled(dcg, ideal),
+        **_deviation(values),
     }
-    if expected["ndcg_pooled"][1] == math.inf:
-        del expected["ndcg_pooled"]
-    if largest > 1e150:
-        # Squares are too large for a double.
-        del expected["ndcg_stddev"], expected["ndcg_stderr"]
     sizes = []
     for name in COLUMNS:
         own = [row[name] for row in rows if row[name] is not None]
         expected[name] = _mean(own)
         sizes.append(len(own))
-    is_computed = any(cutoff in cutoffs for name, cutoffs in case.measures.values() if name != "ndcg")
+    beside = [cutoffs for name, cutoffs in case.measures.values() if name != "ndcg"]
+    is_computed = any(cutoff in cutoffs for cutoffs in beside)
     expected["relevant_queries"] = (max(sizes) if is_computed else None, 0.0)
     return expected
+
+
+def _pooled(dcg: Sequence[float], ideal: Sequence[float]) -> Means:
+    whole, parts = math.fsum(ideal), math.fsum(map(abs, ideal))
+    if not parts:
+        return {"ndcg_pooled": (None, 0.0)}
+    if abs(whole) < 1e-12 * parts:
+        # The divisor is rounding alone.
+        return {}
+    near = _RELATIVE * math.fsum(map(abs, dcg)) / abs(whole)
+    return {"ndcg_pooled": (math.fsum(dcg) / whole, max(_LEAST, near))}
+
+
+def _deviation(values: Sequence[float]) -> Means:
+    if len(values) < 2:
+        return {"ndcg_stddev": (None, 0.0), "ndcg_stderr": (None, 0.0)}
+    largest = max(map(abs, values))
+    if largest > 1e150:
+        # Squares are too large for a double.
+        return {}
+    deviation, near = statistics.stdev(values), max(_LEAST, 1e-8 * largest)
+    error = deviation / math.sqrt(len(values))
+    return {"ndcg_stddev": (deviation, near), "ndcg_stderr": (error, near)}
 
 
 def _mean(values: Sequence[float]) -> tuple[float | None, float]:
@@ -264,9 +279,7 @@ def _mean(values: Sequence[float]) -> tuple[float | None, float]:
     return math.fsum(values) / len(values), max(_LEAST, _RELATIVE * size)
 
 
-def _document_differences(
-    case: Case, inputs: Inputs, lists: Mapping[tuple[str, Query], ExpectedList], found: _Published
-) -> Iterator[str]:
+def _document_differences(case: Case, lists: Lists, found: _Published) -> Iterator[str]:
     """What differs in RANKED_DOCUMENTS, in the documents, their grades and what they add."""
     finite = [cutoff for cutoff in case.all_cutoffs if cutoff is not None]
     depth = max(finite, default=None)
@@ -291,7 +304,7 @@ def _document_differences(
 
 
 def _added_differences(
-    lists: Mapping[tuple[str, Query], ExpectedList],
+    lists: Lists,
     rows: Mapping[tuple[Any, ...], Row],
     depth: int | None,
     found: _Published,
@@ -305,4 +318,5 @@ def _added_differences(
         if expected is not None:
             total = math.fsum(sums[query[0] or found.default, run, query[1]])
             if not is_near(total, expected.values["dcg"], expected.tolerance["dcg"]):
-                yield f"ranked_documents {run} {query}: they add {total}, expected {expected.values['dcg']}"
+                wanted = expected.values["dcg"]
+                yield f"ranked_documents {run} {query}: they add {total}, expected {wanted}"

@@ -9,6 +9,7 @@ import random
 import urllib.parse
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _ENDINGS = {"trec": "txt", "json": "json"}
 
 
+Writer = Callable[[list[Row], list[str]], pa.Table | str]
+
+
 def write_case(case: Case, folder: Path) -> list[str]:
     """Writes the tables of a case, and returns the arguments of the command that evaluates it."""
     chance = random.Random(case.seed)  # noqa: S311  # it makes test data
@@ -55,8 +59,8 @@ def write_case(case: Case, folder: Path) -> list[str]:
     if case.results.format == "json" and "rank" in case.results.columns:
         arguments += ["--column", "results.rank=3"]
     for option, value in case.options.items():
-        named = ["--convention", value] if option == "preset" else ["--set", f"{option}={_shown(value)}"]
-        arguments += named
+        setting = ["--set", f"{option}={_shown(value)}"]
+        arguments += ["--convention", value] if option == "preset" else setting
     arguments += ["--cutoffs", ",".join(str(cutoff or "all") for cutoff in case.cutoffs)]
     if case.measures:
         arguments += ["--measures", " ".join(case.measures)]
@@ -88,8 +92,9 @@ def write_table(table: Table, folder: Path, chance: random.Random) -> Path:
         content = write(rows, table.broken if number == 0 else [])
         if isinstance(content, pa.Table):
             _write_parquet(content, files[-1], chance)
-        else:
-            files[-1].write_bytes(gzipped(content.encode()) if table.is_gzipped else content.encode())
+            continue
+        text = content.encode()
+        files[-1].write_bytes(gzipped(text) if table.is_gzipped else text)
     # Given alone, the name of a folder does not count.
     is_alone = len(files) == 1 and not table.folders and chance.random() < 0.5
     return files[0] if is_alone else folder
@@ -115,7 +120,7 @@ def _quoted(value: str) -> str:
     return urllib.parse.quote(value, safe="é ")
 
 
-def _writer(table: Table, names: list[str], chance: random.Random) -> Callable[[list[Row], list[str]], pa.Table | str]:
+def _writer(table: Table, names: list[str], chance: random.Random) -> Writer:
     """A function that makes the content of a file of rows and of lines that are not rows."""
     aliases = _ALIASES if chance.random() < 0.3 and "attribute" not in names else {}
     called = {name: aliases.get(name, name) for name in names}
@@ -146,6 +151,8 @@ def _types(name: str, table: Table, kinds: dict[str, list[pa.DataType]]) -> list
         return [pa.int64(), pa.int64(), pa.uint64(), pa.decimal128(20, 0)]
     if kind == "int" and name == "rank":
         return [pa.int64(), pa.int32()]
+    if kind in ("int", "decimal") and SHAPES["decimals beside other numbers"]:
+        return [*kinds[kind], pa.decimal128(30, 6), pa.float64()]
     return kinds[kind]
 
 
@@ -157,8 +164,7 @@ def _arrow(
     has_more: bool,
 ) -> pa.Table:
     columns = {}
-    lists = [*lists_of(dataclasses.replace(table, rows=rows)).values()]
-    lists = [sorted(listed, key=lambda row: row.get("rank", 0)) for listed in lists] if table.has_lists else []
+    lists = _ordered_lists(table, rows) if table.has_lists else []
     for name, kind in types.items():
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         if table.has_lists and name in ("doc_id", "relevance", "score"):
@@ -166,20 +172,34 @@ def _arrow(
             columns[called[name]] = pa.array(values, pa.list_(plain))
             continue
         some = [listed[0] for listed in lists] if table.has_lists else rows
-        columns[called[name]] = pa.array([_stored(row[name], name, kind) for row in some], plain).cast(kind)
+        values = [_stored(row[name], name, kind) for row in some]
+        columns[called[name]] = pa.array(values, plain).cast(kind)
     if has_more:
         size = len(lists) if table.has_lists else len(rows)
         columns["title"] = pa.array([f"title {at}" for at in range(size)])
     return pa.table(columns)
 
 
+def _ordered_lists(table: Table, rows: list[Row]) -> list[list[Row]]:
+    lists = lists_of(dataclasses.replace(table, rows=rows)).values()
+    return [sorted(listed, key=lambda row: row.get("rank", 0)) for listed in lists]
+
+
 def _stored(value: Any, name: str, kind: pa.DataType) -> Any:
-    """The value of an id, which is a number where its column is one."""
+    """The value in the type of its column; an id is a number where its column is one."""
+    if pa.types.is_floating(kind) and value is not None:
+        return float(value)
+    if pa.types.is_decimal(kind) and value is not None:
+        return Decimal(value)
     is_number = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
     return int(value) if is_number and name.endswith("_id") and value is not None else value
 
 
 def _write_parquet(table: pa.Table, path: Path, chance: random.Random) -> None:
+    if SHAPES["footers of other writers"] and chance.random() < 0.3:
+        footers = import_module("footers")
+        footers.write(path, table, chance.choice([*footers.WRITERS]))
+        return
     ids = [field for field in table.schema if field.name in ("query_id", "doc_id", "qid", "docno")]
     has_numbers = any(pa.types.is_integer(field.type) for field in ids)
     may_have = SHAPES["statistics of whole-number ids"] or not has_numbers
@@ -247,24 +267,24 @@ def _json_value(value: Any, kind: str, is_id: bool) -> str:
 def _json_lines(table: Table, called: dict[str, str], rows: list[Row], broken: list[str]) -> str:
     lines = []
     for row in rows:
-        members = [
-            f"{json.dumps(theirs)}: {_json_value(row[ours], table.kinds[ours], ours.endswith('_id'))}"
-            for ours, theirs in called.items()
-        ]
+        members = []
+        for ours, theirs in called.items():
+            value = _json_value(row[ours], table.kinds[ours], ours.endswith("_id"))
+            members.append(f"{json.dumps(theirs)}: {value}")
         lines.append("{" + ", ".join(members) + "}")
     return "".join(f"{line}\n" for line in [*lines, *broken])
 
 
 def _json_lists(table: Table, called: dict[str, str], rows: list[Row], _: list[str]) -> str:
     lines = []
-    for listed in lists_of(dataclasses.replace(table, rows=rows)).values():
-        ordered = sorted(listed, key=lambda row: row.get("rank", 0))
+    for ordered in _ordered_lists(table, rows):
         members = []
         for ours, theirs in called.items():
             is_id = ours.endswith("_id")
             values = [_json_value(row[ours], table.kinds[ours], is_id) for row in ordered]
             is_list = ours in ("doc_id", "relevance", "score")
-            members.append(f"{json.dumps(theirs)}: " + (f"[{', '.join(values)}]" if is_list else values[0]))
+            text = f"[{', '.join(values)}]" if is_list else values[0]
+            members.append(f"{json.dumps(theirs)}: {text}")
         lines.append("{" + ", ".join(members) + "}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -276,5 +296,7 @@ def _json_object(rows: Iterable[Row]) -> str:
         value = _json_value(row[name], "", is_id=False)
         member = f"{json.dumps(row['doc_id'], ensure_ascii=False)}: {value}"
         queries.setdefault(row["query_id"], []).append(member)
-    members = [f"{json.dumps(query)}: {{{', '.join(documents)}}}" for query, documents in queries.items()]
+    members = []
+    for query, documents in queries.items():
+        members.append(json.dumps(query) + ": {" + ", ".join(documents) + "}")
     return "{" + ",\n".join(members) + "}\n"

@@ -1,8 +1,8 @@
 """What a random evaluation (`road_cases`) must publish, in plain Python from the rows as made.
 
 The input contract is modelled from its guide: what a value means, which rule rejects a row, who is
-judged, missing or left out. Scores are those of `ndcg_spark.reference`. Lists are ordered and summed
-here once more: tolerances need the sums of absolute terms, and the measures beside NDCG the order.
+judged, missing or left out. Scores are those of `ndcg_spark.reference`. Lists are ordered and
+summed here once more: tolerances need the absolute terms, and the measures beside NDCG the order.
 """
 
 import collections
@@ -30,7 +30,7 @@ Query = tuple[str | None, str]
 
 
 def number(value: Any) -> float | None:
-    """What a number means: the nearest double; None if it is no finite number, or text that is no plain one."""
+    """The nearest double; None for what is not finite, and for text that is no plain number."""
     if isinstance(value, str):
         text = value.strip(_BLANKS)
         value = float(text) if _NUMBER.fullmatch(text) else None
@@ -134,12 +134,14 @@ def read_inputs(case: Case) -> Inputs:
             removed += 1
         else:
             key = row["run"], (row.get("dataset"), row["query_id"])
-            lists.setdefault(key, []).append((row["doc_id"], number(row.get("score")), rank_of(row.get("rank"))))
+            numbers = number(row.get("score")), rank_of(row.get("rank"))
+            lists.setdefault(key, []).append((row["doc_id"], *numbers))
     grades = [grade for rows in judged.values() for _, grade in rows]
-    highest = counted_grade(max(grades, default=0.0), convention)
+    best = counted_grade(max(grades, default=0.0), convention)
+    highest = best if best > 0 else 1.0
     runs = _runs(case, judged, lists)
     counts = {"excluded_results": removed, **_counts(case, judged, lists, runs, rejected)}
-    return Inputs(convention, judged, lists, runs, +rejected, counts, highest if highest > 0 else 1.0)
+    return Inputs(convention, judged, lists, runs, +rejected, counts, highest)
 
 
 def _excluded(table: Table | None) -> set[tuple[str | None, ...]]:
@@ -149,7 +151,7 @@ def _excluded(table: Table | None) -> set[tuple[str | None, ...]]:
 def _runs(
     case: Case, judged: Mapping[Query, Any], lists: Mapping[tuple[str, Query], Any]
 ) -> dict[str | None, list[str]]:
-    """The runs of every dataset: those with a good row in it, or with any row if it is judged, and empty ones."""
+    """The runs of a dataset: those with a good row, or with any if it is judged, and empty ones."""
     datasets = {dataset for dataset, _ in judged}
     runs: dict[str | None, set[str]] = {}
     for run, (dataset, _) in lists:
@@ -195,7 +197,7 @@ def _counts(
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """A document in a list that is scored: what it is ordered by, its gain and its grade, None if there is none."""
+    """A document of a list that is scored: what it is ordered by, its gain, its grade if any."""
 
     doc_id: str
     key: float
@@ -230,7 +232,7 @@ def ranked(
     rows: Iterable[tuple[str, float | None, int | None]],
     convention: Convention,
 ) -> list[Item]:
-    """The list that is scored, in the order of the convention; averaged ties are in the order of larger ids."""
+    """The list that is scored, in its order; averaged ties are in the order of larger ids."""
     items: list[tuple[tuple[Any, ...], Item]] = []
     for document, score, rank in rows:
         given = grades.get(document)
@@ -358,12 +360,19 @@ def expected_list(case: Case, inputs: Inputs, run: str, query: Query) -> Expecte
         values = _scores(query[1], inputs.judged[query], rows, convention, cutoff)
         values["cg"] = sums.cg[0]
         tolerance = _tolerances(sums, values)
-        measured = _measures(case, inputs, cutoff, items, {name: grades[name] for name in known}, bool(rows))
+        own = {name: grades[name] for name in known}
+        measured = _measures(case, inputs, cutoff, items, own, bool(rows))
         expected[cutoff] = Expected({**values, **measured}, tolerance)
     return ExpectedList(items, known, expected)
 
 
-def _scores(query: str, judged: Any, rows: Any, convention: Convention, cutoff: int | None) -> dict[str, Any]:
+def _scores(
+    query: str,
+    judged: Any,
+    rows: Any,
+    convention: Convention,
+    cutoff: int | None,
+) -> dict[str, Any]:
     try:
         return dataclasses.asdict(reference.score(query, judged, rows, convention, cutoff))
     except InputError as error:
@@ -408,8 +417,9 @@ def _measures(
     if without:
         ratio = {"zero": 0.0, "one": 1.0}.get(c.no_relevant)
         values |= dict.fromkeys(_RATIOS, ratio)
-    is_left_out = (not answered and c.missing_query == "skip") or (without and c.no_relevant == "skip")
-    return nothing | ({} if is_left_out else {column: values[column] for column in columns})
+    if (not answered and c.missing_query == "skip") or (without and c.no_relevant == "skip"):
+        return nothing
+    return nothing | {column: values[column] for column in columns}
 
 
 def _computed(
@@ -443,7 +453,7 @@ def _averaged_measures(
     most: float,
     c: Convention,
 ) -> dict[str, float]:
-    """The expectations over all orders of equal scores, of the measures that are sums over ranks."""
+    """The expectations over all orders of equal scores, of measures that are sums over ranks."""
     grades = [counted.get(item.doc_id) for item in items]
     flags = {
         "relevant": [float(grade is not None and grade >= least) for grade in grades],
