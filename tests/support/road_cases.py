@@ -135,21 +135,30 @@ class Case:
 
 def make_case(seed: int) -> Case:
     chance = random.Random(seed)  # noqa: S311  # it makes test data
-    convention, options = _convention(chance)
-    cutoffs = chance.choice(CUTOFFS)
-    measures, convention = _measures(chance, convention, options, cutoffs)
+    # Results are skipped in long lists under some conventions only.
+    is_skipping = chance.random() < 0.35
+    convention, options = _convention(chance, is_skipping)
+    whole = [] if is_skipping else [cutoffs for cutoffs in CUTOFFS if None in cutoffs]
+    cutoffs = chance.choice([cutoffs for cutoffs in CUTOFFS if None not in cutoffs] + whole)
+    measures, measured = _measures(chance, convention, options, cutoffs)
+    if is_skipping and any(None in own for _, own in measures.values()):
+        measures, measured = {}, convention
+    convention = measured
     # In the definition of ERR, 2^grade is a double.
-    world = _World(chance, convention, can_be_large=not measures)
+    world = _World(chance, convention, is_deep=is_skipping, can_be_large=not measures)
     case = Case(seed, convention, options, cutoffs, measures, *world.tables())
     case.exclude, case.slices = world.excluded(case.results), world.slices()
     if "dataset" not in case.judgments.columns:
         case.dataset = chance.choice(["default", "é news"])
     case.documents = chance.random() < 0.3
     case.lowered = _lowered(chance)
+    if is_skipping:
+        case.exclude = None
+        case.lowered |= {("scoring.skipping", name): 0 for name in ("MIN_ROWS", "MIN_DEPTHS")}
     return case
 
 
-def _convention(chance: random.Random) -> tuple[Convention, dict[str, Any]]:
+def _convention(chance: random.Random, is_skipping: bool) -> tuple[Convention, dict[str, Any]]:
     """A convention, and the options of the command that name it."""
     while True:
         preset = chance.choice([*PRESETS]) if chance.random() < 0.3 else "standard"
@@ -164,7 +173,15 @@ def _convention(chance: random.Random) -> tuple[Convention, dict[str, Any]]:
         with contextlib.suppress(ConventionError):
             convention = Convention.preset(preset).replace(**options)
             named = {} if preset == "standard" else {"preset": preset}
-            return convention, named | options
+            if not (is_skipping and (convention.ideal == "retrieved" or _removes(convention))):
+                return convention, named | options
+
+
+def _removes(convention: Convention) -> bool:
+    """Whether documents leave lists, so that deeper ones move up."""
+    is_dropping = "drop" in (convention.unjudged, convention.negative)
+    is_once = convention.duplicates == "best"
+    return is_dropping or is_once or convention.exclude_query_as_document
 
 
 def _measures(
@@ -239,13 +256,19 @@ def _lowered(chance: random.Random) -> dict[tuple[str, str], Any]:
 class _World:
     """The names and sizes of a case, from which its tables are drawn."""
 
-    def __init__(self, chance: random.Random, convention: Convention, can_be_large: bool) -> None:
+    def __init__(
+        self,
+        chance: random.Random,
+        convention: Convention,
+        is_deep: bool,
+        can_be_large: bool,
+    ) -> None:
         self.chance, self.convention, self.formats = chance, convention, _formats(chance)
         self.can_be_large = can_be_large
         can_refuse = "error" in (convention.no_relevant, convention.missing_query)
         self.is_complete = can_refuse and chance.random() < 0.8
         self.has_bad_rows = chance.random() < 0.5
-        self.is_deep = chance.random() < 0.4
+        self.is_deep = is_deep or chance.random() < 0.15
         self.id_kind = chance.choice(["text", "text", "int"])
         self.query_kind = chance.choice(["text", "text", "int"])
         self.documents = self._ids(self.id_kind, 60 if self.is_deep else 14)
