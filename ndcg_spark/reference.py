@@ -398,11 +398,13 @@ def _sort_key(row: Returned, convention: Convention) -> float:
     if convention.order == "rank":
         return float(rank or 0)
     exact = number or 0.0
-    if convention.score_precision == "float64":
-        return -exact
-    # A float is the nearest one, or infinite.
+    return -(_as_float32(exact) if convention.score_precision == "float32" else exact)
+
+
+def _as_float32(score: float) -> float:
+    """The nearest float of 32 bits, which is infinite for a score that is too large for one."""
     with np.errstate(over="ignore"):
-        return -float(np.float32(exact))
+        return float(np.float32(score))
 
 
 def _by_text(row: Returned, _ascending: bool) -> tuple[bytes]:

@@ -20,7 +20,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import holds_structs
 from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.storage import reading
-from ndcg_spark.schemas import FAULT
+from ndcg_spark.schemas import FAULT, INTERNAL
 
 #: One row by our names of its columns, with the values as they are stored.
 StoredRow = dict[str, Any]
@@ -126,8 +126,7 @@ class StoredRows:
             is_elsewhere = called in folders or name in self.constants
             if called in schema.names and not is_elsewhere and called not in structs:
                 sources[name] = called
-        if FAULT in schema.names:
-            sources[FAULT] = FAULT
+        sources |= {name: name for name in INTERNAL if name in schema.names}
         if "doc_id" not in sources:
             sources |= {f"{_STRUCTS}{name}": name for name in structs}
         return sources

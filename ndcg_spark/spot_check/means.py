@@ -55,11 +55,13 @@ class Total:
             return None
         return Expected(self.sums[dividend] / below, _allowed(self.sizes[dividend] / abs(below)))
 
-    def deviation(self) -> Expected:
-        """The standard deviation of ndcg over the queries, with n - 1."""
+    def deviation(self) -> Expected | None:
+        """The standard deviation of ndcg over the queries, with n - 1; None if it cannot be compared."""
         count = self.count.get("ndcg", 0)
         if count < 2:
             return Expected(None)
+        if not math.isfinite(self.squares):
+            return None
         allowed = _allowed(self.sizes["ndcg"] / count)
         return Expected(math.sqrt(self.squares / (count - 1)), allowed)
 
@@ -85,7 +87,7 @@ class Means:
         for key, total in self._totals.items():
             deviation, queries = total.deviation(), total.count.get("ndcg", 0)
             error = deviation
-            if deviation.value is not None:
+            if deviation is not None and deviation.value is not None:
                 root = math.sqrt(queries)
                 error = Expected(deviation.value / root, deviation.allowed / root)
             row = {

@@ -11,7 +11,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.options import MAX_GAIN
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.reference import Returned
-from ndcg_spark.schemas import FAULT
+from ndcg_spark.schemas import FAULT, LINE
 
 StoredRow = Mapping[str, Any]
 
@@ -104,9 +104,25 @@ def returned_documents(rows: Iterable[StoredRow], excluded: Excluded, convention
             continue
         if convention.needs_rank and (rank is None or rank < 1):
             continue
+        if not convention.needs_rank and rank is None and _has_odd_rank(row):
+            continue
         pair = Pair(query.dataset, run, query.query_id)
         listed.setdefault(pair, []).append((document, score, rank))
     return listed
+
+
+def _has_odd_rank(row: StoredRow) -> bool:
+    """Whether a row that needs no rank has one that is no whole number."""
+    value = row.get("rank")
+    # Of text that is no number, the line is kept.
+    if row.get(LINE) is not None:
+        return "rank" in row
+    if value is None or isinstance(value, int):
+        return False
+    if isinstance(value, str):
+        return bool(value.strip(_BLANKS))
+    # pandas writes NaN where there is no value.
+    return not math.isnan(value)
 
 
 def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
