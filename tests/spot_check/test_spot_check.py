@@ -74,7 +74,7 @@ def before_the_cutoff(monkeypatch):
 
 
 def only_judged_documents(monkeypatch):
-    def joined(table, judged, query_key):
+    def joined(table, judged, query_key, _depth):
         return table.join(judged, on=[*query_key, "doc_id"], how="inner")
 
     monkeypatch.setattr(lists, "_with_judgments", joined)
