@@ -13,12 +13,13 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark import errors
+from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
 from ndcg_spark.scratch import remove_abandoned
 from ndcg_spark.steps import LOGGER
@@ -30,6 +31,9 @@ _LOCK = threading.Lock()
 #: Whether this is that process.
 is_here = False
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
+#: Where the process looks for modules, and the files of the user's modules that it has loaded.
+_path = ""
+_user_files: user_modules.Stamps = {}
 
 
 def is_spark(table: Any) -> bool:
@@ -43,12 +47,15 @@ def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
 
     And the warnings among its steps. NdcgSparkError as the function raises it; EngineError if the process ended.
     """
+    global _user_files
     with _LOCK:
+        if _is_outdated():
+            stop()
         process = _started()
         try:
             pickle.dump((str(Path.cwd()), task, arguments), process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
-            failure, reply = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
+            failure, reply, _user_files = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:
             stop()
             raise EngineError(
@@ -65,9 +72,22 @@ def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
     return value, sentences
 
 
+def _is_outdated() -> bool:
+    """Whether the process has loaded a module of the user's that is another one by now.
+
+    It imports a module once, so it would compute what a gain was before its file changed.
+    """
+    return bool(_user_files) and (_path != _search_path() or user_modules.have_changed(_user_files))
+
+
+def _search_path() -> str:
+    return os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
+
+
 def stop() -> None:
     """End the process, if there is one of ours."""
-    global _running  # noqa: PLW0603  # one process of a program
+    global _running, _user_files  # noqa: PLW0603  # one process of a program
+    _user_files = {}
     if _running and _running[0] == os.getpid():
         _running[1].kill()
         _running[1].communicate()
@@ -82,17 +102,17 @@ def _end() -> None:
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    global _running  # noqa: PLW0603
+    global _running, _path  # noqa: PLW0603
     # A fork of this process must not read the answers of its parent.
     if _running is None or _running[0] != os.getpid() or _running[1].poll() is not None:
         stop()
-        path = os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
+        _path = _search_path()
         process = subprocess.Popen(
             # Not with -c: pyspark takes a program that is in no file for its own doctests, and looks for their Spark.
             [sys.executable, "-m", "ndcg_spark.background"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": _path},
             # Ctrl+C ends the call here, and only then that process.
             start_new_session=True,
         )
@@ -109,11 +129,13 @@ def serve() -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     engine: Engine | None = None
+    files: user_modules.Stamps = {}
     steps = logging.handlers.BufferingHandler(capacity=10_000)
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         while True:
             folder, task, arguments = pickle.load(requests)  # noqa: S301  # from the one that started us
+            began = time.time_ns()
             reply: tuple[type[NdcgSparkError] | None, Any]
             try:
                 os.chdir(folder)
@@ -132,7 +154,9 @@ def serve() -> None:
                 reply = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__), str(error)
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
                 reply = NdcgSparkError, traceback.format_exc()
-            pickle.dump(reply, replies)
+            # A module that is loaded stays as it was.
+            files = {**user_modules.stamps(began), **files}
+            pickle.dump((*reply, files), replies)
             replies.flush()
 
 

@@ -1,27 +1,23 @@
 """NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
 
 import functools
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-import numpy as np
-import pandas as pd
 from pyspark.ml.evaluation import Evaluator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import pandas_udf
+from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, NumericType, StructType
 
-from ndcg_spark import reference, rules
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.rules import quoted
+from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, Rows, is_fractional, mean_ndcg
+from ndcg_spark.rules import quoted, require_types
+from ndcg_spark.text import refuse_alike
 
 
 def _text(name: str, description: str) -> "Param[str]":
@@ -45,6 +41,11 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     With ``coldStartStrategy="nan"``, the default of ALS, users without a prediction score 0; with ``"drop"`` they are
     not in the DataFrame, and so not in the mean.
 
+    What `evaluate` refuses is an InputError with the same sentence: a row without a user or a document,
+    a number that is not finite, a document twice. Documents are text or whole numbers, also in columns
+    of doubles or decimals, where 7.0 is 7 and 7.5 is refused. A row whose labels are null is no query,
+    nor is a user without a grade in the long format.
+
     Unlike `evaluate`, it computes in Spark's Python workers, which need the packages of this program: set the variable
     PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session starts.
 
@@ -58,7 +59,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     queryCol, itemCol, scoreCol, gradeCol : str
         The long format, if `queryCol` is set: a row per query and document, as `ALSModel.transform` returns it; by
         default the others are `item`, `prediction` and `rating`. A row without a grade is unjudged; one without a score
-        (null, or the NaN of ALS for a new user) was not returned.
+        (null, or the NaN of ALS for a new user) was not returned. The long format has no ranks, so a convention that
+        ranks by them is refused.
     excludeCol : str
         Documents to leave out, such as items already seen: an array of them, or in the long format a boolean.
     k, convention : int, str
@@ -105,12 +107,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             if self.isSet("queryCol") and self.isSet(ours) and self.getOrDefault(ours) != self.getOrDefault(other):
                 raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
         convention = Convention.parse(labels[metric])
-        lists = self._long(dataset) if self.isSet("queryCol") else self._listed(dataset)
-        mean, is_refused, fractional, highest = _averaged(lists, convention, k).collect()[0]
-        if is_refused:
-            # Again in this process, for the reason.
-            for query in lists.collect():
-                _score(query.asDict(), convention, k)
+        rows = self._long(dataset, convention) if self.isSet("queryCol") else self._listed(dataset, convention)
+        mean, fractional, highest = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
                 "dataset: it has no rows; with coldStartStrategy='drop', ALS has none for users it does not know"
@@ -119,75 +117,162 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             lacks = "a relevant document" + (" or results" if convention.missing_query == "skip" else "")
             raise InputError(f"dataset: no query counts, so there is no mean; each lacks {lacks}: check both columns")
         _warn_of_grades(convention, fractional, highest)
-        return float(mean)
+        return mean
 
-    def _long(self, dataset: DataFrame) -> DataFrame:
-        """The lists of a row per query and document."""
-        params = ("queryCol", "itemCol", "scoreCol", "gradeCol")
-        query, item, score, grade = (self._column(dataset, param) for param in params)
-        score, grade, is_out = score.cast("double"), grade.cast("double"), F.lit(False)
+    def _long(self, dataset: DataFrame, convention: Convention) -> Rows:
+        """The rows of a table with a row per query and document."""
+        if convention.needs_rank:
+            instead = "order=score" if convention.order == "rank" else "ties=doc_id_asc"
+            raise MissingColumnError(
+                "dataset: rows have no ranks, by which the convention "
+                f"{convention.label} orders documents; "
+                f"set {instead} in convention, or give arrays, in which a position is a rank",
+                "rank",
+            )
+        params = {
+            "query_id": "queryCol",
+            JUDGED: "itemCol",
+            RETURNED: "itemCol",
+            "score": "scoreCol",
+            "relevance": "gradeCol",
+        }
+        names = {ours: self._name(dataset, param) for ours, param in params.items()}
+        types = dict(dataset.dtypes)
+        ids = [names["query_id"], names[JUDGED]]
+        _require_types({name: types[name] for name in names.values()}, ids)
+        kinds = {ours: types[name] for ours, name in names.items()}
+        columns = {ours: quoted(name) for ours, name in names.items()}
+        columns["is_judged"] = _has_number(columns["relevance"], kinds["relevance"])
+        columns["is_returned"] = _has_number(columns["score"], kinds["score"])
         if self.isSet("excludeCol"):
-            is_out = F.coalesce(self._column(dataset, "excludeCol"), is_out)
-        is_returned = item.isNotNull() & score.isNotNull() & ~F.isnan(score) & ~is_out
-        # pandas writes null as NaN.
-        is_judged = item.isNotNull() & grade.isNotNull() & ~F.isnan(grade)
-        return dataset.groupBy(query.cast("string").alias("query")).agg(
-            F.collect_list(F.when(is_returned, item)).alias("returned"),
-            F.collect_list(F.when(is_returned, score)).alias("scores"),
-            F.collect_list(F.when(is_judged, item)).alias("judged"),
-            F.collect_list(F.when(is_judged, grade)).alias("grades"),
-        )
+            name = self._name(dataset, "excludeCol")
+            if types[name] not in ("boolean", "void"):
+                raise InputError(f"dataset: {name} is {types[name]}, not a boolean; with queryCol, excludeCol is one")
+            columns[EXCLUDED], kinds[EXCLUDED] = columns[JUDGED], kinds[JUDGED]
+            columns["is_excluded"] = f"coalesce(cast({quoted(name)} as boolean), false)"
+            columns["is_returned"] += f" and not {columns['is_excluded']}"
+        table = dataset.selectExpr(*(f"{column} as {ours}" for ours, column in columns.items()))
+        where = dict.fromkeys((JUDGED, RETURNED, EXCLUDED), "dataset")
+        return Rows(table, kinds, where, are_named=True)
 
-    def _listed(self, dataset: DataFrame) -> DataFrame:
-        """The lists of a row per query; a row without labels is no query."""
-        columns = self._arrays(dataset, "predictionCol", ("returned", "scores"), "score", "scoreCol")
-        columns |= self._arrays(dataset, "labelCol", ("judged", "grades"), "relevance", "gradeCol")
-        columns |= {"out": self._column(dataset, "excludeCol")} if self.isSet("excludeCol") else {}
-        rows = dataset.where(self._column(dataset, "labelCol").isNotNull())
-        lists = rows.select(*(value.alias(name) for name, value in columns.items()))
-        # Text and numbers would never be the same document.
-        kinds = [cast("ArrayType", lists.schema[name].dataType).elementType for name in ("returned", "judged")]
-        if len({isinstance(kind, NumericType) for kind in kinds}) > 1:
-            named = " and relevant ones ".join(kind.simpleString() for kind in kinds)
-            raise InputError(f"dataset: documents are {named}; cast one of them")
-        return lists
+    def _listed(self, dataset: DataFrame, convention: Convention) -> Rows:
+        """The rows of a table with a row per query; one without labels is no query."""
+        if convention.exclude_query_as_document:
+            raise ConfigurationError(
+                "convention: lists name no query, which the convention "
+                f"{convention.label} leaves out of its own list; "
+                "set exclude_query_as_document=false, and leave it out by excludeCol"
+            )
+        judged = self._arrays(dataset, "labelCol", JUDGED, {"relevance": "gradeCol"})
+        returned = self._arrays(dataset, "predictionCol", RETURNED, {"score": "scoreCol", "rank": ""})
+        arrays = {**judged, **returned}
+        where = {JUDGED: "labelCol", RETURNED: "predictionCol"}
+        if self.isSet("excludeCol"):
+            arrays |= self._arrays(dataset, "excludeCol", EXCLUDED, {})
+            where[EXCLUDED] = "excludeCol"
+        kinds = {ours: kind for ours, (_, kind) in arrays.items()}
+        _refuse_mixed_ids(kinds[RETURNED], kinds[JUDGED])
+        if EXCLUDED in kinds:
+            _refuse_mixed_ids(kinds[RETURNED], kinds[EXCLUDED], "excluded")
+        labels = quoted(self._name(dataset, "labelCol"))
+        table = _exploded(dataset.where(f"{labels} is not null"), arrays, [*where])
+        kinds.setdefault("relevance", "double")
+        kinds.setdefault("rank", "int")
+        names = {side: f"dataset: {self._name(dataset, param)}" for side, param in where.items()}
+        kinds["query_id"] = "bigint"
+        return Rows(table, kinds, names, are_named=False, judged_once="relevance" not in judged)
 
-    def _column(self, dataset: DataFrame, param: str) -> Column:
+    def _name(self, dataset: DataFrame, param: str) -> str:
         """The column that a parameter names, whatever its case; without one, Spark takes `user` for a function."""
         name, has = self.getOrDefault(param), dataset.columns
         named = [column for column in has if column.lower() == name.lower()]
         if not named:
             raise InputError(f"dataset: no column {name!r}, which {param} names; it has {', '.join(has)}; set {param}")
-        return F.col(quoted(name if name in named else named[0]))
+        refuse_alike(named, "dataset")
+        return named[0]
 
     def _arrays(
-        self, dataset: DataFrame, param: str, ours: tuple[str, str], number: str, number_param: str
-    ) -> dict[str, Column]:
-        """The documents of a column of lists and, of structs with a field for it, their scores or grades."""
-        name, column = self.getOrDefault(param), self._column(dataset, param)
-        kind = dataset.select(column).schema[0].dataType
+        self, dataset: DataFrame, param: str, side: str, numbers: Mapping[str, str]
+    ) -> dict[str, tuple[str, str]]:
+        """The documents of a column of lists and, of structs with fields for them, their numbers.
+
+        By our name, an array and the type of its elements; `numbers` are parameters that name fields.
+        """
+        name = self._name(dataset, param)
+        kind = dataset.schema[name].dataType
         if not isinstance(kind, ArrayType):
             raise InputError(
                 f"dataset: {name} is {kind.simpleString()}, not an array of documents; for rows set queryCol"
             )
-        if not isinstance(kind.elementType, StructType):
-            return {ours[0]: column}
-        struct, params = kind.elementType, {"doc_id": "itemCol", number: number_param}
+        element = kind.elementType
+        found = {side: (quoted(name), element.simpleString())}
+        types = {name: element.simpleString()}
+        ids = [name]
+        if isinstance(element, StructType):
+            found, types, ids = {}, {}, []
+            for ours, field in self._fields(element, name, numbers).items():
+                # Not getField of the array, which the embedded engine takes for a position in it.
+                path = f"{quoted(name)}.{quoted(field)}"
+                types[f"{name}.{field}"] = element[field].dataType.simpleString()
+                found[side if ours == "doc_id" else ours] = path, types[f"{name}.{field}"]
+                ids += [f"{name}.{field}"] if ours == "doc_id" else []
+        _require_types(types, ids)
+        return found
+
+    def _fields(self, struct: StructType, name: str, numbers: Mapping[str, str]) -> dict[str, str]:
+        """What the structs in the column `name` call the document and its numbers."""
+        params = {"doc_id": "itemCol", **{number: param for number, param in numbers.items() if param}}
         given = {one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)}
-        fields = resolve_columns(given, ["doc_id", number], struct.names, f"dataset: {name}")
+        fields = resolve_columns(given, ["doc_id", *numbers], struct.names, f"dataset: {name}")
         # A number of another name may be what is missing, without which a list would be scored as if it had none.
         known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
-        numbers = [field for field in struct if isinstance(field.dataType, NumericType) and field.name not in known]
-        needed = ["doc_id", *([number] if numbers else []), *given]
+        others = [field for field in struct if isinstance(field.dataType, NumericType) and field.name not in known]
+        needed = ["doc_id", *(params.keys() - {"doc_id"} if others else []), *given]
         if lost := next((one for one in needed if fields.get(one) not in struct.names), None):
             what = "document" if lost == "doc_id" else lost
             raise InputError(
                 f"dataset: {name} has no field for the {what}, but {', '.join(struct.names)}; set {params[lost]}"
             )
-        named = zip(ours, ("doc_id", number), strict=True)
-        # Not getField of the array, which the embedded engine takes for a position in it.
-        paths = {alias: f"{quoted(name)}.{quoted(fields[field])}" for alias, field in named if field in fields}
-        return {alias: F.col(path) for alias, path in paths.items()}
+        return fields
+
+
+def _require_types(kinds: Mapping[str, str], ids: Collection[str], where: str = "dataset") -> None:
+    """InputError for columns of another type than `evaluate` takes, but for ids like 7.0."""
+    plain = {name: "bigint" if name in ids and is_fractional(kind) else kind for name, kind in kinds.items()}
+    require_types(plain, ids, where)
+
+
+def _refuse_mixed_ids(documents: str, others: str, called: str = "relevant") -> None:
+    """InputError if documents are text in one column and numbers in another, which never meet."""
+    if "void" not in (documents, others) and _is_text(documents) != _is_text(others):
+        raise InputError(f"dataset: documents are {documents} and {called} ones {others}; cast one of them")
+
+
+def _is_text(kind: str) -> bool:
+    return kind.startswith(("string", "varchar", "char"))
+
+
+# What follows is SQL, because on classic Spark a call of a function is several calls of the JVM.
+
+
+def _has_number(column: str, kind: str) -> str:
+    """Whether a row has a number; pandas writes null as NaN, as ALS does."""
+    return f"{column} is not null" + (f" and not isnan({column})" if kind in ("double", "float") else "")
+
+
+def _exploded(table: DataFrame, arrays: Mapping[str, tuple[str, str]], sides: Sequence[str]) -> DataFrame:
+    """A row for each position of a query's longest list, one if all are empty, with a number of the query."""
+    lists = [f"coalesce({column}, cast(array() as array<{kind}>)) as {name}" for name, (column, kind) in arrays.items()]
+    numbered = table.selectExpr("monotonically_increasing_id() as query_id", *lists)
+    lengths = [f"size({side}) as length_{side}" for side in sides]
+    zipped = f"posexplode_outer(arrays_zip({', '.join(arrays)})) as (position, row)"
+    rows = numbered.selectExpr("query_id", *lengths, zipped)
+    columns = {name: f"row.{name}" for name in arrays}
+    columns.setdefault("relevance", "1.0D")
+    columns.setdefault("rank", "position + 1")
+    for side in sides:
+        columns[f"is_{side}"] = f"coalesce(position < length_{side}, false)"
+    return rows.selectExpr("query_id", *(f"{column} as {name}" for name, column in columns.items()))
 
 
 for _name in ("predictionCol", "labelCol", "metricName", "k"):
@@ -197,71 +282,8 @@ for _name in ("predictionCol", "labelCol", "metricName", "k"):
     setattr(NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value}))
 
 
-def _warn_of_grades(
-    convention: Convention,
-    fractional: float | None,
-    highest: float | None,
-) -> None:
+def _warn_of_grades(convention: Convention, fractional: float | None, highest: float | None) -> None:
     # With a threshold, a tool would be given grades of 1 and 0.
     if convention.min_relevance == "none":
         for sentence in presets.about_grades(convention.based_on, fractional, highest):
             warnings.warn(sentence, stacklevel=4)
-
-
-def _averaged(lists: DataFrame, convention: Convention, k: int) -> DataFrame:
-    """The mean NDCG, whether the convention refuses a query, and grades.
-
-    The NDCG of a refused query is infinite. The grades are the highest that is no whole number, and
-    the highest of all.
-    """
-    names = lists.columns
-
-    def ndcg(*columns: pd.Series) -> pd.Series:
-        values = []
-        for row in zip(*columns, strict=True):
-            try:
-                values.append(_score(dict(zip(names, row, strict=True)), convention, k))
-            except InputError:
-                values.append(float("inf"))
-        return pd.Series(values, dtype="float64")
-
-    function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]  # no default kind
-    grades = F.lit(None).cast("array<double>")
-    if "grades" in names:
-        grades = F.filter(F.col("grades").cast("array<double>"), lambda grade: ~F.isnan(grade))
-    fractions = F.filter(grades, lambda grade: grade % 1 != 0)
-    scores = lists.select(
-        function(*names).alias("ndcg"),
-        F.array_max(fractions).alias("fractional"),
-        F.array_max(grades).alias("highest"),
-    )
-    return scores.agg(
-        F.avg(F.when(~F.isnan("ndcg"), F.col("ndcg"))),
-        F.max(F.col("ndcg") == float("inf")),
-        F.max("fractional"),
-        F.max("highest"),
-    )
-
-
-def _score(lists: Mapping[str, Any], convention: Convention, k: int) -> float | None:
-    """The NDCG of a query; None if it does not count."""
-    returned, judged, out = (_ids(lists.get(name)) for name in ("returned", "judged", "out"))
-    scores, grades = lists.get("scores"), lists.get("grades")
-    if scores is None:
-        convention = convention.replace(**rules.options_without_scores(convention, ["rank"]))
-        scores = [None] * len(returned)
-    excluded, ranks = set(out), range(1, len(returned) + 1)
-    listed = [row for row in zip(returned, scores, ranks, strict=True) if row[0] not in excluded]
-    # Lists without grades may name a document twice, as purchases do.
-    graded = [*dict.fromkeys(judged, 1.0).items()] if grades is None else [*zip(judged, grades, strict=True)]
-    graded = [(document, grade) for document, grade in graded if grade is not None and not math.isnan(grade)]
-    return reference.score(lists.get("query") or "", graded, listed, convention, k).ndcg
-
-
-def _ids(documents: Sequence[Any] | None) -> list[str]:
-    """Documents as text; MLlib's are doubles, and whole."""
-    return (
-        []
-        if documents is None
-        else [str(int(doc) if isinstance(doc, float | np.floating) else doc) for doc in documents]
-    )

@@ -8,14 +8,17 @@ A list is scored in four steps, each a function below:
 4. `score_at`: the discounted gains down to a cutoff, over those of the ideal ranking.
 """
 
+import contextlib
+import contextvars
 import dataclasses
 import importlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from ndcg_spark import user_modules
 from ndcg_spark.convention.convention import Convention, Discount, counted_grade, named_gain
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, TIES, Numbers
@@ -26,6 +29,17 @@ MEAN_STEPS = ((1e3, 1e12), (1e6, 1e9), (1e9, 1e6), (1e12, 1e3))
 
 #: A returned document: its id, its score and its rank.
 Returned = tuple[str, float | None, int | None]
+#: A gain or a discount that a user has written.
+Function = Callable[[pd.Series], pd.Series]
+
+
+class RefusedQueryError(InputError):
+    """A query that the convention refuses; `rule` is the code of the rule that it breaks."""
+
+    def __init__(self, rule: str, what: str, example: str, to_do: str) -> None:
+        super().__init__(f"{what}, e.g. {example}; {to_do}")
+        self.rule = rule
+        self.example = example
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +121,24 @@ def mean_grade(grades: Sequence[float]) -> float:
     return mean
 
 
-def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
+_Functions = Mapping[str, Function]
+#: Functions that are used in place of those that modules have, by their names.
+_GIVEN: contextvars.ContextVar[_Functions] = contextvars.ContextVar("functions", default={})  # noqa: B039
+
+
+@contextlib.contextmanager
+def using(functions: Mapping[str, Function]) -> Iterator[None]:
+    """A context in which these functions are used, whatever the module of their name has by now."""
+    token = _GIVEN.set(functions)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def load_function(name: str) -> Function:
+    if name in _GIVEN.get():
+        return _GIVEN.get()[name]
     module, _, function = name.removeprefix("python:").rpartition(".")
     try:
         loaded = getattr(importlib.import_module(module), function)
@@ -119,6 +150,18 @@ def load_function(name: str) -> Callable[[pd.Series], pd.Series]:
             "put its folder on PYTHONPATH, on a cluster in --py-files"
         ) from error
     return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
+
+
+def pack_function(name: str) -> bytes:
+    """A user's function as bytes, for Python workers, whose module may be another version."""
+    function = load_function(name)
+    try:
+        return user_modules.packed(function)
+    except Exception as error:  # whatever a user's objects raise while they are pickled
+        raise ConventionError(
+            f"convention: {name} cannot be sent to Python workers, {type(error).__name__}: {error}; "
+            "it must not use what cannot be pickled, such as locks and connections"
+        ) from error
 
 
 def computed(name: str, values: Sequence[float]) -> list[float]:
@@ -223,15 +266,21 @@ def merged_grades(query_id: str, judged: Iterable[tuple[str, float]], convention
         given.setdefault(document, []).append(grade)
     twice = [document for document, grades in given.items() if len(grades) > 1]
     if convention.judgment_duplicates == "error" and twice:
-        raise InputError(
-            f"judgments: a document is judged twice, e.g. {twice[0]} for {_named(query_id)}; "
-            "keep one, or set judgment_duplicates=max"
+        raise RefusedQueryError(
+            "judged_twice",
+            "judgments: a document judged twice",
+            f"{twice[0]} for {_named(query_id)}",
+            "keep one, or set judgment_duplicates=max",
         )
     rule = convention.judgment_duplicates
     merged = {document: merged_grade(grades, rule) for document, grades in given.items()}
-    if convention.negative == "error" and any(grade < 0 for grade in merged.values()):
-        raise InputError(
-            f"judgments: a negative grade, e.g. for {_named(query_id)}; remove it, or set negative=as_unjudged"
+    negative = [document for document, grade in merged.items() if grade < 0]
+    if negative and convention.negative == "error":
+        raise RefusedQueryError(
+            "relevance_negative",
+            "judgments: a negative grade",
+            f"{negative[0]} for {_named(query_id)}",
+            "remove it, or set negative=as_unjudged",
         )
     return merged
 
@@ -254,9 +303,11 @@ def _refuse_means_without_gain(
     for document, grade in grades.items():
         needs_gain = grade >= 0 or convention.negative == "keep"
         if needs_gain and document not in gains:
-            raise InputError(
-                f"judgments: the mean of a document's grades has no gain, e.g. {grade:g} of "
-                f"{document} for {query}; set another gain, or set judgment_duplicates=max"
+            raise RefusedQueryError(
+                "mean_without_gain",
+                "judgments: the mean of a document's grades has no finite gain",
+                f"{grade:g} of {document} for {query}",
+                "set another gain, or set judgment_duplicates=max",
             )
 
 
@@ -299,9 +350,11 @@ def _refuse_twice(query_id: str, documents: Iterable[Document]) -> None:
     seen: set[str] = set()
     for document in documents:
         if document.doc_id in seen:
-            raise InputError(
-                f"results: a document is returned twice, e.g. {document.doc_id} for "
-                f"{_named(query_id)}; keep one, or set duplicates=best"
+            raise RefusedQueryError(
+                "returned_twice",
+                "results: a document returned, or judged, twice",
+                f"{document.doc_id} for {_named(query_id)}",
+                "keep one, or set duplicates=best",
             )
         seen.add(document.doc_id)
 
@@ -356,20 +409,16 @@ def score_at(
     """The score of a ranked list at a cutoff. InputError for what the convention refuses."""
     c, query = convention, _named(query_id)
     terms, best = discounted_gains(ranking, c, cutoff, weights)
-    dcg, ideal_dcg = math.fsum(terms), math.fsum(best)
+    dcg, ideal_dcg = _sum(terms), _sum(best)
     # A negative ideal DCG counts as none for the tools that score a query without gain 1.
     without_gain = ideal_dcg == 0 or (ideal_dcg < 0 and c.no_relevant == "one")
     # An ideal of the returned documents says nothing about a query without any.
     knows = ranking.is_answered or c.ideal in ("judged", "k_relevant")
     nothing_relevant = without_gain and knows
     is_missing = not ranking.is_answered and not (nothing_relevant and c.missing_query == "zero")
-    if not ranking.is_answered and c.missing_query == "error":
-        raise InputError(f"results: {query} is missing")
-    # A query that is left out because it is missing needs no relevant document.
-    is_counted = ranking.is_answered or c.missing_query == "zero"
-    if without_gain and is_counted and c.no_relevant == "error":
-        raise InputError(f"results: {query} has no relevant document")
+    _refuse_lacking(ranking.is_answered, without_gain, c, query)
     ndcg = {"zero": 0.0, "one": 1.0}.get(c.no_relevant) if without_gain else dcg / ideal_dcg
+    _refuse_infinite([dcg, ideal_dcg, ndcg or 0.0], query)
     if not ranking.is_answered and c.missing_query == "skip":
         ndcg = None
     status = "scored"
@@ -380,6 +429,44 @@ def score_at(
     listed = ranking.documents[:cutoff]
     judged = sum(document.is_judged for document in listed)
     return Score(status, len(listed), judged, dcg, ideal_dcg, ndcg)
+
+
+def _refuse_lacking(is_answered: bool, without_gain: bool, convention: Convention, query: str) -> None:
+    """RefusedQueryError if the convention forbids what a query lacks."""
+    if not is_answered and convention.missing_query == "error":
+        raise RefusedQueryError(
+            "missing_query",
+            "results: a judged query without results",
+            query,
+            "complete the run, or set missing_query=zero",
+        )
+    # A query that is left out because it is missing needs no relevant document.
+    counts = is_answered or convention.missing_query == "zero"
+    if without_gain and counts and convention.no_relevant == "error":
+        raise RefusedQueryError(
+            "no_relevant",
+            "judgments: a query without a relevant document",
+            query,
+            "judge one, or set no_relevant=skip",
+        )
+
+
+def _refuse_infinite(numbers: Sequence[float], query: str) -> None:
+    if not all(map(math.isfinite, numbers)):
+        raise RefusedQueryError(
+            "dcg_is_not_finite",
+            "convention: a DCG or an NDCG that is not a finite number",
+            query,
+            "correct the gains or the discounts",
+        )
+
+
+def _sum(terms: Sequence[float]) -> float:
+    """The exact sum, rounded once; infinite if it is too large for a double."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 def _in_order(rows: Iterable[Returned], convention: Convention) -> list[tuple[float, str]]:

@@ -1,13 +1,19 @@
 """The evaluator of Spark ML: numbers by hand, both shapes, and models that are chosen by it."""
 
+import contextlib
 import math
+import re
+from decimal import Decimal
+from random import Random
 
 import pytest
 from scored import scored
 
-from ndcg_spark import Convention
-from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark import Convention, evaluate
+from ndcg_spark.engine import failures
+from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
 from ndcg_spark.ml import NdcgEvaluator
+from ndcg_spark.scoring.refusals import refused
 
 LONG = "user int, item int, rating double, prediction double"
 LISTS = "prediction array<int>, label array<int>"
@@ -73,8 +79,8 @@ def test_a_row_without_a_grade_is_unjudged(session):
 
 
 @pytest.mark.parametrize("item", [6, None])
-def test_a_grade_of_nan_is_none_and_a_row_without_an_item_no_document(session, item):
-    assert of_rows(session, (1, item, math.nan, None if item else 9.0)) == pytest.approx(NDCG)
+def test_a_grade_of_nan_is_none_and_a_row_without_grade_and_score_no_document(session, item):
+    assert of_rows(session, (1, item, math.nan, None)) == pytest.approx(NDCG)
 
 
 def test_parameters_of_lists_are_refused_where_rows_are_long(session):
@@ -159,10 +165,299 @@ def test_a_dataframe_without_rows_is_refused(session):
         of_lists(session)
 
 
+@pytest.mark.parametrize(
+    ("columns", "row", "message"),
+    [
+        ("string", ([None, "x"], [None, "z"]), r"label: row\(s\) without a doc_id, e\.g\. doc_id=null"),
+        ("string", (["", "x"], ["z"]), r"prediction: row\(s\) without a doc_id, e\.g\. doc_id= "),
+        ("double", ([1.2], [1.7]), r"doc_id\(s\) that are not whole numbers, e\.g\. doc_id=1\.[27]"),
+        ("double", ([1.0, 2.0**53], [1.0]), r"prediction: doc_id\(s\) that are not whole numbers"),
+        ("boolean", ([True], [True]), r"1 column\(s\) of the wrong type, label is boolean; ids are text or whole"),
+    ],
+)
+def test_documents_are_those_that_evaluate_takes(session, columns, row, message):
+    columns = f"prediction array<{columns}>, label array<{columns}>"
+    with pytest.raises(InputError, match=f"dataset: .*{message}"):
+        of_lists(session, row, columns=columns)
+
+
+@pytest.mark.parametrize(("kind", "seven"), [("decimal(10,2)", Decimal("7.00")), ("double", 7.0), ("float", 7.0)])
+def test_whole_numbers_meet_whatever_their_type(session, kind, seven):
+    columns = f"prediction array<int>, label array<{kind}>"
+    assert of_lists(session, ([8, 7], [seven]), columns=columns) == pytest.approx(1 / math.log2(3))
+
+
+def test_a_user_without_a_grade_is_no_query(session):
+    assert of_rows(session, (2, 7, None, 0.5), convention="trec_eval no_relevant=zero") == pytest.approx(NDCG)
+
+
+def test_a_row_without_a_user_is_refused(session):
+    with pytest.raises(InputError, match=r"dataset: row\(s\) without a query_id, e\.g\. query_id=null doc_id=7"):
+        of_rows(session, (None, 7, 1.0, 0.5))
+
+
+def test_excluded_documents_leave_the_list(session):
+    columns = f"{LONG}, seen boolean"
+    rows = [(*row, True if row[1] == 8 else None) for row in ROWS]
+    params = {"convention": "trec_eval", "excludeCol": "seen"}
+    assert evaluated(session, rows, columns, queryCol="user", **params) == 1
+    columns = f"{LISTS}, seen array<int>"
+    rows = [([8, 7], [7], [8, 8]), ([7], [7], None)]
+    assert evaluated(session, rows, columns, **params) == 1
+    with pytest.raises(InputError, match=r"seen: row\(s\) without a doc_id"):
+        evaluated(session, [([8], [7], [None])], columns, **params)
+    with pytest.raises(InputError, match="seen is string, not a boolean"):
+        evaluated(session, [(*ROWS[0], "yes")], f"{LONG}, seen string", queryCol="user", **params)
+    with pytest.raises(InputError, match="documents are int and excluded ones string; cast one of them"):
+        evaluated(session, [([8], [8], ["8"])], f"{LISTS}, seen array<string>", **params)
+
+
+def test_ranks_that_structs_have_are_the_order(session):
+    columns = "prediction array<struct<item:int,rank:int>>, label array<int>"
+    assert of_lists(session, ([(8, 2), (7, 1)], [7]), columns=columns) == 1
+    for rank, message in ((1, "a rank with two rows"), (0, r"rank\(s\) that are not whole numbers from 1")):
+        with pytest.raises(InputError, match=f"dataset: prediction: {message}"):
+            of_lists(session, ([(8, rank), (7, 1)], [7]), columns=columns)
+
+
+@pytest.mark.parametrize("convention", ["rectools", "standard ties=rank"])
+def test_rows_have_no_ranks(session, convention):
+    with pytest.raises(MissingColumnError, match="rows have no ranks, by which"):
+        of_rows(session, convention=convention)
+
+
+def test_lists_have_no_query_that_could_be_a_document(session):
+    with pytest.raises(ConfigurationError, match="convention: lists name no query, which the convention beir"):
+        of_lists(session, ([1], [1]), convention="beir")
+
+
 def test_a_document_twice_in_a_list_has_a_cure(session):
     with pytest.raises(InputError, match=r"e\.g\. 31 for a query; .* duplicates=best"):
         of_lists(session, ([31, 31], [31]), convention="standard")
     assert of_lists(session, ([31, 31], [31]), convention="standard duplicates=best") == 1
+
+
+#: The numbers of a document in a list: nothing, the score or the grade, or both.
+NAN, INFINITE = math.nan, math.inf
+CONVENTIONS = [
+    "standard",
+    "trec_eval",
+    "beir",
+    "mllib_binary",
+    "standard negative=error",
+    "standard negative=keep",
+    "standard negative=drop",
+    "standard unjudged=drop ideal=judged_capped",
+    "standard gain={-1: 0, 0: 0, 1: 1, 2: 3}",
+    "standard judgment_duplicates=mean gain={0: 0, 1: 1, 2: 3}",
+    "standard duplicates=best judgment_duplicates=max",
+    "standard no_relevant=error",
+    "standard missing_query=error",
+    "standard ties=average",
+]
+#: Rows of the query 1 as (user, item, grade, score), beside documents 1 to 4, and the types that can hold them.
+ODD_ROWS = [
+    (None, 5, 1, 0.5),
+    (1, None, 1, None),
+    (1, None, None, 0.5),
+    (1, None, None, None),
+    (1, "", 1, 0.5),
+    (1, 1.5, 1, 0.5),
+    (1, NAN, 1, 0.5),
+    (1, 5, 1, INFINITE),
+    (1, 5, INFINITE, 0.5),
+    (1, 5, 1, "high"),
+    (1, 5, "good", 0.5),
+    (1, 5, -1, 0.5),
+    (1, 5, 3, 0.5),
+    (1, 5, 5000, 0.5),
+    (1, 5, None, 0.5),
+    (1, 5, NAN, NAN),
+    (1, 1, 2, None),
+    (1, 1, None, 0.5),
+    (9, 5, 0, 0.5),
+    (9, 5, 1, None),
+    (8, 5, None, 0.5),
+]
+ID_TYPES = ["int", "string", "decimal(10,2)", "double"]
+GRADE_TYPES = ["double", "int", "string", "decimal(6,1)", "float"]
+SCORE_TYPES = ["double", "string", "decimal(6,3)", "float"]
+
+
+def as_type(value, kind):
+    """The value as Python gives it to a column of this type; ValueError if it cannot."""
+    if value is None:
+        return None
+    if kind == "string":
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(value)
+        return str(value)
+    if isinstance(value, str) or (kind in ("int", "bigint") and not isinstance(value, int)):
+        raise ValueError(value)
+    if kind.startswith("decimal"):
+        if not math.isfinite(value):
+            raise ValueError(value)
+        return Decimal(str(value))
+    return int(value) if kind in ("int", "bigint") else float(value)
+
+
+def one_id(value):
+    """An id as `evaluate` has it; ValueError if it is not whole."""
+    if value is None or isinstance(value, str):
+        return value
+    if value % 1 != 0:
+        raise ValueError(value)
+    return str(int(value))
+
+
+def is_number(value):
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
+
+
+def outcome(evaluated):
+    """A mean, or the code of a refusal and its words: what is wrong, and what to do."""
+    try:
+        mean = evaluated()
+    except failures() as error:
+        code, sentence = refused(error)
+    except InputError as error:
+        if "no query counts" in str(error):
+            return None
+        code, sentence = refused(error.__cause__)
+    else:
+        return mean
+    sentence = re.sub("^(judgments|results|(dataset: )?(prediction|label|seen)|dataset): ", "", sentence)
+    return code, re.sub(", e\\.g\\. .*; ", "; ", sentence)
+
+
+def of_tables(session, judged, returned, kinds, convention, has="scores"):
+    """The same of `evaluate`, for rows of (query, document, grade) and (query, document, score, rank)."""
+    grade_kind, score_kind = kinds
+    ids = "query_id string, doc_id string"
+    judgments = session.createDataFrame(judged, f"{ids}, relevance {grade_kind}")
+    results = session.createDataFrame(returned, f"{ids}, score {score_kind}, rank int")
+    results = results.drop(*{"scores": ["rank"], "ranks": ["score"]}.get(has, []))
+    scores = evaluate(judgments, results, 10, convention).dataset_scores
+    return outcome(lambda: scores.collect()[0]["ndcg"])
+
+
+def same(ours, theirs):
+    # A document that is judged twice is found as one that counts twice in a list, too.
+    twice = {"judged_twice", "returned_twice"}
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and {ours[0], theirs[0]} == twice:
+        return True
+    return ours == (pytest.approx(theirs) if isinstance(theirs, float) else theirs)
+
+
+def random_rows(random, odd):
+    """Rows of the long format: a good query, perhaps one without a relevant document, and an odd row."""
+    good = [(1, item, random.randint(0, 2), random.randint(1, 5) / 8) for item in (1, 2, 3, 4)]
+    good[0] = (1, 1, 2, 0.25)
+    other = [(2, item, 0, random.randint(1, 5) / 8) for item in (3, 1)]
+    rows = [*good, *random.choice([[], other]), odd]
+    random.shuffle(rows)
+    return rows
+
+
+def long_case(session, random, odd):
+    given, rows, convention = random_rows(random, odd), None, random.choice(CONVENTIONS)
+    if "no_relevant=error" in convention:
+        # One refusal at a time.
+        given = [row for row in given if row[0] != 2]
+    while rows is None:
+        kinds = [random.choice(kinds) for kinds in (ID_TYPES[:2], ID_TYPES, GRADE_TYPES, SCORE_TYPES)]
+        with contextlib.suppress(ValueError):
+            rows = [[as_type(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in given]
+    _, _, grade_kind, score_kind = kinds
+    columns = ", ".join(
+        f"{name} {one}" for name, one in zip(("user", "item", "rating", "prediction"), kinds, strict=True)
+    )
+    frame = session.createDataFrame(rows, columns)
+    evaluator = NdcgEvaluator(queryCol="user", convention=convention)
+    ours = outcome(lambda: evaluator.evaluate(frame))
+    try:
+        ids = [(one_id(user), one_id(item), grade, score) for user, item, grade, score in rows]
+    except ValueError:
+        assert ours[0] == "doc_id_is_not_whole", (ours, rows)
+        return
+    judged = [(user, item, grade) for user, item, grade, _ in ids if is_number(grade)]
+    returned = [(user, item, score, None) for user, item, _, score in ids if is_number(score)]
+    theirs = of_tables(session, judged, returned, (grade_kind, score_kind), convention)
+    assert same(ours, theirs), (ours, theirs, convention, columns, rows)
+
+
+#: An odd document of a list as (document, number).
+ODD_ENTRIES = [
+    (None, 1),
+    ("", 1),
+    (1.5, 1),
+    (5, None),
+    (5, NAN),
+    (5, INFINITE),
+    (5, "x"),
+    (5, -1),
+    (5, 3),
+    (1, 1),
+    (5, 1),
+]
+
+
+def list_case(session, random, odd, side):
+    """A good query with an odd document in one of its lists, a query without a list, and one without labels."""
+    lists = {name: [(item, random.randint(0, 2)) for item in (1, 2, 3, 4)] for name in ("label", "prediction")}
+    lists["label"][0] = (1, 2)
+    lists[side].insert(random.randint(0, 4), odd)
+    convention = random.choice([*CONVENTIONS, "rectools", "retrieved_list"])
+    # Lists have no query that could be a document.
+    convention = convention.replace("beir", "beir exclude_query_as_document=false")
+    entries = None
+    while entries is None:
+        is_graded, is_scored = random.random() < 0.7, random.random() < 0.5
+        numbers = {"label": random.choice(GRADE_TYPES), "prediction": random.choice(SCORE_TYPES)}
+        ids = random.choice([["string"] * 2, [random.choice(ID_TYPES[::2]), random.choice(ID_TYPES[::2])]])
+        kinds = dict(zip(lists, ids, strict=True))
+        with contextlib.suppress(ValueError):
+            typed = {}
+            for name, rows in lists.items():
+                typed[name] = [(as_type(item, kinds[name]), as_type(number, numbers[name])) for item, number in rows]
+            entries = typed
+    named = {"label": is_graded, "prediction": is_scored}
+    columns = []
+    for name, has_number in named.items():
+        kind = f"struct<item:{kinds[name]},rating:{numbers[name]}>" if has_number else kinds[name]
+        columns.append(f"{name} array<{kind}>")
+    given = [[row if named[name] else row[0] for row in rows] for name, rows in entries.items()]
+    frame = session.createDataFrame([given, [given[0][:1], None], [None, given[1]]], ", ".join(columns))
+    ours = outcome(lambda: NdcgEvaluator(convention=convention).evaluate(frame))
+    judged, returned = [], []
+    try:
+        for query, some in (("1", entries["label"]), ("2", entries["label"][:1])):
+            documents = [
+                (query, one_id(item), number if is_graded else as_type(1, numbers["label"])) for item, number in some
+            ]
+            judged += documents if is_graded else dict.fromkeys(documents)
+        for rank, (item, score) in enumerate(entries["prediction"], 1):
+            returned.append(("1", one_id(item), score, rank))
+    except ValueError:
+        assert ours[0] == "doc_id_is_not_whole", (ours, given)
+        return
+    theirs = of_tables(session, judged, returned, numbers.values(), convention, "ranks" if not is_scored else "both")
+    assert same(ours, theirs), (ours, theirs, convention, columns, given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["label", "prediction"])
+def test_lists_have_the_mean_or_the_refusal_of_evaluate(session, thorough, side):
+    random = Random(11)  # noqa: S311  # the same
+    for odd in ODD_ENTRIES * (6 if thorough else 1):
+        list_case(session, random, odd, side)
+
+
+@pytest.mark.slow
+def test_rows_have_the_mean_or_the_refusal_of_evaluate(session, thorough):
+    random = Random(7)  # noqa: S311  # cases that repeat are what is wanted
+    for odd in ODD_ROWS * (6 if thorough else 1):
+        long_case(session, random, odd)
 
 
 @pytest.mark.usefixtures("session")

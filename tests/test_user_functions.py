@@ -1,14 +1,21 @@
 """Gains and discounts that users write in Python, in a module of their own."""
 
+import importlib
+import math
+import sys
+import uuid
+
 import pandas as pd
 import pytest
-import sessions
 from pyspark.sql import functions as F
 
+from ndcg_spark import evaluate
 from ndcg_spark.errors import ConventionError
+from ndcg_spark.ml import NdcgEvaluator
 from ndcg_spark.reference import computed, load_function
 from ndcg_spark.scoring.ideal import user_function
 
+LOG3 = math.log2(3)
 MODULE = """
 import numpy as np
 import pandas as pd
@@ -25,12 +32,10 @@ not_callable = 5
 
 
 @pytest.fixture(scope="module", autouse=True)
-def house_gains(session, tmp_path_factory):
-    """A user's module on the path of this process and of Spark's workers."""
+def house_gains(tmp_path_factory):
+    """A user's module on the path of this process, not of Spark's workers."""
     file = tmp_path_factory.mktemp("user") / "house_gains.py"
     file.write_text(MODULE, encoding="utf-8")
-    if sessions.choice == "spark":
-        session.sparkContext.addPyFile(str(file))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(file.parent)
         yield
@@ -78,3 +83,89 @@ def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name,
 def test_a_function_that_gives_no_number_is_a_convention_error(function):
     with pytest.raises(ConventionError, match=f"house_gains.{function} .* for 9 to 9"):
         computed(f"python:house_gains.{function}", [9.0])
+
+
+JUDGED = {"q": {"a": 1, "b": 2}}
+RETURNED = {"q": {"a": 0.9, "b": 0.1}}
+ROWS = [("q", "a", 1.0, 0.9), ("q", "b", 2.0, 0.1)]
+COLUMNS = "user string, item string, rating double, prediction double"
+
+
+class Module:
+    """A user's module `name`, and a module beside it whose factor it multiplies by."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
+        self.write(f"{name}_beside", "def power(): return 1")
+        lines = f"import functools, threading\nimport {name}_beside\n"
+        cached = f"@functools.lru_cache\ndef power(): return {name}_beside.power()\n"
+        self.write(name, f"{lines}{cached}def gain(grades): return grades ** power()\nlock = threading.Lock()\n")
+        self.convention = f"standard gain=python:{name}.gain"
+
+    def write(self, name, text):
+        (self.folder / f"{name}.py").write_text(f"{text}\n", encoding="utf-8")
+
+    def set_power(self, power):
+        """Change a file, and import it again in this process, as in a notebook."""
+        self.write(f"{self.name}_beside", f"def power(): return {power}  # changed")
+        importlib.invalidate_caches()
+        for name in (f"{self.name}_beside", self.name):
+            if name in sys.modules:
+                importlib.reload(sys.modules[name])
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    # Python imports a name once.
+    return Module(tmp_path, f"gains_{uuid.uuid4().hex}")
+
+
+def ndcg(power):
+    """The NDCG of a, of grade 1, before b, of grade 2."""
+    gains = 1.0, 2.0**power
+    return (gains[0] + gains[1] / LOG3) / (gains[1] + gains[0] / LOG3)
+
+
+def by_function(session, module):
+    table = session.createDataFrame([(2.0,)], "grade double")
+    gain = user_function(f"python:{module.name}.gain", F.col("grade"))
+    return ndcg(math.log2(table.select(gain.alias("gain")).collect()[0]["gain"]))
+
+
+def by_evaluator(session, module):
+    evaluator = NdcgEvaluator(queryCol="user", convention=module.convention)
+    return evaluator.evaluate(session.createDataFrame(ROWS, COLUMNS))
+
+
+def by_dataframes(session, module):
+    judged = session.createDataFrame([row[:3] for row in ROWS], "query_id string, doc_id string, relevance double")
+    scores = evaluate(judged, RETURNED, 10, module.convention)
+    return scores.dataset_scores.collect()[0]["ndcg"]
+
+
+def by_worker(_, module):
+    return evaluate(JUDGED, RETURNED, 10, module.convention).dataset_scores["ndcg"][0]
+
+
+@pytest.mark.parametrize(
+    ("scored", "powers"),
+    [
+        (by_function, [3, 11]),
+        (by_evaluator, [3, 11]),
+        pytest.param(by_dataframes, [3, 11], marks=pytest.mark.embedded),
+        # Each change starts the process again.
+        pytest.param(by_worker, [3], marks=[pytest.mark.embedded, pytest.mark.slow]),
+    ],
+)
+def test_a_changed_module_counts_from_the_next_call_on(session, module, scored, powers):
+    assert scored(session, module) == pytest.approx(ndcg(1))
+    for power in powers:
+        module.set_power(power)
+        assert scored(session, module) == pytest.approx(ndcg(power))
+
+
+def test_a_function_that_cannot_be_sent_to_workers_is_refused(session, module):
+    module.write(module.name, "import threading\nlock = threading.Lock()\ndef gain(grades): return lock")
+    with pytest.raises(ConventionError, match="cannot be sent to Python workers, TypeError: cannot pickle"):
+        by_function(session, module)

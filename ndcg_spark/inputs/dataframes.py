@@ -54,7 +54,7 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
                 # Counting them would take a job.
                 raise InputError(f"{label}: its table has a column of runs, and may have several; drop that column")
             kinds = dict(rows.dtypes)
-            require_types(kinds, [name for name in schema.names if name in kinds], label)
+            require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"), label)
             # Engines disagree about ids that are numbers in one table and text in another.
             ids = {name: F.col(name).cast("string") for name in _IDS if name in rows.columns}
             runs.append(rows.withColumns({"run": F.lit(run)} | ids))

@@ -1,6 +1,7 @@
 """The gain of a grade, the discount of a rank, and the ideal ranking of each query, which needs only the judgments."""
 
 import math
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -13,7 +14,7 @@ from pyspark.sql.types import DoubleType
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, column_at
 from ndcg_spark.convention.options import DISCOUNTS, GAINS, MAX_GAIN, Formula
-from ndcg_spark.reference import MEAN_STEPS, discounts, load_function
+from ndcg_spark.reference import MEAN_STEPS, discounts, pack_function
 from ndcg_spark.scoring.ranking import are_distinct, rank_by_gain, sums_at
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, MEAN_WITHOUT_GAIN, refusal
 
@@ -51,9 +52,10 @@ def discount(rank: Column, convention: Convention) -> Column:
 
 def user_function(name: str, column: Column) -> Column:
     # It is wrapped here, because a UDF that is made before the session belongs to classic Spark and fails on Connect.
-    function = load_function(name)
+    packed = pack_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
+        function = pickle.loads(packed)  # noqa: S301  # our own
         return pd.Series(function(values)).astype("float64")
 
     wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from ndcg_spark.rules import RowTest, named_by_user
 from ndcg_spark.schemas import LINE
 
-_REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*)")
+#: Spark ends the first line of its message with a state of SQL.
+_REFUSED = re.compile(r"ndcg_spark refuses \[(?P<code>\w+)\] (?P<sentence>[^\n]*?)( SQLSTATE: \w+)?\s*$", re.MULTILINE)
 
 
 class Refusal(NamedTuple):
@@ -50,6 +51,21 @@ NOT_FINITE = Refusal(
     "correct the gains or the discounts",
 )
 
+#: What the convention refuses of a query, by code.
+OF_QUERIES = {
+    refusal.code: refusal
+    for refusal in (
+        JUDGED_TWICE,
+        RETURNED_TWICE,
+        RANK_TWICE,
+        NO_RELEVANT,
+        MISSING_QUERY,
+        MEAN_WITHOUT_GAIN,
+        NOT_FINITE,
+    )
+}
+_TO_DO = "correct the row"
+
 
 def refused(error: BaseException) -> tuple[str, str] | None:
     """The code and the sentence of a refusal in an engine's exception; None if the engine failed for another reason."""
@@ -64,12 +80,16 @@ def refusal(why: Refusal, key: Iterable[str], kind: str = "double", line: str | 
 
 def row_example(names: Iterable[str], line: str | None = None) -> Column:
     """These columns of a row as `name=value` pairs, or its column `line` where it has one."""
+    row = F.expr(_example(names))
+    return F.coalesce(F.col(line), row) if line else row
+
+
+def _example(names: Iterable[str]) -> str:
     # As SQL, because on classic Spark every function call is a round trip to the JVM, and there are many refusals.
     pairs = (
         f"'{name}=' || coalesce(cast(`{name}` as string), '{'all' if name == 'cutoff' else 'null'}')" for name in names
     )
-    row = F.expr(f"concat_ws(' ', {', '.join(pairs)})")
-    return F.coalesce(F.col(line), row) if line else row
+    return f"concat_ws(' ', {', '.join(pairs)})"
 
 
 def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataFrame:
@@ -82,8 +102,34 @@ def refuse_rows(table: DataFrame, tests: Iterable[RowTest], where: str) -> DataF
     line = LINE if LINE in kinds else None
     guarded: dict[str, Column] = {}
     for rule, breaks in reversed(list(tests)):
-        why = Refusal(rule.code, f"{where}: {rule.words}", "correct the row")
+        why = Refusal(rule.code, f"{where}: {rule.words}", _TO_DO)
         for column in [rule.column] if rule.column else {"doc_id": None, **guarded}:
             kept = guarded.get(column, F.col(column))
             guarded[column] = F.when(breaks, refusal(why, columns, kinds[column], line)).otherwise(kept)
     return table.withColumns(guarded).select(*columns)
+
+
+def refuse_value(
+    table: DataFrame,
+    tests: Iterable[RowTest],
+    column: tuple[str, str],
+    shown: Iterable[str],
+    where: str,
+    counts: str,
+) -> DataFrame:
+    """The table with a column of text, which fails where a row that `counts` breaks a rule.
+
+    `column` is its name and its value in SQL, null for the other rows; messages show `shown`.
+    """
+    words: Column | None = None
+    for rule, breaks in tests:
+        begins = F.lit(f"ndcg_spark refuses [{rule.code}] {where}: {rule.words}, e.g. ")
+        words = F.when(breaks, begins) if words is None else words.when(breaks, begins)
+    if words is None:
+        raise ValueError("no rules")
+    name, value = column
+    failure = f"cast(raise_error(concat(broken_rule, {_example(shown)}, '; {_TO_DO}')) as string)"
+    guarded = f"case when broken_rule is null then {value} else {failure} end"
+    return table.withColumns({"broken_rule": words}).withColumns(
+        {name: F.expr(f"case when {counts} then {guarded} end")}
+    )

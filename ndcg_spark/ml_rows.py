@@ -1,0 +1,240 @@
+"""The mean NDCG of an evaluator's rows, which keep the rules that the tables of `evaluate` keep.
+
+Rows are tested by the rules of `rules`, and queries are scored in Python by `reference`, which the
+steps of `evaluate` are tested against. Its plan would take more than twice the time: 1.4 s for
+1,000 users with 10 documents on classic Spark, where this takes 0.6 s.
+"""
+
+import dataclasses
+import pickle
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
+
+from ndcg_spark import reference, rules
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.engine import failures
+from ndcg_spark.errors import ConventionError, InputError
+from ndcg_spark.rules import RowTest, Rule
+from ndcg_spark.scoring.ideal import gain
+from ndcg_spark.scoring.refusals import NOT_FINITE, OF_QUERIES, RANK_TWICE, refuse_value, refused
+
+#: The documents of a row: one that is judged, one that was returned, and one to leave out.
+JUDGED, RETURNED, EXCLUDED = "judged", "returned", "excluded"
+#: The code of a user's function that fails, where a refusal has that of a rule.
+_CONVENTION = "convention"
+#: Types with fractions that ids may have, by the number below which they have every whole number.
+_FRACTIONAL = {"double": 2.0**53, "float": 2.0**24}
+#: A document with its score and its rank.
+_Returned = tuple[str, float | None, int | None]
+_Tests = Callable[[Mapping[str, str]], list[RowTest]]
+_DECIMAL = re.compile(r"decimal\(\d+,[1-9]\d*\)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """One row per document, with the user's values as they are.
+
+    The table has for each of JUDGED, RETURNED and, if documents are excluded, EXCLUDED a column
+    with the document, and a boolean such as `is_judged`, false where the row has no such document;
+    and `query_id`, `relevance`, and `score` or `rank` or both.
+    """
+
+    table: DataFrame
+    #: The types of the columns, as Spark writes them.
+    kinds: Mapping[str, str]
+    #: What messages call the columns of documents.
+    where: Mapping[str, str]
+    #: Whether queries have ids of the user, and not numbers that are made for them.
+    are_named: bool
+    #: Whether a document that is judged twice counts once: purchases have no grades.
+    judged_once: bool = False
+
+
+def is_fractional(kind: str) -> bool:
+    return kind in _FRACTIONAL or bool(_DECIMAL.fullmatch(kind))
+
+
+class Mean(NamedTuple):
+    """The mean NDCG over the judged queries that count, None without one; and grades."""
+
+    ndcg: float | None
+    #: The highest grade that is no whole number, and the highest of all; None without one.
+    fractional: float | None
+    highest: float | None
+
+
+def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
+    """The mean of the rows. InputError for what `evaluate` refuses."""
+    names = [name for name in ("score", "rank") if name in rows.kinds]
+    convention = convention.replace(**rules.options_without_scores(convention, names))
+    queries = _queries(_checked(rows, convention), rows, convention)
+    scores = queries.select(
+        _ndcg_function(queries.columns, rows, convention, k).alias("ndcg"),
+        F.expr("array_max(filter(grades, grade -> grade % 1 != 0)) as fractional"),
+        F.expr("array_max(grades) as highest"),
+    )
+    try:
+        mean = F.expr("avg(case when not isnan(ndcg) then ndcg end)")
+        ((ndcg, fractional, highest),) = scores.agg(mean, F.max("fractional"), F.max("highest")).collect()
+    except failures() as error:
+        found = refused(error)
+        if found is None:
+            raise
+        code, sentence = found
+        if code in (NOT_FINITE.code, _CONVENTION):
+            raise ConventionError(sentence) from error
+        raise InputError(sentence) from error
+    return Mean(None if ndcg is None else float(ndcg), fractional, highest)
+
+
+def _checked(rows: Rows, convention: Convention) -> DataFrame:
+    """The rows with documents as text, null where there is none; a row that breaks a rule fails."""
+    table = _with_documents(rows.table, rows, JUDGED, ["relevance"], _judgment_tests(convention))
+    order = ["score", "rank"]
+    table = _with_documents(table, rows, RETURNED, order, _result_tests(convention))
+    if EXCLUDED in rows.kinds:
+        table = _with_documents(table, rows, EXCLUDED, [], _exclude_tests)
+    return table
+
+
+def _judgment_tests(convention: Convention) -> _Tests:
+    def tests(kinds: Mapping[str, str]) -> list[RowTest]:
+        grade = F.coalesce(rules.typed("relevance", kinds), F.lit(0.0))
+        return rules.judgment_rules(kinds, gain(grade, convention), convention)
+
+    return tests
+
+
+def _result_tests(convention: Convention) -> _Tests:
+    return lambda kinds: rules.result_rules(kinds, convention)
+
+
+def _exclude_tests(kinds: Mapping[str, str]) -> list[RowTest]:
+    return rules.name_rules(kinds, ("query_id", "doc_id"))
+
+
+def _with_documents(
+    table: DataFrame,
+    rows: Rows,
+    side: str,
+    numbers: Sequence[str],
+    tests_of: _Tests,
+) -> DataFrame:
+    ids = ["query_id"] if rows.are_named else []
+    kinds = {name: rows.kinds[name] for name in ids}
+    kinds["doc_id"] = rows.kinds[side]
+    kinds |= {name: rows.kinds[name] for name in numbers if name in rows.kinds}
+    tests = tests_of(kinds)
+    for name in [*ids, "doc_id"]:
+        tests += _whole_test(name, kinds[name])
+    document = whole_text("doc_id", kinds["doc_id"])
+    table = table.withColumn("doc_id", F.col(side))
+    return refuse_value(table, tests, (side, document), kinds, rows.where[side], f"is_{side}")
+
+
+def _whole_test(name: str, kind: str) -> list[RowTest]:
+    if not is_fractional(kind):
+        return []
+    rule = Rule(f"{name}_is_not_whole", f"{name}(s) that are not whole numbers", name)
+    return [(rule, F.expr(f"not coalesce({_is_whole(name, kind)}, false)"))]
+
+
+def _is_whole(name: str, kind: str) -> str:
+    if kind in _FRACTIONAL:
+        return f"abs({name}) < {_FRACTIONAL[kind]:.0f}D and {name} = floor({name})"
+    return f"{name} % 1 = 0"
+
+
+def whole_text(name: str, kind: str) -> str:
+    """An id as text in SQL, 7.0 as 7; null if it has a fraction, or is no exact number."""
+    if not is_fractional(kind):
+        return f"cast({name} as string)"
+    whole = "bigint" if kind in _FRACTIONAL else "decimal(38,0)"
+    return f"cast(cast(case when {_is_whole(name, kind)} then {name} end as {whole}) as string)"
+
+
+def _queries(table: DataFrame, rows: Rows, convention: Convention) -> DataFrame:
+    """One row per query: its documents, and in the same order their scores, ranks and grades."""
+    query = whole_text("query_id", rows.kinds["query_id"])
+    numbers = {"relevance": rules.typed("relevance", rows.kinds)}
+    if convention.needs_score:
+        numbers["score"] = rules.typed("score", rows.kinds)
+    if convention.needs_rank:
+        numbers["rank"] = rules.typed("rank", rows.kinds)
+    lists = {
+        "judged": JUDGED,
+        "grades": "case when is_judged then relevance end",
+        "returned": RETURNED,
+        "scores": "case when is_returned then score end",
+        "ranks": "case when is_returned then rank end",
+        "excluded": EXCLUDED,
+    }
+    if "score" not in numbers:
+        del lists["scores"]
+    if "rank" not in numbers:
+        del lists["ranks"]
+    if EXCLUDED not in rows.kinds:
+        del lists["excluded"]
+    columns = [F.expr(f"collect_list({values}) as {name}") for name, values in lists.items()]
+    return table.withColumns(numbers).groupBy(F.expr(f"{query} as query_id")).agg(*columns)
+
+
+def _ndcg_function(names: Sequence[str], rows: Rows, convention: Convention, k: int) -> Column:
+    """A column of double: the NDCG of each query, null for one that does not count."""
+    where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
+    named = [str(rule) for rule in (convention.gain, convention.discount)]
+    users = [name for name in named if name.startswith("python:")]
+    packed = {name: reference.pack_function(name) for name in users}
+
+    def one(query: Mapping[str, Any]) -> float | None:
+        graded = [*zip(query["judged"], query["grades"], strict=True)]
+        if are_named and not graded:
+            return None
+        if judged_once:
+            graded = [*dict(graded).items()]
+        name = query["query_id"] if are_named else ""
+        try:
+            return reference.score(name, graded, _returned(query, convention), convention, k).ndcg
+        except reference.RefusedQueryError as error:
+            raise InputError(_refusal(error, where)) from error
+        except ConventionError as error:
+            raise InputError(f"ndcg_spark refuses [{_CONVENTION}] {error}") from error
+
+    def ndcg(*columns: pd.Series) -> pd.Series:
+        queries = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        functions = {}
+        for name, function in packed.items():
+            functions[name] = pickle.loads(function)  # noqa: S301  # our own
+        with reference.using(functions):
+            return pd.Series([one(query) for query in queries], dtype="float64")
+
+    # Its stub has no default kind.
+    function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]
+    return function(*names)
+
+
+def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returned]:
+    """The documents that were returned, without the excluded ones, with scores and ranks."""
+    documents = query["returned"]
+    nothing = [None] * len(documents)
+    scores, ranks = query.get("scores", nothing), query.get("ranks", nothing)
+    excluded = set(query.get("excluded", ()))
+    rows = [row for row in zip(documents, scores, ranks, strict=True) if row[0] not in excluded]
+    if convention.order == "rank" and len({rank for _, _, rank in rows}) < len(rows):
+        raise reference.RefusedQueryError(RANK_TWICE.code, "a rank with two rows", "a query", "")
+    return rows
+
+
+def _refusal(error: reference.RefusedQueryError, where: Mapping[str, str]) -> str:
+    """The exception's text for what the definition refuses, in the words of the engine's steps."""
+    refusal = OF_QUERIES[error.rule]
+    table, _, what = refusal.what.partition(": ")
+    side = {"judgments": where[JUDGED], "results": where[RETURNED]}.get(table, table)
+    sentence = f"{side}: {what}, e.g. {error.example}; {refusal.to_do}"
+    return f"ndcg_spark refuses [{refusal.code}] {sentence}"
