@@ -220,7 +220,7 @@ def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -
             is_lost = compute.is_null(typed[name])
             if name == "rank":
                 # Ranks may be absent where scores decide, but not another thing.
-                is_lost = compute.and_(is_lost, compute.is_valid(columns[name]))
+                is_lost = compute.and_(is_lost, _is_given(columns[name]))
             wrong.append(is_lost)
     if wrong:
         is_wrong = functools.reduce(compute.or_, wrong)
@@ -228,6 +228,14 @@ def with_numbers(columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str]) -
         if len(texts) == len(is_wrong):
             typed[LINE] = compute.if_else(is_wrong, texts, None)
     return typed
+
+
+def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether there is a value; text of blanks is none."""
+    if not pa.types.is_string(column.type):
+        return compute.is_valid(column)
+    is_text = compute.not_equal(compute.utf8_trim(column, _BLANKS), "")
+    return compute.fill_null(is_text, False)
 
 
 def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -89,7 +89,8 @@ class StoredRows:
                 columns = [] if source is None else [source]
                 table = parquet.read(columns=columns)
             for column in table.columns:
-                yield from pc.unique(column).to_pylist()
+                flat = pc.list_flatten(column) if is_list(column.type) else column
+                yield from pc.unique(flat).to_pylist()
 
     def _of_group(self, file: File, parquet: Any, number: int, wanted: pa.Array) -> list[StoredRow]:
         sources = self._sources(file, parquet.schema_arrow)

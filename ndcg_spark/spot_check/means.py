@@ -187,7 +187,7 @@ def _merge(total: Total, row: Mapping[str, Any], columns: Sequence[str]) -> None
         total.squares += row["ndcg_variance"] * more
         if before:
             apart = total.sums["ndcg"] / before - row["ndcg_sum"] / more
-            total.squares += apart**2 * before * more / (before + more)
+            total.squares += apart * apart * before * more / (before + more)
     for name in columns:
         total.count[name] = total.count.get(name, 0) + row[f"{name}_count"]
         total.sums[name] = total.sums.get(name, 0.0) + (row[f"{name}_sum"] or 0.0)

@@ -1,5 +1,6 @@
 """The measures beside NDCG of `ndcg_spark.reference`, for a list whose judged documents and order a test says."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_spark import Convention, reference
@@ -21,7 +22,9 @@ def measures(
     persistence: float = 0.8,
 ) -> dict[str, float]:
     """Every measure of one list of documents, in the order of their ranks; `judged` are all documents that count."""
-    convention = Convention(relevant_from=relevant_from, rbp_persistence=persistence)
+    # Every judged document is relevant.
+    least = "judged" if relevant_from == -math.inf else relevant_from
+    convention = Convention(relevant_from=least, rbp_persistence=persistence)
     documents = [
         Document(doc_id, float(rank), judged.get(doc_id), doc_id in judged, 0.0)
         for rank, doc_id in enumerate(listed, start=1)

@@ -26,16 +26,16 @@ Measures = dict[str, tuple[str, list[int | None]]]
 #: Shapes that are known not to be as documented: False leaves them out, with the reason above it.
 SHAPES = {
     # Their mean depends on the order of the rows.
-    "means of tenths": False,
+    "means of tenths": True,
     # They are widened inexactly, and decimals beside whole numbers are refused.
-    "decimals beside other numbers": False,
+    "decimals beside other numbers": True,
     # A Parquet file of slices with categories of pandas is refused.
     "categories in slices": False,
     # An evaluation fails (Sail: interval.lower <= interval.upper), as 99 < 101 and "99" > "101".
-    "statistics of whole-number ids": False,
+    "statistics of whole-number ids": True,
     # Nulls become the one value of a column (statistics without null counts), and lists vanish
     # (deprecated minimum and maximum). True needs support/footers.py.
-    "footers of other writers": False,
+    "footers of other writers": True,
     # What follows a first file that is empty and compressed is refused.
     "empty files of gzip": False,
 }
@@ -622,7 +622,7 @@ def number_of(value: float, kind: str) -> Any:
     if kind == "decimal":
         return Decimal(str(value)) if abs(value) < 1e6 else Decimal(4)
     if kind == "float":
-        return float(value) if abs(value) < 1e30 else 4.0
+        return as_float(value) if abs(value) < 1e30 else 4.0
     return repr(value) if kind == "text" else float(value)
 
 

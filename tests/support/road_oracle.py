@@ -85,7 +85,15 @@ def result_reason(row: Row, convention: Convention) -> str | None:
         return "score_is_no_number"
     if convention.needs_rank and (rank_of(row.get("rank")) or 0) < 1:
         return "rank_is_no_rank"
+    if not convention.needs_rank and _is_odd_rank(row.get("rank")):
+        return "rank_is_no_number"
     return None
+
+
+def _is_odd_rank(value: Any) -> bool:
+    """Whether a rank is given and is no whole number."""
+    is_given = value is not None and str(value).strip(" \t\r\n\f") != ""
+    return is_given and rank_of(value) is None
 
 
 @dataclasses.dataclass
