@@ -12,6 +12,7 @@ Measured with 96 million results on the embedded engine: 50 s of processor time 
 
 import dataclasses
 import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -87,7 +88,9 @@ class Floors:
         columns = {"ranked_by": _score(types, self.convention), "bucket": row.bitwiseAND(F.lit(self.buckets - 1))}
         best = (F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets))
         lowest = F.lit(float("-inf"))
-        descending = F.sort_array(F.array(*(F.coalesce(score, lowest) for score in best)), asc=False)
+        # On Sail the maximum of minus infinity is the lowest double, below which results would be lost.
+        finite = (F.when(score > F.lit(-sys.float_info.max), score).otherwise(lowest) for score in best)
+        descending = F.sort_array(F.array(*finite), asc=False)
         return Aggregates(columns, {FLOOR: F.get(descending, F.lit(self.depth - 1))}, {})
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from scored import scored
 from tables import judgment, judgments, result
 
 from ndcg_spark import Convention, reference
-from ndcg_spark.errors import InputError
+from ndcg_spark.reference import RefusedQueryError
 from ndcg_spark.rules import conform
 from ndcg_spark.schemas import JUDGMENTS
 from ndcg_spark.scoring.ideal import judged_documents, judged_queries
@@ -107,8 +107,9 @@ def test_the_order_of_rows_does_not_decide_at_a_threshold(session, options):
 def test_plain_python_refuses_a_mean_without_a_gain():
     convention = Convention(gain={1: 1, 3: 7}, judgment_duplicates="mean")
     rows = [judgment("a", 1.0), judgment("a", 3.0)]
-    with pytest.raises(InputError, match=r"no gain, e\.g\. 2 of a for query q1; set"):
+    with pytest.raises(RefusedQueryError) as raised:
         of_python(rows, [result("a")], 2, convention)
+    assert (raised.value.rule, raised.value.example) == ("mean_without_gain", "2 of a for query q1")
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.string()])

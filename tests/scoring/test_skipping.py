@@ -131,6 +131,12 @@ def test_scores_tie_with_the_floor_as_they_are_compared(session):
     assert len(floors(session, 2, near, score_precision="float32")["q"][1]) == 80
 
 
+def test_scores_below_every_float_reach_the_floor(session):
+    infinite = {f"d{at}": -1e39 * at for at in range(1, 60)}
+    floor, kept = floors(session, 2, {"q": {"best": 1.0} | infinite}, score_precision="float32")["q"]
+    assert (floor, len(kept)) == (LOWEST, 60)
+
+
 def test_a_bad_row_raises_no_floor(session):
     bad = {f"n{at}": float("nan") for at in range(50)}
     floor, kept = floors(session, 2, {"q": bad | {f"d{at}": float(at) for at in range(30)}})["q"]

@@ -219,9 +219,8 @@ def merged(rows: Iterable[tuple[str, float]], convention: Convention) -> dict[st
     grades: dict[str, list[float]] = {}
     for document, grade in rows:
         grades.setdefault(document, []).append(grade)
-    merge = {"min": min, "mean": lambda given: math.fsum(given) / len(given)}
-    way = merge.get(convention.judgment_duplicates, max)
-    return {document: way(given) for document, given in grades.items()}
+    rule = convention.judgment_duplicates
+    return {document: reference.merged_grade(given, rule) for document, given in grades.items()}
 
 
 def at_precision(score: float, convention: Convention) -> float:
@@ -369,7 +368,8 @@ def expected_list(case: Case, inputs: Inputs, run: str, query: Query) -> Expecte
         values["cg"] = sums.cg[0]
         tolerance = _tolerances(sums, values)
         own = {name: grades[name] for name in known}
-        measured = _measures(case, inputs, cutoff, items, own, bool(rows))
+        highest = _highest(inputs, query)
+        measured = _measures(case, inputs, cutoff, items, own, bool(rows), highest)
         expected[cutoff] = Expected({**values, **measured}, tolerance)
     return ExpectedList(items, known, expected)
 
@@ -406,6 +406,7 @@ def _measures(
     items: list[Item],
     grades: Mapping[str, float],
     answered: bool,
+    highest: float,
 ) -> dict[str, float | None]:
     """Every measure beside NDCG that is asked for at a cutoff; None for all others."""
     names = {name for name, cutoffs in case.measures.values() if cutoff in cutoffs} - {"ndcg"}
@@ -419,7 +420,7 @@ def _measures(
     without = not any(grade >= least for grade in counted.values())
     if (not answered and c.missing_query == "error") or (without and c.no_relevant == "error"):
         raise RefusedError("a query without results or relevant documents")
-    values = _computed(inputs, counted, items, cutoff, least)
+    values = _computed(inputs, counted, items, cutoff, least, highest)
     if not answered:
         values = dict.fromkeys(values, 0.0)
     if without:
@@ -430,23 +431,29 @@ def _measures(
     return nothing | {column: values[column] for column in columns}
 
 
+def _highest(inputs: Inputs, query: Query) -> float:
+    """The highest grade that RBP and ERR use: of a query, before its duplicates are merged."""
+    c = inputs.convention
+    if c.max_grade == "highest_of_query":
+        given = [counted_grade(grade, c) for _, grade in inputs.judged[query]]
+        return max([*given, 0.0]) or 1.0
+    return float(inputs.highest if c.max_grade == "highest" else c.max_grade)
+
+
 def _computed(
     inputs: Inputs,
     counted: Mapping[str, float],
     items: list[Item],
     cutoff: int | None,
     least: float,
+    highest: float,
 ) -> dict[str, float]:
     c = inputs.convention
-    highest = inputs.highest if c.max_grade == "highest" else c.max_grade
-    if c.max_grade == "highest_of_query":
-        highest = max([*counted.values(), 0.0]) or 1.0
-    most = float(highest)
     if c.ties == "average":
-        return _averaged_measures(counted, items, cutoff, least, most, c)
+        return _averaged_measures(counted, items, cutoff, least, highest, c)
     listed = [item.doc_id for item in items]
     rules: dict[str, Any] = {
-        "highest": most,
+        "highest": highest,
         "relevant_from": least,
         "persistence": c.rbp_persistence,
     }
