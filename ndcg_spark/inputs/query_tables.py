@@ -160,6 +160,10 @@ def weight_rows(table: pa.Table) -> pa.Table:
 
 def column(table: pa.Table, name: str, kind: pa.DataType, where: str) -> pa.ChunkedArray:
     own = table[name].type
+    if pa.types.is_dictionary(own):
+        # Categories of pandas.
+        own = own.value_type
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(own))
     if pa.types.is_string(kind) and not re.fullmatch(r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)):
         raise InputError(f"{where}: {name} is {own}; ids are text or whole numbers")
     try:

@@ -30,6 +30,8 @@ _LAYOUTS = {
 }
 #: From 100,000,000 on, a whole number is a time in seconds: March 1973.
 _TIME = r"[1-9][0-9]{8,}"
+#: A compressed file of fewer bytes may have nothing in it.
+_EMPTY_GZIP = 200
 _LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
@@ -112,7 +114,7 @@ class TableContext:
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """The shape of text of the format `kind`, by the first lines of the first file; InputError if it is not clear."""
-    first, *others = [file for file in files if file.size] or list(files[:1])
+    first, *others = [file for file in files if not _is_empty(file, table.name)] or list(files[:1])
     text = first.head(table.name)
     lines = [line for line in (line.strip(" \t\f") for line in _LINE_END.split(text)) if line][:_LINES]
     if kind in ("jsonl", "json"):
@@ -125,6 +127,12 @@ def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
             return _header_shape(kind, first, others, table)
         kind = "trec"
     return _layout_shape(lines, kind, table)
+
+
+def _is_empty(file: File, where: str) -> bool:
+    if file.path.endswith(".gz") and file.size < _EMPTY_GZIP:
+        return not file.head(where).strip()
+    return not file.size
 
 
 def _header_shape(kind: str, first: File, others: Sequence[File], table: TableContext) -> Shape:
