@@ -74,6 +74,7 @@ def evaluate(
             (sort and not per_query, "--sort orders the rows of --per-query; give both"),
             (labels and report is None, "--labels names what a --report shows; give both"),
             (junit and config.gate is None, "--junit needs a [gate] in the configuration"),
+            (publish_unverified is not None and config.output is None, "--publish-unverified needs an --output"),
         )
         if reason := next((reason for is_wrong, reason in refused if is_wrong), None):
             raise ConfigurationError(f"arguments: {reason}")

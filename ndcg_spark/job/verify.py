@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.errors import NotVerifiedError
-from ndcg_spark.inputs.dataframes import union_all
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
 from ndcg_spark.inputs.stored_rows import StoredRows
@@ -77,7 +76,7 @@ def _subject(context: Context) -> Subject:
     return Subject(
         _input_table(judgments, counts[0].rows > LARGE),
         _input_table(results, counts[1].rows > LARGE),
-        None if exclude is None else _input_table(exclude, is_large=False),
+        None if exclude is None else _input_table(exclude, (exclude.expected_rows or 0) > LARGE),
         Definition(evaluation.convention, evaluation.cutoffs, evaluation.measures),
         [(run.dataset, run.run) for run in counts[1].runs],
         evaluation.dataset,
@@ -101,7 +100,7 @@ def _part_of_runs(source: Source, runs: Collection[str]) -> DataFrame:
     files = [file for file in source.files if any(name in runs for _, name in file.partition)]
     if source.part is None or not files:
         return source.table
-    return union_all([source.part(files)])
+    return source.part(files)
 
 
 def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> list[Pair]:
@@ -111,8 +110,8 @@ def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> lis
     pairs = []
     for row in committed(config.dated(config.output), [config.date.isoformat()]).attempts:
         if [row["judgments_fingerprint"], row["results_fingerprint"]] == list(fingerprints):
-            findings = json.loads(row["findings"] or "{}")
-            pairs += [Pair(*pair) for pair in findings.get("not_verified", ())]
+            listed = json.loads(row["findings"] or "{}").get("not_verified", ())
+            pairs += [Pair(*pair) for pair in listed if len(pair) == len(Pair._fields)]
     return list(dict.fromkeys(pairs))
 
 
