@@ -424,6 +424,16 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
         yield from _about(fragments, "have results of one query only", advice)
 
 
+def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[str]:
+    """A sentence about grades that may be the scores of results."""
+    column, grade = judgments.recognised_grades, judged.fractional_grade
+    if column is not None and column.lower() == "score" and grade is not None:
+        yield (
+            f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}; if "
+            "these are results, give the judgments first; if they are grades, --column judgments.relevance=score"
+        )
+
+
 def about_grades(
     judged: JudgmentCounts,
     convention: Convention,

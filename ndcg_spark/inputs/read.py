@@ -52,6 +52,8 @@ class Source:
     runs: Runs = dataclasses.field(default_factory=dict)
     #: The column that was taken for that of runs and may be another; see `limits.refuse_category`.
     doubtful_run: str | None = None
+    #: The column of the grades where the program has recognised it; None if it has our name, or the user named it.
+    recognised_grades: str | None = None
     #: The run of all rows, whatever they say; None if they, files or folders name runs.
     run: str | None = None
     batches: tuple[Batch, ...] = WHOLE
@@ -199,6 +201,7 @@ def _read(
         notes=tuple(notes),
         runs=runs,
         doubtful_run=None if is_run_given else doubtful_run(called, config.columns),
+        recognised_grades=None if "relevance" in config.columns else shape.columns.get("relevance"),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
         part=part,

@@ -79,6 +79,7 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
     doubts = [
         *limits.about_merged(checked.result_counts, config),
         *limits.about_grades(checked.judgment_counts, config.convention, config.measure_set),
+        *limits.about_scores_as_grades(sources[0], checked.judgment_counts),
     ]
     for sentence in doubts:
         report_step("warning", sentence)
