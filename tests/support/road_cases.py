@@ -359,7 +359,7 @@ class _World:
         may_repeat = self.formats["judgments"] != "json"
         known = self.documents
         if self.is_complete:
-            known = [document for document in known if document not in self.queries]
+            known = [document for document in known if document not in self.queries] or known
         first = [known[0]] if self.is_complete else []
         most = min(len(known), 30 if self.is_deep else 8)
         pool = [*dict.fromkeys([*first, *chance.sample(known, chance.randint(1, most))])]
