@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ndcg_spark import reference
@@ -143,12 +142,10 @@ def same_values(row: StoredRow) -> tuple[Any, ...]:
     return (*ids, *numbers)
 
 
-def _comparable(value: Any) -> Any:
-    if isinstance(value, bool | str) or value is None:
-        return value
-    as_double = float(value) if isinstance(value, int | float | Decimal) else value
+def _comparable(value: Any) -> float | str | None:
+    as_double = number(value)
     # NaN is unequal to itself.
-    return "NaN" if as_double != as_double else as_double  # noqa: PLR0124  # NaN
+    return "NaN" if as_double is not None and math.isnan(as_double) else as_double
 
 
 def _query(row: StoredRow) -> Query | None:

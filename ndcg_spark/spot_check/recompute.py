@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -153,9 +155,7 @@ def _drawn_from_scores(scores: StoredRows, means: Means, subject: Subject, chanc
     return drawn.pairs[: 2 * LISTS]
 
 
-def _at_cutoff(table: Any, cutoff: Cutoff) -> Any:
-    import pyarrow.compute as pc
-
+def _at_cutoff(table: pa.Table, cutoff: Cutoff) -> pa.Table:
     column = table["cutoff"]
     return table.filter(pc.is_null(column) if cutoff is None else pc.equal(column, cutoff))
 
@@ -205,7 +205,8 @@ def _read_inputs(
     queries = {pair.query_id for pair in pairs}
     runs = {pair.run for pair in pairs}
     results = _rows(subject.results, queries, runs, bucket)
-    queries |= {row["query_id"] for row in map(_with_text_id, results) if row["query_id"]}
+    found = {id_text(row.get("query_id")) for row in results}
+    queries.update(query_id for query_id in found if query_id)
     judgments = _rows(subject.judgments, queries)
     excluded: Excluded = set()
     if subject.exclude is not None:
@@ -221,10 +222,6 @@ def _read_inputs(
         if table.is_large:
             differences += _lost_rows(table, rows, some, queries, runs, subject.dataset)
     return Inputs(judged, listed), differences
-
-
-def _with_text_id(row: StoredRow) -> StoredRow:
-    return {**row, "query_id": id_text(row.get("query_id"))}
 
 
 def _rows(
