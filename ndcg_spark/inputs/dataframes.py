@@ -27,6 +27,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
+from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 from ndcg_spark.text import refuse_alike
@@ -38,8 +39,6 @@ _VALUE, _NULL = "v", "n"
 #: The bytes that a table may have as Arrow to be sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
-#: The columns that have a value for each document of a list.
-_DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
 
 
 def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> DataFrame:
@@ -148,7 +147,7 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
 
 def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str], where: str) -> dict[str, dict[str, str]]:
     """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
-    names = [name for name in _DOCUMENT_COLUMNS if name in wanted]
+    names = [name for name in DOCUMENT_COLUMNS if name in wanted]
     found = {column: resolve_columns({}, names, fields, f"{where}: {column}") for column, fields in structs.items()}
     return {column: fields for column, fields in found.items() if "doc_id" in fields}
 
@@ -161,7 +160,7 @@ def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:
     row without a document; an empty array has no rows. InputError for a score that is not an array beside one.
     """
     kinds = dict(table.dtypes)
-    lists = [name for name in _DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
+    lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
     if "doc_id" not in lists:
         return table
     if single := [name for name in ("score", "rank") if name in kinds and name not in lists]:

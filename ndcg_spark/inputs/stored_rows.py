@@ -7,9 +7,9 @@ filter of the Parquet reader, or the statistics of a footer.
 import contextlib
 import dataclasses
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +25,20 @@ from ndcg_spark.schemas import FAULT, INTERNAL
 #: One row by our names of its columns, with the values as they are stored.
 StoredRow = dict[str, Any]
 #: The columns that have a value for each document of a list.
-_DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
+DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
+#: What stands between the run and the query in the key of a list; no name has it.
+_BETWEEN = "\0"
 #: In a row, the beginning of the name of a column with lists of structs.
 _STRUCTS = "structs: "
+
+
+class Wanted(NamedTuple):
+    """Which rows are looked for: of some queries, or of some lists of these."""
+
+    queries: pa.Array
+    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None for all.
+    runs: Collection[str] | None = None
+    lists: pa.Array | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +60,16 @@ class StoredRows:
 
     def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
         """The rows of these queries, from all files; one row per document."""
-        wanted = pa.array(sorted(queries), pa.string())
+        return self._found(Wanted(pa.array(sorted(queries), pa.string())))
+
+    def of_lists(self, lists: Iterable[tuple[str, str]]) -> list[StoredRow]:
+        """The rows of these lists, each a run and a query, from all files; one row per document."""
+        pairs = sorted(set(lists))
+        queries = pa.array(sorted({query for _, query in pairs}), pa.string())
+        keys = pa.array([f"{run}{_BETWEEN}{query}" for run, query in pairs], pa.string())
+        return self._found(Wanted(queries, {run for run, _ in pairs}, keys))
+
+    def _found(self, wanted: "Wanted") -> list[StoredRow]:
         rows: list[StoredRow] = []
         for file in self.files:
             with _opened(file, self.where, [self._called("query_id")]) as parquet:
@@ -92,20 +112,28 @@ class StoredRows:
                 flat = pc.list_flatten(column) if is_list(column.type) else column
                 yield from pc.unique(flat).to_pylist()
 
-    def _of_group(self, file: File, parquet: Any, number: int, wanted: pa.Array) -> list[StoredRow]:
+    def _of_group(self, file: File, parquet: Any, number: int, wanted: "Wanted") -> list[StoredRow]:
         sources = self._sources(file, parquet.schema_arrow)
+        given = self._given(file)
+        if wanted.runs is not None and "run" in given and given["run"] not in wanted.runs:
+            return []
         queries = sources.get("query_id")
         if queries is None:
-            is_wanted = dict(file.partition)[self._called("query_id")] in wanted.to_pylist()
+            is_wanted = given.get("query_id") in wanted.queries.to_pylist()
             table = parquet.read_row_group(number, columns=_unique(sources.values()))
             return self._rows(table, file, sources) if is_wanted else []
         # The other columns are read only where there is something to find.
         column = parquet.read_row_group(number, columns=[queries])[queries]
-        mask = _is_among(column, wanted)
+        mask = _is_among(column, wanted.queries)
         if not pc.any(mask).as_py():
             return []
         table = parquet.read_row_group(number, columns=_unique(sources.values()))
-        return self._rows(table.filter(mask), file, sources)
+        table = table.filter(mask)
+        if wanted.lists is not None and "run" in sources:
+            texts = [_as_text(table[sources[name]]) for name in ("run", "query_id")]
+            keys = pc.binary_join_element_wise(*texts, _BETWEEN)
+            table = table.filter(pc.is_in(keys, value_set=wanted.lists))
+        return self._rows(table, file, sources)
 
     def _first_rows(self, file: File, parquet: Any, number: int, rows: int) -> "Stretch | None":
         sources = self._sources(file, parquet.schema_arrow)
@@ -133,20 +161,17 @@ class StoredRows:
         return sources
 
     def _rows(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> list[StoredRow]:
-        if not any(is_list(table[source].type) for source in sources.values()):
+        lists = [name for name, source in sources.items() if is_list(table[source].type)]
+        if not lists:
             return list(self._stored(table, file, sources))
         rows = []
         for row in self._stored(table, file, sources):
-            rows += self._documents(row)
+            rows += self._documents(row, lists)
         return rows
 
     def _stored(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> Iterator[StoredRow]:
         """The rows as they are stored, by our names, with what folders and constants say."""
-        folders = dict(file.partition)
-        given = dict(self.constants)
-        for name in self.names:
-            if self._called(name) in folders and name not in given:
-                given[name] = folders[self._called(name)]
+        given = self._given(file)
         own = [name for name in sources if name not in given]
         columns = [table[sources[name]].to_pylist() for name in own]
         names = [*own, *given]
@@ -154,28 +179,38 @@ class StoredRows:
         for values in zip(*columns, strict=True):
             yield dict(zip(names, values + constants, strict=True))
 
-    def _documents(self, row: StoredRow) -> list[StoredRow]:
-        """One row per document of a row that has a list of them; else the row itself."""
+    def _given(self, file: File) -> dict[str, Any]:
+        """The values that folders and constants give to every row of a file."""
+        folders = dict(file.partition)
+        given = {name: folders[self._called(name)] for name in self.names if self._called(name) in folders}
+        return {**given, **self.constants}
+
+    def _documents(self, row: StoredRow, columns: Sequence[str]) -> list[StoredRow]:
+        """One row per document of a row that has a list of them; else the row itself.
+
+        `columns` are those with lists; a number that stands beside them is that of each document.
+        """
         row = self._unpacked(row)
-        if not isinstance(row.get("doc_id"), list):
+        documents = row.get("doc_id")
+        if not isinstance(documents, list):
             return [row]
-        lists = {name: row[name] for name in _DOCUMENT_COLUMNS if isinstance(row.get(name), list)}
-        absent = [name for name in _DOCUMENT_COLUMNS if name in row and name not in lists]
-        documents = lists["doc_id"]
+        lists = {name: row[name] for name in DOCUMENT_COLUMNS if isinstance(row.get(name), list)}
+        absent = [name for name in columns if name in DOCUMENT_COLUMNS and name not in lists]
         if absent or any(len(values) != len(documents) for values in lists.values()):
-            return [{**row, **dict.fromkeys(_DOCUMENT_COLUMNS), FAULT: "lists differ in length"}]
+            return [{**row, **dict.fromkeys(DOCUMENT_COLUMNS), FAULT: "lists differ in length"}]
         exploded = []
         for at in range(len(documents)):
             values = {name: values[at] for name, values in lists.items()}
-            values.setdefault("rank", at + 1)
-            exploded.append({**row, **values})
+            if "rank" in self.names:
+                values.setdefault("rank", at + 1)
+            exploded.append({**row, **values, **self.constants})
         return exploded
 
     def _unpacked(self, row: StoredRow) -> StoredRow:
         """A row whose documents are structs in a list, as lists of each of their fields."""
         packed = {name: row[name] for name in row if name.startswith(_STRUCTS)}
         flat = {name: value for name, value in row.items() if name not in packed}
-        wanted = [name for name in _DOCUMENT_COLUMNS if name in self.names]
+        wanted = [name for name in DOCUMENT_COLUMNS if name in self.names]
         for structs in packed.values():
             known = next((struct for struct in structs or () if struct is not None), None)
             if known is None:
@@ -230,6 +265,12 @@ def _unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string())
+
+
 def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
     """Which ids are among those wanted; ids that are stored as numbers are compared as text."""
     if not pa.types.is_dictionary(column.type):
@@ -248,4 +289,7 @@ def _opened(file: File, where: str, dictionaries: Sequence[str] = ()) -> Iterato
 
     system, path = file.location(where)
     with reading(file.path, where), system.open_input_file(path) as stream:
-        yield parquet.ParquetFile(stream, read_dictionary=list(dictionaries))
+        metadata = parquet.read_metadata(stream)
+        has = metadata.schema.to_arrow_schema().names
+        known = [name for name in dictionaries if name in has]
+        yield parquet.ParquetFile(stream, metadata=metadata, read_dictionary=known)

@@ -35,7 +35,7 @@ from ndcg_spark.nights.publish import Publication, log_attempt
 from ndcg_spark.schemas import NO_VALUE, QUERY_SCORES
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
-from ndcg_spark.spot_check.recompute import LARGE, some_queries
+from ndcg_spark.spot_check.recompute import LARGE, in_bucket, make_bucket
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import unknown_name
@@ -147,8 +147,6 @@ def evaluate(
                 write_queries(read())
             if baseline is not None:
                 comparison = _compared(read(), tables, baseline, config.measure_set)
-            if output is None:
-                refuse_changed(checked.seen)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
             config.convention.label,
@@ -224,12 +222,15 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> tuple[Means, C
         table = dataset_scores(scores, runs, evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
     means = accepted_means(context, rows)
-    is_small = context.checked.counts(len(evaluation.cutoffs))["query_scores"] <= LARGE
-    fetched = scores if is_small else some_queries(scores, evaluation.evaluation_id)
+    number = context.checked.counts(len(evaluation.cutoffs))["query_scores"]
+    is_small = number <= LARGE
+    bucket = None if is_small else make_bucket(evaluation.evaluation_id, number)
+    fetched = scores if bucket is None else in_bucket(scores, bucket)
     folder = context.engine.scratch.folder()
     write_rows(folder / "query_scores.parquet", fetched.toArrow())
     stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
-    verified = verify(context, stored, rows if is_small else None, attributes)
+    refuse_changed(context.checked.seen)
+    verified = verify(context, stored, rows if is_small else None, attributes, bucket=bucket)
     return means, lambda: scores, verified
 
 

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.options import show
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source
@@ -23,6 +25,7 @@ from ndcg_spark.spot_check.means import Means
 from ndcg_spark.spot_check.plain_rows import Pair, number
 from ndcg_spark.spot_check.recompute import (
     LARGE,
+    Bucket,
     Difference,
     InputTable,
     Outcome,
@@ -42,15 +45,16 @@ def verify(
     dataset_rows: Iterable[Row] | None,
     attributes: pa.Table | None,
     unverified: str | None = None,
+    bucket: Bucket | None = None,
 ) -> str:
     """What the log says of the spot check: how many lists were recomputed.
 
     `scores` are the files of QUERY_SCORES, `dataset_rows` the rows of DATASET_SCORES, or None where
-    only some of the query scores are there. NotVerifiedError if the engine and plain Python
+    only the query scores of a `bucket` of queries are there. NotVerifiedError if the engine and plain Python
     disagree, unless the scores are to be published `unverified`, for this reason.
     """
     with context.clock.step("verify", "recomputing some lists in plain Python"):
-        subject = _subject(context)
+        subject = _subject(context)._replace(bucket=bucket)
         means = Means(context.evaluation.measures, attributes)
         outcome = recompute(subject, scores, means, dataset_rows)
         highest = _differing_highest_grade(context)
@@ -116,7 +120,7 @@ def _listed_before(config: EvaluationConfig, fingerprints: Sequence[str]) -> lis
 
 
 def _differing_highest_grade(context: Context) -> list[Difference]:
-    """The highest grade of all judgments, which RBP and ERR use, where every row was good."""
+    """The highest grade of all judgments, which RBP and ERR use; compared only if no row was rejected."""
     judgments, counts = context.sources[0], context.checked.judgment_counts
     is_needed = context.evaluation.measures.needs_highest_grade
     if not is_needed or counts.rejected or counts.rows > LARGE or judgments.stored is None:
@@ -151,21 +155,48 @@ def _sentence(context: Context, subject: Subject, outcome: Outcome, differences:
     command = _explain_command(context.config, differences[0])
     if command:
         sentence += f"; to see the list: {command}"
-    file = write_case(engine, name, subject.definition, outcome, differences)
-    return f"{sentence}; its rows are in {file}, for the authors of the engine"
+    return f"{sentence}; {write_case(engine, name, subject.definition, outcome, differences)}"
 
 
 def _explain_command(config: EvaluationConfig, first: Difference) -> str:
-    """The command that shows a list; empty where its tables were in memory."""
-    if first.query_id is None:
+    """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
+    is_nameless = config.results.run is not None or not first.run or first.query_id is None
+    if is_nameless or (config.source["overridden"] and config.source["file"]):
         return ""
     words = ["ndcg-spark", "explain"]
     if config.source["file"]:
         words += ["--config", config.source["file"], "--date", config.date.isoformat()]
     else:
-        for option, table in (("--judgments", config.judgments), ("--results", config.results)):
-            for path in table.on(config.date).path:
-                words += [option, path]
+        words += [*_table_options(config), *_convention_options(config)]
     if any(PREFIX in word for word in words):
         return ""
-    return shlex.join([*words, "--query", first.query_id, "--run", first.run])
+    return shlex.join([*words, "--query", str(first.query_id), "--run", first.run])
+
+
+def _table_options(config: EvaluationConfig) -> list[str]:
+    """The tables of a configuration as options of a command."""
+    words: list[str] = []
+    tables = {"judgments": config.judgments, "results": config.results, "exclude": config.exclude}
+    for name, table in tables.items():
+        if table is None:
+            continue
+        for path in table.on(config.date).path:
+            words += [f"--{name}", path]
+        for ours, theirs in table.columns.items():
+            words += ["--column", f"{name}.{ours}={theirs}"]
+    if config.judgments.relevance is not None:
+        words += ["--relevance", f"{config.judgments.relevance:g}"]
+    if config.results.run_from is not None:
+        words += ["--run-from", config.results.run_from]
+    return words
+
+
+def _convention_options(config: EvaluationConfig) -> list[str]:
+    """The convention of a configuration as options of a command."""
+    convention = config.convention
+    preset = Convention.preset(convention.based_on).options()
+    words = [] if convention.based_on == "standard" else ["--convention", convention.based_on]
+    for option, value in convention.options().items():
+        if value != preset[option]:
+            words += ["--set", f"{option}={show(value)}"]
+    return words

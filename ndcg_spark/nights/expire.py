@@ -36,7 +36,11 @@ def remove(output: str, removals: Iterable[Removal]) -> list[str]:
     store, removed = Store(output), []
     with store.failures("cannot be removed from"):
         for removal in removals:
-            if removal.unpublished and _is_published(store, removal.unpublished):
+            try:
+                if removal.unpublished and _is_published(store, removal.unpublished):
+                    continue
+            except FileNotFoundError:
+                # Another evaluation is removing it.
                 continue
             if sum(store.delete(path) for path in removal.paths):
                 removed.append(f"removed {removal.what}")

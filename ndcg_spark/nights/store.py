@@ -199,7 +199,7 @@ class Store:
         above, _, name = path.rpartition("/")
         self.system.create_dir(above)
         # No glob for tables matches this name.
-        part = f"{above}/.{name}.part"
+        part = f"{above}/.{name}.{uuid.uuid4().hex}.part"
         try:
             if self.is_local:
                 # Rows of the log contain the configuration, so only the owner and the group may read them. They decide

@@ -24,7 +24,10 @@ class Drawn:
 
     def __init__(self, has_datasets: bool, chance: random.Random) -> None:
         self._has_datasets, self._chance = has_datasets, chance
-        self._of_kind: dict[Any, Pair] = {}
+        #: By kind, the longest list first.
+        self._of_kind: dict[Any, Pair | None] = {}
+        #: The datasets and the runs that have a list of their own.
+        self._names: dict[str, list[str]] = {"dataset": [], "run": []}
         self._at_random: list[Pair] = []
         self._longest = -1
 
@@ -32,28 +35,32 @@ class Drawn:
     def pairs(self) -> list[Pair]:
         """One list of each kind first, then the others in random order."""
         others = self._chance.sample(self._at_random, len(self._at_random))
-        return list(dict.fromkeys([*self._of_kind.values(), *others]))
+        of_kinds = [pair for pair in self._of_kind.values() if pair is not None]
+        return list(dict.fromkeys([*of_kinds, *others]))
 
     def add(self, table: pa.Table) -> None:
         """Draw from the rows of a file at one cutoff."""
         places = range(len(table))
         some = self._chance.sample(places, min(LISTS, len(table)))
         self._at_random += [self._pair(table, at) for at in some]
-        for status in ("missing", "no_relevant"):
-            self._keep(status, table, pc.equal(table["status"], status))
-        for column, most in (("dataset", _DATASETS), ("run", _RUNS)):
-            for name in sorted(pc.unique(table[column]).to_pylist())[:most]:
-                self._keep((column, name), table, pc.equal(table[column], name))
         longest = pc.max(table["returned"]).as_py() if len(table) else -1
         if longest > self._longest:
             self._longest = longest
-            self._of_kind.pop("longest", None)
-            self._keep("longest", table, pc.equal(table["returned"], longest))
+            self._of_kind["longest"] = None
+        self._keep("longest", table, pc.equal(table["returned"], self._longest))
+        for status in ("missing", "no_relevant"):
+            self._keep(status, table, pc.equal(table["status"], status))
+        for column, most in (("dataset", _DATASETS), ("run", _RUNS)):
+            names = self._names[column]
+            new = set(pc.unique(table[column]).to_pylist()).difference(names)
+            names += sorted(new)[: most - len(names)]
+            for name in names:
+                self._keep((column, name), table, pc.equal(table[column], name))
 
     def _keep(self, kind: Any, table: pa.Table, mask: pa.ChunkedArray) -> None:
-        """Keep one of the rows as the list of a kind; that of another file may stay."""
+        """Draw one of the marked rows for this kind; sometimes it replaces an earlier file's."""
         places = pc.indices_nonzero(mask.combine_chunks()).to_pylist()
-        is_new = kind not in self._of_kind or self._chance.random() < _REPLACED
+        is_new = self._of_kind.get(kind) is None or self._chance.random() < _REPLACED
         if places and is_new:
             self._of_kind[kind] = self._pair(table, self._chance.choice(places))
 

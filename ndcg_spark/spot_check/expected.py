@@ -11,9 +11,9 @@ from ndcg_spark.reference import Ranking
 from ndcg_spark.spot_check.judgments_hash import judgments_hash
 
 #: How far a sum may be from the same sum in another order, as a share of its terms.
-_SHARE = 1e-9
+SHARE = 1e-9
 #: How far any number may be; and the share of its terms below which a sum may be nothing but error.
-_LEAST = 1e-12
+LEAST = 1e-12
 
 
 class Expected(NamedTuple):
@@ -50,13 +50,13 @@ def expected_row(
         "status": Expected(score.status),
         "returned": Expected(score.returned),
         "judged": Expected(score.judged),
-        "dcg": Expected(score.dcg, _allowed(dcg_size)),
-        "ideal_dcg": Expected(score.ideal_dcg, _allowed(ideal_size)),
-        "cg": Expected(math.fsum(gains), _allowed(math.fsum(sizes))),
-        "ndcg": Expected(score.ndcg, _allowed(_ratio(dcg_size, score.ideal_dcg))),
+        "dcg": Expected(score.dcg, allowed_error(dcg_size)),
+        "ideal_dcg": Expected(score.ideal_dcg, allowed_error(ideal_size)),
+        "cg": Expected(math.fsum(gains), allowed_error(math.fsum(sizes))),
+        "ndcg": Expected(score.ndcg, allowed_error(_ratio(dcg_size, score.ideal_dcg))),
         **_measures(ranking, definition, cutoff, highest),
     }
-    if ideal_size > 0 and abs(score.ideal_dcg) < _LEAST * ideal_size:
+    if ideal_size > 0 and abs(score.ideal_dcg) < LEAST * ideal_size:
         # Whether such a sum is 0 depends on the order of its terms.
         del row["status"], row["ndcg"]
     return row
@@ -88,19 +88,20 @@ def _measures(ranking: Ranking, definition: Definition, cutoff: Cutoff, highest:
         measure = wanted.beside_ndcg[name]
         for column in measure.values:
             value = reference.measured(ranking, convention, values[column], measure.is_ratio, relevant)
-            row[column] = Expected(value, _allowed(value or 0.0))
+            row[column] = Expected(value, allowed_error(value or 0.0))
     return row
 
 
 def highest_grade(grades: Iterable[float], convention: Convention) -> float:
-    """The highest grade that RBP and ERR use, of all grades of a query that people gave."""
+    """The highest grade that RBP and ERR use, among all the query's grades, before duplicates are merged."""
     if isinstance(convention.max_grade, float):
         return convention.max_grade
     return max((counted_grade(grade, convention) for grade in grades), default=0.0)
 
 
-def _allowed(size: float) -> float:
-    return max(_SHARE * abs(size), _LEAST)
+def allowed_error(size: float) -> float:
+    """How far a sum may be off whose terms add up to this size without their signs."""
+    return max(SHARE * abs(size), LEAST)
 
 
 def _ratio(size: float, divisor: float) -> float:

@@ -18,19 +18,19 @@ def in_words(engine: str, lists: int, differences: Sequence[Difference]) -> str:
     """How many values differ, with an example."""
     first = differences[0]
     cutoff = "" if first.cutoff is None else f"@{format_cutoff(first.cutoff)}"
-    where = f"dataset={first.dataset} run={first.run}"
-    if first.query_id is not None:
-        where += f" query_id={first.query_id}"
+    names = {"dataset": first.dataset, "run": first.run, "query_id": first.query_id}
+    place = " ".join(f"{name}={value}" for name, value in names.items() if value)
+    where = f" of {place}" if place else ""
     return (
-        f"engine: {engine} and plain Python disagree about {len(differences)} values of {lists} lists and their "
-        f"means, e.g. {first.column}{cutoff} of {where}: {first.engine!r} and {first.python!r}"
+        f"engine: {engine} and plain Python disagree about {len(differences)} value(s) of {lists} list(s) and their "
+        f"means, e.g. {first.column}{cutoff}{where}: {first.engine!r} and {first.python!r}"
     )
 
 
 def write_case(
     engine: str, name: str, definition: Definition, outcome: Outcome, differences: Iterable[Difference]
 ) -> str:
-    """Write the lists that differ, their rows and both values to a file; returns its path."""
+    """Write the lists that differ, their rows and both values to a file; returns a sentence that names it."""
     some = list(differences)[:_MOST_WRITTEN]
     wanted = {(one.run, one.query_id) for one in some}
     lists = []
@@ -53,5 +53,5 @@ def write_case(
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(case, file, ensure_ascii=False, default=str, indent=1)
     except OSError as error:
-        return f"no file ({error})"
-    return str(path)
+        return f"its rows could not be kept ({error})"
+    return f"its rows are in {path}, for the authors of the engine"

@@ -11,20 +11,25 @@ _MASK = (1 << 64) - 1
 _LOW = (1 << 32) - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_SEED = 42
+SEED = 42
 
 
 def judgments_hash(grades: Mapping[str, float]) -> int:
     """The column judgments_hash of QUERY_SCORES for these documents and their merged grades."""
     high = low = 0
     for document, grade in grades.items():
-        row = xxhash64(struct.pack("<d", grade + 0.0), xxhash64(document.encode(), _SEED))
+        row = xxhash64(struct.pack("<d", grade + 0.0), xxhash64(document.encode(), SEED))
         high += row >> 32
         low += row & _LOW
-    total = _SEED
+    total = SEED
     for part in (len(grades), high, low):
         total = xxhash64(struct.pack("<q", part), total)
-    return total - (1 << 64) if total >> 63 else total
+    return signed(total)
+
+
+def signed(value: int) -> int:
+    """The same 64 bits as engines have them, as a number with a sign."""
+    return value - (1 << 64) if value >> 63 else value
 
 
 def xxhash64(data: bytes, seed: int) -> int:

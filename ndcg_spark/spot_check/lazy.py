@@ -15,7 +15,16 @@ from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.findings import in_words, write_case
 from ndcg_spark.spot_check.means import Means
-from ndcg_spark.spot_check.recompute import LARGE, InputTable, Outcome, Subject, recompute, some_queries
+from ndcg_spark.spot_check.recompute import (
+    LARGE,
+    Bucket,
+    InputTable,
+    Outcome,
+    Subject,
+    in_bucket,
+    make_bucket,
+    recompute,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,23 +48,26 @@ class LazyCheck:
         """
         expected = pc.sum(pc.add(dataset_scores["queries"], dataset_scores["missing_queries"])).as_py() or 0
         is_whole = expected <= LARGE
-        fetched = (per_query if is_whole else some_queries(per_query, self.evaluation_id)).toArrow()
-        outcome = self._recomputed(dataset_scores, fetched, is_whole)
+        bucket = None if is_whole else make_bucket(self.evaluation_id, expected)
+        fetched = (per_query if bucket is None else in_bucket(per_query, bucket)).toArrow()
+        outcome = self._recomputed(dataset_scores, fetched, bucket)
         if outcome.differences:
             engine = f"Spark {self.results.sparkSession.version}"
             sentence = in_words(engine, len(outcome.lists), outcome.differences)
             file = write_case(engine, self.evaluation_id, self.definition, outcome, outcome.differences)
-            raise NotVerifiedError(f"{sentence}; its rows are in {file}, for the authors of the engine")
+            why = "the DataFrames give other rows each time that they are read, or the engine is wrong"
+            raise NotVerifiedError(f"{sentence}; {why}; {file}")
         return fetched if is_whole else None
 
-    def _recomputed(self, dataset_scores: pa.Table, fetched: pa.Table, is_whole: bool) -> Outcome:
+    def _recomputed(self, dataset_scores: pa.Table, fetched: pa.Table, bucket: Bucket | None) -> Outcome:
         definition = self._definition()
         means = Means(definition.measures, self.attributes)
         with tempfile.TemporaryDirectory() as folder:
             write_rows(Path(folder) / "query_scores.parquet", fetched)
             stored = copied_rows(Path(folder), {}, QUERY_SCORES.names, "the query scores")
             rows = dataset_scores.to_pylist()
-            return recompute(self._subject(definition, rows), stored, means, rows if is_whole else None)
+            subject = self._subject(definition, rows)._replace(bucket=bucket)
+            return recompute(subject, stored, means, rows if bucket is None else None)
 
     def _definition(self) -> Definition:
         if self.highest is None:

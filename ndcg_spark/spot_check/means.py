@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.schemas import NO_VALUE
-from ndcg_spark.spot_check.expected import Expected
+from ndcg_spark.spot_check.expected import LEAST, Expected, allowed_error
 
-_SHARE, _LEAST = 1e-9, 1e-12
 _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
 _SLICE = "slice"
 
@@ -44,16 +43,16 @@ class Total:
         count = self.count.get(name, 0)
         if not count:
             return Expected(None)
-        return Expected(self.sums[name] / count, _allowed(self.sizes[name] / count))
+        return Expected(self.sums[name] / count, allowed_error(self.sizes[name] / count))
 
     def ratio(self, dividend: str, divisor: str) -> Expected | None:
         """The ratio of two sums; None if it cannot be compared."""
         below, size = self.sums.get(divisor, 0.0), self.sizes.get(divisor, 0.0)
         if not size:
             return Expected(None)
-        if abs(below) < _LEAST * size:
+        if abs(below) < LEAST * size:
             return None
-        return Expected(self.sums[dividend] / below, _allowed(self.sizes[dividend] / abs(below)))
+        return Expected(self.sums[dividend] / below, allowed_error(self.sizes[dividend] / abs(below)))
 
     def deviation(self) -> Expected | None:
         """The standard deviation of ndcg over the queries, with n - 1; None if it cannot be compared."""
@@ -62,7 +61,7 @@ class Total:
             return Expected(None)
         if not math.isfinite(self.squares):
             return None
-        allowed = _allowed(self.sizes["ndcg"] / count)
+        allowed = allowed_error(self.sizes["ndcg"] / count)
         return Expected(math.sqrt(self.squares / (count - 1)), allowed)
 
 
@@ -100,9 +99,17 @@ class Means:
                 "ndcg_stderr": error,
                 "dcg": total.mean("dcg"),
                 "judged_rate": total.ratio("judged", "returned"),
+                "relevant_queries": self._relevant_queries(key, total),
                 **{name: total.mean(name) for name in self._measures.columns},
             }
             yield key, {name: value for name, value in row.items() if value is not None}
+
+    def _relevant_queries(self, key: Key, total: Total) -> Expected:
+        """How many queries the means of the measures beside NDCG are over; null where none was asked for."""
+        beside = self._measures.beside_ndcg
+        if key.cutoff not in self._measures.cutoffs_for(*beside):
+            return Expected(None)
+        return Expected(max(total.count.get(measure.column, 0) for measure in beside.values()))
 
     def _add(self, table: pa.Table, columns: Sequence[str], names: Sequence[tuple[str | None, str | None]]) -> None:
         sums = [(name, kind) for name in columns for kind in ("sum", "count")]
@@ -119,9 +126,14 @@ def differing_rows(
     rows: Iterable[Mapping[str, Any]], means: Means
 ) -> Iterator[tuple[Key, Mapping[str, Any] | None, dict[str, Expected]]]:
     """Each expected row with the actual one, None if it is absent."""
-    actual = {Key(*(row[name] for name in Key._fields)): row for row in rows}
+    actual = {}
+    for row in rows:
+        actual[Key(row["dataset"], row["run"], row["cutoff"], row["attribute"], row["value"])] = row
     for key, expected in means.expected():
-        yield key, actual.get(key), expected
+        yield key, actual.pop(key, None), expected
+    # A row without any query is that of a run of which none was judged.
+    for key, row in actual.items():
+        yield key, row, {"queries": Expected(0), "missing_queries": Expected(0)}
 
 
 class _Slices:
@@ -198,7 +210,3 @@ def _merge(total: Total, row: Mapping[str, Any], columns: Sequence[str]) -> None
 
 def _size(name: str) -> str:
     return f"size_of_{name}"
-
-
-def _allowed(size: float) -> float:
-    return max(_SHARE * abs(size), _LEAST)

@@ -126,17 +126,20 @@ def _has_odd_rank(row: StoredRow) -> bool:
 
 def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]) -> Excluded:
     """The documents that leave the lists of a query; a row without a dataset is about every one."""
+    known = set(datasets)
+    # Where the tables name no datasets, a column of them does not count.
+    is_of_all = known == {None}
     excluded: Excluded = set()
     for row in rows:
         query_id, document = id_text(row.get("query_id")), id_text(row.get("doc_id"))
-        named = [id_text(row["dataset"])] if "dataset" in row else datasets
+        named = known if is_of_all or "dataset" not in row else {id_text(row["dataset"])}
         if query_id and document:
             excluded.update((Query(dataset, query_id), document) for dataset in named)
     return excluded
 
 
 def same_values(row: StoredRow) -> tuple[Any, ...]:
-    """What a row says, alike for the same row in another type; to find a row among others."""
+    """The values of a row, equal for the same row stored in another type."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
     numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
     return (*ids, *numbers)

@@ -29,21 +29,28 @@ from ndcg_spark.spot_check.expected import (
     highest_grade,
     is_same,
 )
+from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 from ndcg_spark.spot_check.means import Means, differing_rows
-from ndcg_spark.spot_check.plain_rows import Excluded, Judged, Listed, Pair, id_text
+from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
 #: Tables of more rows are not read whole: the engine looks for the rows of the lists.
 LARGE = 2_000_000
 #: From how many files of an input lists are drawn, and how many rows of a part of each are read.
 _FILES, _STRETCH = 4, 20_000
-#: How many runs are looked at in large results, so that little of them is read.
-_FEW_RUNS = 2
+#: How many runs are looked at in large results, and in results that an engine reads, so that little is read.
+_FEW_RUNS, _SOME_RUNS = 2, 5
 #: How many rows are drawn from each file, and about how many queries if an engine has to find them.
 _DRAWN, _FOUND = 30, 40
+#: How many of the lists that were drawn are read, of those from the scores and of those from the inputs.
+_MOST_DRAWN = 2 * LISTS
 #: After so many rows of lists no other list is recomputed.
 _MOST_ROWS = 200_000
 #: The judgments of how many documents are hashed.
 _MOST_HASHED = 5_000
+
+
+#: Of so many buckets of queries, by a hash, one.
+Bucket = tuple[int, int]
 
 
 class InputTable(NamedTuple):
@@ -75,6 +82,8 @@ class Subject(NamedTuple):
     required: Sequence[Pair] = ()
     #: About how many queries there are.
     queries: int = 0
+    #: The queries that the query scores have, where there are too many to be fetched.
+    bucket: Bucket | None = None
 
     @property
     def has_datasets(self) -> bool:
@@ -121,26 +130,49 @@ def recompute(
     """
     chance = random.Random(subject.seed)  # noqa: S311  # which lists are checked is no secret
     from_scores = _drawn_from_scores(scores, means, subject, chance)
-    stretches = [_stretches(table, chance) for table in (subject.judgments, subject.results)]
-    of_judgments, of_results = stretches
+    of_judgments = _stretches(subject.judgments, chance)
+    of_results = _stretches(subject.results, chance)
     from_inputs = _drawn_from_inputs(subject, of_judgments, of_results, chance)
-    if subject.results.is_large:
-        few = _few_runs([*from_inputs, *from_scores])
-        from_inputs = [pair for pair in from_inputs if pair.run in few][:LISTS]
-        from_scores = [pair for pair in from_scores if pair.run in few][:LISTS]
+    if subject.bucket is not None:
+        from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
+    runs = _looked_at(subject, [*from_inputs, *from_scores])
+    from_inputs = [pair for pair in from_inputs if pair.run in runs][:_MOST_DRAWN]
+    from_scores = [pair for pair in from_scores if pair.run in runs][:_MOST_DRAWN]
     drawn = [*subject.required, *from_scores, *from_inputs]
-    bucket = None if all(stretches) else (chance.randrange(1 << 30), max(1, subject.queries // _FOUND))
-    inputs, differences = _read_inputs(subject, drawn, stretches, bucket)
-    if bucket:
-        from_inputs += [pair for pair in inputs.listed if pair not in drawn]
+    bucket = subject.bucket or (chance.randrange(1 << 30), max(1, subject.queries // _FOUND))
+    rows = _read_rows(subject, drawn, bucket)
+    inputs = _inputs(subject, rows)
+    if subject.results.stored is None:
+        from_inputs += _new_lists(inputs, set(drawn))
     from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
-    lists = chosen_pairs(subject.required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs)
+    required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
+    lists = chosen_pairs(required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs)
     lists = _within_budget(lists, inputs)
-    actual = _actual_rows(scores, lists, subject)
-    differences += _differing_lists(subject, lists, inputs, actual)
+    differences = list(_lost_rows(subject.judgments, rows, of_judgments, subject))
+    differences += _lost_rows(subject.results, rows, of_results, subject)
+    differences += _differing_lists(subject, lists, inputs, _actual_rows(scores, lists, subject))
     if dataset_rows is not None:
         differences += _differing_means(dataset_rows, means)
     return Outcome(lists, differences, inputs)
+
+
+def _looked_at(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
+    """The runs whose lists are recomputed: those of most of the lists that were drawn, if not all."""
+    counts = Counter(pair.run for pair in drawn)
+    if subject.results.is_large:
+        return {run for run, _ in counts.most_common(_FEW_RUNS)}
+    if subject.results.stored is None:
+        return {run for run, _ in counts.most_common(_SOME_RUNS)}
+    return set(counts)
+
+
+def _new_lists(inputs: Inputs, drawn: Collection[Pair]) -> list[Pair]:
+    """The lists that an engine has found in the inputs by their queries."""
+    return [pair for pair in inputs.listed if pair not in drawn]
+
+
+def _has_scores(pair: Pair, subject: Subject, inputs: Inputs) -> bool:
+    return (pair.dataset, pair.run) in subject.runs and pair.query in inputs.judged
 
 
 def _drawn_from_scores(scores: StoredRows, means: Means, subject: Subject, chance: random.Random) -> list[Pair]:
@@ -189,98 +221,111 @@ def _drawn_from_inputs(
     return drawn
 
 
-def _few_runs(pairs: Iterable[Pair]) -> set[str]:
-    counts = Counter(pair.run for pair in pairs)
-    return {run for run, _ in counts.most_common(_FEW_RUNS)}
+class Rows(NamedTuple):
+    """The rows of the queries that were drawn, as they are stored."""
+
+    judgments: Sequence[StoredRow]
+    results: Sequence[StoredRow]
+    exclude: Sequence[StoredRow]
+    #: The queries and the runs that were looked for.
+    queries: Collection[str]
+    runs: Collection[str]
 
 
-def _read_inputs(
-    subject: Subject,
-    drawn: Iterable[Pair],
-    stretches: Sequence[Sequence[Stretch]],
-    bucket: tuple[int, int] | None,
-) -> tuple[Inputs, list[Difference]]:
-    """The rows of all queries that were drawn, and those that only one reader has."""
-    pairs = list(drawn)
-    queries = {pair.query_id for pair in pairs}
-    runs = {pair.run for pair in pairs}
-    results = _rows(subject.results, queries, runs, bucket)
-    found = {id_text(row.get("query_id")) for row in results}
-    queries.update(query_id for query_id in found if query_id)
-    judgments = _rows(subject.judgments, queries)
-    excluded: Excluded = set()
-    if subject.exclude is not None:
-        datasets = {dataset for dataset, _ in subject.runs}
-        rows = _rows(subject.exclude, queries)
-        excluded = plain_rows.excluded_documents(rows, datasets)
-    convention = subject.definition.convention
-    judged = plain_rows.judged_documents(judgments, convention)
-    listed = plain_rows.returned_documents(results, excluded, convention)
-    differences: list[Difference] = []
-    tables = (subject.judgments, judgments), (subject.results, results)
-    for (table, rows), some in zip(tables, stretches, strict=True):
-        if table.is_large:
-            differences += _lost_rows(table, rows, some, queries, runs, subject.dataset)
-    return Inputs(judged, listed), differences
+def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Rows:
+    """The rows of all lists that were drawn, and of queries of the bucket where only an engine reads."""
+    queries = {pair.query_id for pair in drawn}
+    runs = {pair.run for pair in drawn}
+    judgments = _rows(subject.judgments, queries, bucket)
+    if subject.judgments.stored is None:
+        # Judged queries that were not drawn from the scores, so that a list that is lost there is found.
+        queries.update(query for query in (id_text(row.get("query_id")) for row in judgments) if query)
+    if subject.results.stored is None or subject.results.is_large:
+        results = _engine_rows(_of_runs(subject.results, runs), _are_among(queries))
+    else:
+        results = subject.results.stored.of_lists((pair.run, pair.query_id) for pair in drawn)
+    exclude = [] if subject.exclude is None else _rows(subject.exclude, queries)
+    return Rows(judgments, results, exclude, queries, runs)
 
 
-def _rows(
-    table: InputTable,
-    queries: Collection[str],
-    runs: Collection[str] = (),
-    bucket: tuple[int, int] | None = None,
-) -> list[StoredRow]:
+def _rows(table: InputTable, queries: Collection[str], bucket: Bucket | None = None) -> list[StoredRow]:
     """The rows of these queries: read by this process, or found by the engine's simplest plan."""
     if table.stored is not None and not table.is_large:
         return table.stored.of_queries(queries)
+    is_wanted = _are_among(queries)
+    if bucket is not None and table.stored is None:
+        is_wanted = is_wanted | _is_hashed_to(bucket)
+    return _engine_rows(table.table, is_wanted)
+
+
+def _of_runs(table: InputTable, runs: Collection[str]) -> DataFrame:
     rows = table.table
     if table.of_runs is not None and runs:
         rows = table.of_runs(runs)
-    has_text = dict(rows.dtypes)["query_id"] == "string"
-    query_id = F.col("query_id") if has_text else F.col("query_id").cast("string")
-    is_wanted = query_id.isin(*sorted(queries)) if queries else F.lit(False)
-    if bucket is not None and table.stored is None:
-        is_wanted = is_wanted | _is_in_bucket(bucket)
-    found: list[StoredRow] = rows.where(is_wanted).toArrow().to_pylist()
-    return found
+    return rows.where(F.col("run").cast("string").isin(*sorted(runs))) if runs else rows
 
 
-def some_queries(scores: DataFrame, seed: str) -> DataFrame:
-    """The rows of some queries, chosen by a hash."""
-    place = random.Random(seed).randrange(1 << 30)  # noqa: S311  # which ones is no secret
-    return scores.where(_is_in_bucket((place, 1_000)))
+def _are_among(queries: Collection[str]) -> Column:
+    return F.col("query_id").cast("string").isin(*sorted(queries)) if queries else F.lit(False)
 
 
-def _is_in_bucket(bucket: tuple[int, int]) -> Column:
+def _engine_rows(table: DataFrame, is_wanted: Column) -> list[StoredRow]:
+    rows: list[StoredRow] = table.where(is_wanted).toArrow().to_pylist()
+    return rows
+
+
+def _inputs(subject: Subject, rows: Rows) -> Inputs:
+    """The rows by the rules of the input contract."""
+    convention = subject.definition.convention
+    datasets = {dataset for dataset, _ in subject.runs}
+    excluded = plain_rows.excluded_documents(rows.exclude, datasets)
+    judged = plain_rows.judged_documents(rows.judgments, convention)
+    return Inputs(judged, plain_rows.returned_documents(rows.results, excluded, convention))
+
+
+def make_bucket(seed: str, rows: int) -> Bucket:
+    """One of so many buckets of queries that about 100,000 of the rows are in it."""
+    place = random.Random(seed).randrange(1 << 30)  # noqa: S311  # which queries are looked at is no secret
+    return place, max(1, rows // 100_000)
+
+
+def in_bucket(scores: DataFrame, bucket: Bucket) -> DataFrame:
+    """The rows of the queries of a bucket."""
+    return scores.where(_is_hashed_to(bucket))
+
+
+def is_in_bucket(query_id: str, bucket: Bucket) -> bool:
+    place, number = bucket
+    return signed(xxhash64(query_id.encode(), SEED)) % number == place % number
+
+
+def _is_hashed_to(bucket: Bucket) -> Column:
     place, number = bucket
     hashed = F.xxhash64(F.col("query_id").cast("string"))
     return F.pmod(hashed, F.lit(number)) == place % number
 
 
-def _lost_rows(
-    table: InputTable,
-    rows: Iterable[StoredRow],
-    stretches: Iterable[Stretch],
-    queries: Collection[str],
-    runs: Collection[str],
-    dataset: str,
-) -> Iterator[Difference]:
-    """Rows that this process reads in the files, and the engine does not, or reads otherwise."""
-    engine = Counter(map(plain_rows.same_values, rows))
+def _lost_rows(table: InputTable, rows: Rows, stretches: Iterable[Stretch], subject: Subject) -> Iterator[Difference]:
+    """Rows of a large table that this process reads in the files, and the engine does not, or reads otherwise."""
+    if not table.is_large:
+        return
+    is_results = table is subject.results
+    found = rows.results if is_results else rows.judgments
+    engine = Counter(map(plain_rows.same_values, found))
     for stretch in stretches:
-        for row in stretch.of_queries(queries):
-            run = id_text(row.get("run"))
-            if table.of_runs is not None and run not in runs:
-                continue
-            if not engine[plain_rows.same_values(row)]:
-                document = f"a row of {table.name} for document {row.get('doc_id')}"
+        for row in stretch.of_queries(rows.queries):
+            run, document = id_text(row.get("run")), id_text(row.get("doc_id"))
+            # A list that is empty or broken has no document.
+            is_asked = document is not None and (not is_results or run in rows.runs)
+            if is_asked and not engine[plain_rows.same_values(row)]:
                 values = {name: row.get(name) for name in ("relevance", "score", "rank")}
-                name = id_text(row.get("dataset")) or dataset
-                yield Difference(name, run or "", id_text(row.get("query_id")), None, document, None, values)
+                dataset = id_text(row.get("dataset")) or subject.dataset
+                what = f"a row of {table.name} for document {document}"
+                yield Difference(dataset, run or "", id_text(row.get("query_id")), None, what, None, values)
 
 
 def _within_budget(lists: Iterable[Pair], inputs: Inputs) -> list[Pair]:
-    """The first of the lists, as many as plain Python scores in a moment; at least one."""
+    """As many of the first lists as can be scored quickly, but at least one."""
     kept: list[Pair] = []
     rows = 0
     for pair in lists:
@@ -349,9 +394,10 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
     """The discounts of as many ranks as any of the lists and ideal rankings has."""
-    depth = max((cutoff for cutoff in definition.cutoffs if cutoff is not None), default=0)
+    longest, deepest = 0, definition.cutoffs[-1]
     for ranking in rankings:
-        depth = max(depth, len(ranking.documents), len(ranking.judged))
+        longest = max(longest, len(ranking.documents), len(ranking.judged))
+    depth = longest if deepest is None else min(deepest, longest)
     return reference.discounts(depth, definition.convention.discount) if depth else []
 
 
