@@ -95,6 +95,7 @@ def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyse
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "times"), [("with ranks", 3.4), ("no ranks", 3.4), ("text", 5.0)])
+@pytest.mark.parametrize(("case", "times"), [("with ranks", 4.9), ("no ranks", 4.9), ("text", 7.0)])
 def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
+    # Once of that for the spot check, and the scores for their checksums.
     assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times
