@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
+from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, Rows, is_fractional, mean_ndcg
@@ -107,6 +108,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             if self.isSet("queryCol") and self.isSet(ours) and self.getOrDefault(ours) != self.getOrDefault(other):
                 raise ConfigurationError(f"{ours}: it is for a row per query; with queryCol, set {other}")
         convention = Convention.parse(labels[metric])
+        require_read_values(dataset.sparkSession)
         rows = self._long(dataset, convention) if self.isSet("queryCol") else self._listed(dataset, convention)
         mean, fractional, highest = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):

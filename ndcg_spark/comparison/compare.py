@@ -23,6 +23,7 @@ from ndcg_spark.nights.read import (
     read_again,
     read_batches,
     read_dataset_scores,
+    refuse_unverified,
     returned_nothing,
     select_nights,
 )
@@ -218,6 +219,7 @@ def compare_nights(
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
     pairs = [(night, baseline_night(nights, night, baseline_date)) for night in tonight if baseline_date]
+    refuse_unverified(tonight)
     own = night_sources(tonight)
     others = {source.dataset: source for source in night_sources([other for _, other in pairs])} or None
     if not options.measures:

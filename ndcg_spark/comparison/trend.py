@@ -33,6 +33,8 @@ _DEVIATIONS, _OF_MAD = 3.0, 1.4826
 FLOOR = 0.005
 #: The flag of a night in which the run returned nothing, so that it has no value.
 NOTHING = "returned_nothing"
+#: The flag of a night that was published although plain Python does not agree with its scores.
+UNVERIFIED = "not_verified"
 #: A CUSUM compares with the first REFERENCE comparable nights, takes SLACK off every deviation, and flags a sum of
 #: LIMIT, all in standard deviations. A single night counts for at most the deviation of the band.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
@@ -48,7 +50,7 @@ class Point:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` or NOTHING, each with a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose` NOTHING or UNVERIFIED, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
     #: That of the checks for this run; None if there is none.
@@ -275,12 +277,17 @@ def _not_judged(trends: Sequence[TrendLine]) -> list[str]:
 def _points(series: Sequence[tuple[Night, Mapping[str, Any], str]], measure: str) -> list[Point]:
     judged = ((night, row, convention, night.row["judgments_fingerprint"]) for night, row, convention in series)
     # What returned nothing was not measured, even where the mean over missing queries is 0.
-    values = [None if returned_nothing(row) else row[measure] for _, row, _ in series]
+    values = []
+    for night, row, _ in series:
+        is_measured = not returned_nothing(row) and night.unverified is None
+        values.append(row[measure] if is_measured else None)
     rows = zip(values, judged, strict=True)
     points = trend([(night.evaluated_on, value, *kind) for value, (night, _, *kind) in rows])
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)
+        if night.unverified is not None:
+            point.flags += ((UNVERIFIED, f"its scores are not verified: {night.unverified}"),)
         point.queries, point.notes, point.accepted = row["queries"], night.notes, night.row["accepted"]
         if verdict := night.record["verdict"]:
             _add_verdict(point, row["run"], verdict)

@@ -119,6 +119,9 @@ def _resolve(gate: GateConfig, name: str, tonight: Night, nights: Iterable[Night
     if not candidates:
         good = "earlier night that is good" if earlier(nights, tonight.dataset, date) else "earlier night at all"
         absent = good if name == GOOD else f"other night of {name}"
+        named = [night for night in nights if (night.dataset, night.evaluated_on) == (tonight.dataset, name)]
+        if any(night.unverified is not None for night in named):
+            absent = f"verified night of {name}"
         return Baseline(name, (), ("no_baseline", f"there is no {absent}"))
     own = tonight.record["options"]
     different = {night: different_options(own, night.record["options"]) for night in candidates}

@@ -191,6 +191,16 @@ def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> lis
     return [other for other in nights if (other.dataset, other.evaluated_on) == own and other.unverified is None]
 
 
+def refuse_unverified(nights: Iterable[Night]) -> None:
+    """ConfigurationError for a night whose scores are not verified: they are compared with nothing."""
+    for night in nights:
+        if night.unverified is not None:
+            raise ConfigurationError(
+                f"date: the scores of {night} are not verified ({night.unverified}); evaluate it again, or choose "
+                "another night"
+            )
+
+
 def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
     """The newest night that `baseline` may stand for; StorageError if a damaged date may be it."""
     chosen = baseline_nights(nights, night, baseline)
@@ -199,6 +209,7 @@ def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
         nights.refuse_damaged(nights.damaged_between(newest, night.evaluated_on))
     else:
         nights.refuse_damaged([baseline])
+    refuse_unverified(other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline))
     if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
         raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")

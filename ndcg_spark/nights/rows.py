@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_spark.convention.parsing import parse_measure_set
+from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import EVALUATIONS
 
 #: The columns of EVALUATIONS whose text is JSON.
@@ -118,11 +120,18 @@ def refuse_damaged_row(row: Mapping[str, Any]) -> None:
         for name in _PUBLISHED:
             _require(row.get(name) is not None, f"{name} is null")
         _require(row["number"] > 0, "number is not above 0")
+        _require(row["dataset"] != "", "the dataset has no name")
     for name in _COUNTS:
         _require((row.get(name) or 0) >= 0, f"{name} is negative")
     for name in _TIMES:
         # ValueError for a text that is no time.
         datetime.datetime.fromisoformat(row.get(name) or "2000-01-01")
+    _refuse_odd_json(row)
+    if row["status"] == "published":
+        _refuse_unusable(row)
+
+
+def _refuse_odd_json(row: Mapping[str, Any]) -> None:
     for name in JSON:
         if row.get(name) is not None:
             value = json.loads(row[name])
@@ -130,6 +139,17 @@ def refuse_damaged_row(row: Mapping[str, Any]) -> None:
             _require(_fits(value, shape), f"the JSON of {name} has another shape")
             if name == "files":
                 _require(_has_valid_files(value), "files has a negative number or a strange name")
+
+
+def _refuse_unusable(row: Mapping[str, Any]) -> None:
+    """DamagedRowError for a published row without what programs read of it."""
+    if row.get("verdict") is not None:
+        _require("results" in json.loads(row.get("findings") or "{}"), "the verdict has no results")
+    configuration = json.loads(row["configuration"])
+    try:
+        parse_measure_set(configuration.get("measures") or (), configuration.get("headline"))
+    except ConfigurationError as error:
+        raise DamagedRowError(f"its measures are unknown, {error}") from error
 
 
 def _require(holds: bool, problem: str) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.trend import History, Point, metrics
 from ndcg_spark.convention.measures import COLUMNS, SCORES
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import baseline_night, earlier
@@ -80,11 +80,16 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     runs = sorted(values, key=lambda run: best_first(values[run], run))
     if request.run not in (None, *runs):
         raise unknown_name("run", "run", str(request.run), runs)
-    baseline = choose_baseline(history, night, runs, request)
+    if not rows:
+        raise StorageError(f"output: {night} has no scores; restore its files, or evaluate it again")
+    # Scores that are not verified are compared with nothing.
+    is_verified = night.unverified is None
+    baseline = choose_baseline(history, night, runs, request) if is_verified else PageBaseline()
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     # Without a gate there is nothing to accept.
     failed = failed_since_good(before) if night.row["verdict"] else None
-    return Outline(request, night, metric, runs, baseline, before[-1] if before else None, failed)
+    previous = before[-1] if before and before[-1].unverified is None else None
+    return Outline(request, night, metric, runs, baseline, previous, failed)
 
 
 def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str | None) -> Metric:
@@ -132,7 +137,8 @@ def choose_baseline(
     if request.baseline is not None:
         return PageBaseline(request.baseline)
     verdict, options = night.record["verdict"] or {}, night.record["options"]
-    known = [other for other in nights if other.dataset == night.dataset and other.record["options"] == options]
+    own = [other for other in nights if other.dataset == night.dataset and other.unverified is None]
+    known = [other for other in own if other.record["options"] == options]
     decided = [row["baseline"] for row in verdict.get("results", ()) if row["result"] == verdict["verdict"] != "pass"]
     # The one that the verdict is about comes first.
     for entry in sorted(verdict.get("baselines", ()), key=lambda entry: entry["name"] not in decided[:1]):

@@ -114,6 +114,8 @@ class NightData:
         #: How many judged documents with a gain no run returned within the kept depth, and of how many.
         self.never_returned = self._never_returned()
         self.warnings = self._warnings()
+        if night.unverified is not None:
+            self.warnings.insert(0, f"The scores of this night are not verified: {night.unverified}")
         # Another of these nights might be the baseline, and the trend lacks them.
         unread = history.nights.damaged_between("", night.evaluated_on)
         for date in unread:

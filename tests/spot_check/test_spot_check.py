@@ -271,3 +271,27 @@ def test_lazy_scores_are_checked_when_they_are_computed(session, settings, monke
     only_judged_documents(monkeypatch)
     with pytest.raises(NotVerifiedError):
         lazily(session)
+
+
+def test_scores_that_are_not_verified_are_compared_with_nothing(engine, settings, monkeypatch):
+    from ndcg_spark.comparison.compare import compare_nights
+    from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.trend import UNVERIFIED, lines
+    from ndcg_spark.nights.log import committed
+    from ndcg_spark.report.page import Request, read_page
+
+    with monkeypatch.context() as patched:
+        worst_first(patched)
+        run(settings(output="output", date="2026-11-01"), unverified="patched")
+    run(settings(output="output", date="2026-11-02"))
+    for date, baseline_date in (("2026-11-02", "2026-11-01"), ("2026-11-01", None)):
+        with pytest.raises(ConfigurationError, match="not verified"):
+            compare_nights("output", ComparisonOptions(baselines=["r"]), date, None, baseline_date)
+    trends, _ = lines("output")
+    assert [point.value is None for point in trends[0].points] == [True, False]
+    assert trends[0].points[0].flags[0][0] == UNVERIFIED
+    for date in ("2026-11-01", "2026-11-02"):
+        (part,) = read_page("output", date, Request()).parts
+        assert part.baseline.nights == ()
+        assert any("not verified: patched" in sentence for sentence in part.warnings) == (date == "2026-11-01")
+    assert [night.is_good for night in committed("output")] == [False, False]
