@@ -42,7 +42,7 @@ _FEW_RUNS, _SOME_RUNS = 2, 5
 #: How many rows are drawn from each file, and about how many queries if an engine has to find them.
 _DRAWN, _FOUND = 30, 40
 #: How many of the lists that were drawn are read, of those from the scores and of those from the inputs.
-_MOST_DRAWN = 2 * LISTS
+_MOST_DRAWN, _MOST_OF_LARGE = 2 * LISTS, 30
 #: After so many rows of lists no other list is recomputed.
 _MOST_ROWS = 200_000
 #: The judgments of how many documents are hashed.
@@ -136,8 +136,9 @@ def recompute(
     if subject.bucket is not None:
         from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
     runs = _looked_at(subject, [*from_inputs, *from_scores])
-    from_inputs = [pair for pair in from_inputs if pair.run in runs][:_MOST_DRAWN]
-    from_scores = [pair for pair in from_scores if pair.run in runs][:_MOST_DRAWN]
+    most = _MOST_OF_LARGE if subject.results.is_large else _MOST_DRAWN
+    from_inputs = [pair for pair in from_inputs if pair.run in runs][:most]
+    from_scores = [pair for pair in from_scores if pair.run in runs][:most]
     drawn = [*subject.required, *from_scores, *from_inputs]
     bucket = subject.bucket or (chance.randrange(1 << 30), max(1, subject.queries // _FOUND))
     rows = _read_rows(subject, drawn, bucket)
