@@ -381,10 +381,11 @@ def averaged(documents: Sequence[Document], values: Sequence[float], convention:
 def discounted_gains(
     ranking: Ranking, convention: Convention, cutoff: Cutoff, weights: Sequence[float] | None = None
 ) -> tuple[list[float], list[float]]:
-    """The terms whose sums are DCG and ideal DCG; `weights` are the discounts, if they are known."""
+    """The terms whose sums are DCG and ideal DCG; `weights` are the discounts of the first ranks, if they are known."""
     ideal = _ideal_gains(ranking, convention, cutoff)
-    if weights is None:
-        depth = max(len(ranking.gains[:cutoff]), len(ideal))
+    depth = max(len(ranking.gains[:cutoff]), len(ideal))
+    # An ideal of k relevant documents is longer than any list may be.
+    if weights is None or len(weights) < depth:
         weights = discounts(depth, convention.discount)
     terms = [worth * weight for worth, weight in zip(ranking.gains[:cutoff], weights, strict=False)]
     best = [worth * weight for worth, weight in zip(ideal, weights, strict=False)]

@@ -394,7 +394,7 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
 
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
-    """The discounts of as many ranks as any of the lists and ideal rankings has."""
+    """The discounts of as many ranks as any of the lists has, or its judged documents."""
     longest, deepest = 0, definition.cutoffs[-1]
     for ranking in rankings:
         longest = max(longest, len(ranking.documents), len(ranking.judged))

@@ -62,6 +62,11 @@ SHAPES = {
     },
     "categories": {"judgments": {**ROWS, "query_id": pa.array(ROWS["query_id"]).dictionary_encode()}},
     "decimals": {"judgments": {**ROWS, "relevance": pa.array([2, 1, 3], pa.decimal128(10, 2))}},
+    "an ideal of more documents than any list": {
+        "judgments": ROWS,
+        "convention": {"gain": "binary", "ideal": "k_relevant"},
+        "cutoffs": [3, 10, None],
+    },
     "a discount of ten ranks": {
         "judgments": {"query_id": ["q1"] * 15, "doc_id": [f"d{at}" for at in range(15)], "relevance": [1.0] * 15},
         "results": {"query_id": ["q1"] * 15, "doc_id": [f"d{at}" for at in range(15)], "score": [1.0] * 15},
