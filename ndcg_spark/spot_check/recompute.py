@@ -1,7 +1,7 @@
 """Some lists of an evaluation recomputed in plain Python, from the rows of its inputs.
 
-An engine that loses a row, takes a null for a number or sorts the wrong way changes scores without a
-word. What is recomputed here shares nothing with it but the files.
+An engine that loses a row, takes a null for a number or sorts the wrong way changes scores silently.
+This module shares nothing with the engine but the files.
 """
 
 import random
@@ -33,23 +33,23 @@ from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
 from ndcg_spark.spot_check.means import Means, differing_rows
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
-#: Tables of more rows are not read whole: the engine looks for the rows of the lists.
+#: This process does not read a table with more rows as a whole: the engine finds the rows of the lists.
 LARGE = 2_000_000
-#: From how many files of an input lists are drawn, and how many rows of a part of each are read.
+#: How many files of an input lists are drawn from, and how many rows of each file are read for that.
 _FILES, _STRETCH = 4, 20_000
-#: How many runs are looked at in large results, and in results that an engine reads, so that little is read.
+#: The most runs whose lists are recomputed: of large results, and of results that only an engine can read.
 _FEW_RUNS, _SOME_RUNS = 2, 5
 #: How many rows are drawn from each file, and about how many queries if an engine has to find them.
 _DRAWN, _FOUND = 30, 40
-#: How many of the lists that were drawn are read, of those from the scores and of those from the inputs.
+#: The most lists that are read, of those drawn from the scores and of those drawn from the inputs.
 _MOST_DRAWN, _MOST_OF_LARGE = 2 * LISTS, 30
-#: After so many rows of lists no other list is recomputed.
+#: The most rows that the recomputed lists have together.
 _MOST_ROWS = 200_000
-#: The judgments of how many documents are hashed.
+#: The most judged documents whose hashes are compared.
 _MOST_HASHED = 5_000
 
 
-#: Of so many buckets of queries, by a hash, one.
+#: A bucket of queries: its number, and how many buckets there are.
 Bucket = tuple[int, int]
 
 
@@ -185,7 +185,7 @@ def _drawn_from_scores(scores: StoredRows, means: Means, subject: Subject, chanc
     for table in scores.tables(columns):
         means.add(table)
         drawn.add(_at_cutoff(table, deepest))
-    return drawn.pairs[: 2 * LISTS]
+    return drawn.pairs[:_MOST_DRAWN]
 
 
 def _at_cutoff(table: pa.Table, cutoff: Cutoff) -> pa.Table:
@@ -394,7 +394,7 @@ def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | No
 
 
 def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]:
-    """The discounts of as many ranks as any of the lists has, or its judged documents."""
+    """The discounts of the ranks of the longest list, or of its judged documents if there are more."""
     longest, deepest = 0, definition.cutoffs[-1]
     for ranking in rankings:
         longest = max(longest, len(ranking.documents), len(ranking.judged))

@@ -1,6 +1,6 @@
 """Lists are recomputed from inputs of every shape, whatever the engine is given, and nothing is found wrong."""
 
-import contextlib
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -19,19 +19,12 @@ LISTS = {"query_id": ["q1", "q2"], "doc_id": [["a", "b"], ["c"]]}
 STRUCTS = [[{"item": "a", "rating": 2.0}, {"item": "b", "rating": 1.0}], [{"item": "c", "rating": 3.0}]]
 RESULTS = {"query_id": ["q1", "q1", "q2"], "doc_id": ["b", "a", "c"], "score": [3.0, 2.0, 1.0]}
 ROWS = {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "relevance": [2.0, 1.0, 3.0]}
-FOLDER = "judgments/{}.parquet"
 
 
 def scored(judgments, results=RESULTS, name="judgments.parquet", **settings):
     """What the log says of an evaluation of these columns, which are written as Parquet."""
     for path, columns in ((name, judgments), ("results.parquet", results)):
-        parent = path.rpartition("/")[0]
-        with contextlib.suppress(FileNotFoundError):
-            pq.write_table(pa.table(columns), path)
-            continue
-        import pathlib
-
-        pathlib.Path(parent).mkdir(parents=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(columns), path)
     path = name.partition("/")[0]
     tables = {"judgments": path, "results": "results.parquet"}
