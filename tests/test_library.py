@@ -20,7 +20,6 @@ import pytest
 
 from ndcg_spark import (
     Convention,
-    background,
     compare,
     compare_judgments,
     compare_lists,
@@ -28,6 +27,7 @@ from ndcg_spark import (
     explain,
     open_session,
 )
+from ndcg_spark.api import worker
 from ndcg_spark.convention.parsing import parse_cutoffs
 from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
 
@@ -365,8 +365,8 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
     evaluate(JUDGED, RETURNED, 10)
-    background._running[1].kill()
-    background._running[1].wait()
+    worker._running[1].kill()
+    worker._running[1].wait()
     evaluate(JUDGED, RETURNED, 10)
 
 
@@ -471,7 +471,7 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
 
 @pytest.mark.parametrize(
     ("module", "least"),
-    [("comparison.api", 4), ("library", 8), ("ml", 1), ("report.api", 4)],
+    [("api.compare", 4), ("api.evaluate", 8), ("ml", 1), ("api.nights", 4)],
 )
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]

@@ -247,9 +247,9 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
 
 def _compared(scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
-    from ndcg_spark.comparison.api import sources
     from ndcg_spark.comparison.compare import compare_sources
     from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.score_tables import sources
 
     # The columns that are compared, each at the cutoffs that were requested for it.
     names = dict.fromkeys(name for name, _ in measure_set.pairs)

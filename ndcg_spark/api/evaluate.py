@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from ndcg_spark import background
+from ndcg_spark.api import worker
+from ndcg_spark.api.scores import Scores
 from ndcg_spark.config import EvaluationConfig, NightConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
-from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
-from ndcg_spark.scores import Scores
 from ndcg_spark.scratch import PREFIX, Scratch
 from ndcg_spark.tables.writers import to_pandas
 
@@ -133,7 +133,7 @@ def evaluate(
     settings |= {"convention": convention, "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
-    if session is not None or any(map(background.is_spark, tables.values())):
+    if session is not None or any(map(is_spark, tables.values())):
         from ndcg_spark.spark_library import evaluate_lazily
 
         config = make_config({"judgments": "a table", "results": "a table"}, settings, scratch, relevance, run)
@@ -248,7 +248,7 @@ def make_config(
 def call(task: str, *arguments: Any) -> Any:
     """What the other process returns; its warnings are Python's, and messages are in words of Python."""
     with _in_words_of_python():
-        value, sentences = background.call(task, *arguments)
+        value, sentences = worker.call(task, *arguments)
     for sentence in sentences:
         warnings.warn(_in_python(sentence), stacklevel=3)
     return value

@@ -5,6 +5,7 @@ A process is either a client of classic Spark or of Spark Connect, on which the 
 
 import atexit
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import logging.handlers
@@ -15,31 +16,22 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
-from ndcg_spark.scratch import remove_abandoned
+from ndcg_spark.scratch import Scratch, remove_abandoned
 from ndcg_spark.steps import LOGGER
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
 
 _LOCK = threading.Lock()
-#: Whether this is that process.
-is_here = False
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 #: Where the process looks for modules, and the files of the user's modules that it has loaded.
 _path = ""
 _user_files: user_modules.Stamps = {}
-
-
-def is_spark(table: Any) -> bool:
-    """Whether a table is a DataFrame of Spark, or has one for a run."""
-    tables = table.values() if isinstance(table, Mapping) else [table]
-    return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
 def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
@@ -109,7 +101,7 @@ def _started() -> "subprocess.Popen[bytes]":
         _path = _search_path()
         process = subprocess.Popen(
             # Not with -c: pyspark takes a program that is in no file for its own doctests, and looks for their Spark.
-            [sys.executable, "-m", "ndcg_spark.background"],
+            [sys.executable, "-m", "ndcg_spark.api.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": _path},
@@ -122,8 +114,6 @@ def _started() -> "subprocess.Popen[bytes]":
 
 def serve() -> None:
     """Be that process: work until the standard input ends, on the embedded engine if it is installed, else on Spark."""
-    global is_here  # noqa: PLW0603
-    is_here = True
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What engines and users' functions print must not meet the replies, nor the path /dev/stdin the requests.
     os.dup2(2, 1)
@@ -147,7 +137,13 @@ def serve() -> None:
                         engine = stack.enter_context(open_engine(installed))
                     steps.buffer.clear()
                     module, _, name = f"ndcg_spark.{task}".rpartition(".")
-                    value = getattr(importlib.import_module(module), name)(engine, *arguments)
+                    function = getattr(importlib.import_module(module), name)
+                    # What is temporary ends with the call.
+                    own = dataclasses.replace(engine, scratch=Scratch())
+                    try:
+                        value = function(own, *arguments)
+                    finally:
+                        own.scratch.remove()
                     reply = None, (value, [record.getMessage() for record in steps.buffer])
             except NdcgSparkError as error:
                 # The other process may not be able to import a class of a room.
@@ -163,4 +159,4 @@ def serve() -> None:
 atexit.register(_end)
 if __name__ == "__main__":
     # The module that others import, and not this copy of it.
-    importlib.import_module("ndcg_spark.background").serve()
+    importlib.import_module("ndcg_spark.api.worker").serve()

@@ -2,32 +2,27 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
-from ndcg_spark.comparison.matrix import answered_rows
+from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import ConfigurationError, InputError
-from ndcg_spark.inputs.memory import is_number, to_arrow
-from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
-from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
-from ndcg_spark.scores import Scores, SparkScores
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.memory import to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
+from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
 from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The columns of QUERY_SCORES that are used besides the measures.
-_KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
-#: Those that tell whether a run returned anything for a query, where a table has them.
-_ANSWERS = ("status", "returned")
 #: How many queries were answered; shown if a run or its baseline answered few.
 _COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
 #: What is shown; some columns only where they tell rows apart.
@@ -112,9 +107,9 @@ def compare(
     text = " ".join(map(str, listed((asked.texts or "ndcg") if measures is None else measures)))
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*_KEY, *_ANSWERS, text, *SCORES]))
+    wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
     scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
-    if measures is None and not is_ours and len(known := _numbers(scores)) == 1:
+    if measures is None and not is_ours and len(known := number_columns(scores)) == 1:
         text = known[0]
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
     others: dict[str, ScoreSource] | None = None
@@ -169,68 +164,3 @@ def _unwrapped(table: Any) -> Any:
     if isinstance(table, Mapping):
         return {name: _unwrapped(one) for name, one in table.items()}
     return table.query_scores if isinstance(table, Scores | SparkScores) else table
-
-
-def _numbers(table: pa.Table) -> list[str]:
-    hidden = {*_KEY, *_ANSWERS}
-    return [field.name for field in table.schema if is_number(field.type) and field.name not in hidden]
-
-
-def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
-    """The scores of every dataset in a table with some columns of QUERY_SCORES and these measures, of one night."""
-    has = {field.name: field.type for field in table.schema}
-    for name in ("run", "query_id"):
-        if name not in has:
-            raise InputError(
-                f"{where}: no column {name}; it has {', '.join(has)}; give the columns run, query_id and a measure"
-            )
-    known = _numbers(table)
-    for name in {*measures}.difference([*known, "returned"] if "returned" in has else known):
-        place = "the table" if where == "query_scores" else where
-        choices = ", ".join(known) or "none"
-        raise ConfigurationError(f"measures: no numbers {name!r} in {place}; it has {choices}; name one, measures=")
-    kinds = {name: QUERY_SCORES.field(name).type for name in _KEY} | dict.fromkeys(measures, pa.float64())
-    columns = {
-        name: column(table, name, kind, where) if name in has else pa.nulls(len(table), kind)
-        for name, kind in kinds.items()
-    }
-    columns |= _answer_columns(table, where)
-    rows = pa.table(columns | {"dataset": pc.fill_null(columns["dataset"], "default")})
-    dates = rows["evaluated_on"].unique().to_pylist()
-    if len(dates) > 1:
-        raise InputError(f"{where}: scores of {len(dates)} nights, e.g. {dates[0]} and {dates[-1]}; give one")
-    datasets = []
-    for dataset in rows["dataset"].unique().to_pylist():
-        own = rows.filter(pc.field("dataset") == dataset)
-        counts = own.group_by("cutoff").aggregate([(measure, "count") for measure in measures]).to_pylist()
-        metrics = []
-        for measure in measures:
-            valued = [row["cutoff"] for row in counts if row[f"{measure}_count"]]
-            # A measure without any value is compared wherever there are rows, and says so.
-            metrics += [(measure, cutoff) for cutoff in valued or [row["cutoff"] for row in counts]]
-        runs = {name for name in own["run"].unique().to_pylist() if name is not None}
-        answered = {*own.filter(pa.array(answered_rows(own)))["run"].unique().to_pylist()}
-        evaluation_id = own["evaluation_id"][0].as_py()
-        datasets.append(
-            ScoreSource(
-                dataset,
-                dates[0],
-                evaluation_id,
-                sorted(runs & answered),
-                metrics,
-                own,
-                where,
-                sorted(runs - answered),
-            )
-        )
-    return datasets
-
-
-def _answer_columns(table: pa.Table, where: str) -> dict[str, pa.ChunkedArray]:
-    """The columns that tell which queries were answered; null where a table has none such."""
-    columns = {}
-    for name in _ANSWERS:
-        kind = QUERY_SCORES.field(name).type
-        is_ours = name in table.column_names and is_number(table[name].type) == is_number(kind)
-        columns[name] = column(table, name, kind, where) if is_ours else pa.nulls(len(table), kind)
-    return columns
