@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from ndcg_spark.api.evaluate import call, make_config
+from ndcg_spark.api.evaluate import compute, make_config
 from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.config import NightConfig, load
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import ExplainRequest
-from ndcg_spark.job.explain import explain_night
+from ndcg_spark.job.explain import explain_night, explain_on
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.nights.read import iso_date
 from ndcg_spark.report.baselines import Request
@@ -143,7 +143,7 @@ def explain(
     settings, scratch = {"convention": convention or "standard"}, Scratch()
     given = {"judgments": source, "results": results, "exclude": exclude}
     config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)
-    return explanation_view(call("job.explain.explain_on", config, request))
+    return explanation_view(compute(explain_on, config, request))
 
 
 def _text(date: _Date) -> str | None:

@@ -16,8 +16,9 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
@@ -27,6 +28,9 @@ from ndcg_spark.steps import LOGGER
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 _LOCK = threading.Lock()
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 #: Where the process looks for modules, and the files of the user's modules that it has loaded.
@@ -34,18 +38,25 @@ _path = ""
 _user_files: user_modules.Stamps = {}
 
 
-def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
-    """What a function of the package, such as job.explain.explain_on, returns on the engine of the other process.
+def call(
+    function: "Callable[Concatenate[Engine, Arguments], Result]",
+    *arguments: Arguments.args,
+    **options: Arguments.kwargs,
+) -> tuple[Result, list[str]]:
+    """What a function of this package returns on the engine of the worker, and the warnings among its steps.
 
-    And the warnings among its steps. NdcgSparkError as the function raises it; EngineError if the process ended.
+    The function is pickled, so that the worker imports it by its name. Raises NdcgSparkError as the function
+    raises it; EngineError if the worker ended.
     """
     global _user_files
+    # Its module may be slow to import, or not to be imported: the worker reports that as any failure.
+    request = str(Path.cwd()), pickle.dumps((function, arguments, options))
     with _LOCK:
         if _is_outdated():
             stop()
         process = _started()
         try:
-            pickle.dump((str(Path.cwd()), task, arguments), process.stdin)  # type: ignore[arg-type]  # both are pipes
+            pickle.dump(request, process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
             failure, reply, _user_files = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:
@@ -124,7 +135,7 @@ def serve() -> None:
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         while True:
-            folder, task, arguments = pickle.load(requests)  # noqa: S301  # from the one that started us
+            folder, request = pickle.load(requests)  # noqa: S301  # from the one that started us
             began = time.time_ns()
             reply: tuple[type[NdcgSparkError] | None, Any]
             try:
@@ -136,14 +147,7 @@ def serve() -> None:
                         installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
                         engine = stack.enter_context(open_engine(installed))
                     steps.buffer.clear()
-                    module, _, name = f"ndcg_spark.{task}".rpartition(".")
-                    function = getattr(importlib.import_module(module), name)
-                    # What is temporary ends with the call.
-                    own = dataclasses.replace(engine, scratch=Scratch())
-                    try:
-                        value = function(own, *arguments)
-                    finally:
-                        own.scratch.remove()
+                    value = _computed(engine, request)
                     reply = None, (value, [record.getMessage() for record in steps.buffer])
             except NdcgSparkError as error:
                 # The other process may not be able to import a class of a room.
@@ -154,6 +158,16 @@ def serve() -> None:
             files = {**user_modules.stamps(began), **files}
             pickle.dump((*reply, files), replies)
             replies.flush()
+
+
+def _computed(engine: "Engine", request: bytes) -> Any:
+    """What the function of a request returns; its temporary folders end with the call."""
+    function, arguments, options = pickle.loads(request)  # noqa: S301  # from the one that started us
+    of_this_call = dataclasses.replace(engine, scratch=Scratch())
+    try:
+        return function(of_this_call, *arguments, **options)
+    finally:
+        of_this_call.scratch.remove()
 
 
 atexit.register(_end)
