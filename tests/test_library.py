@@ -1,13 +1,16 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
 import collections
+import dataclasses
 import datetime
 import doctest
 import gc
 import importlib
 import math
+import os
 import subprocess
 import sys
+import threading
 import uuid
 import warnings
 from pathlib import Path, PurePath
@@ -28,8 +31,18 @@ from ndcg_spark import (
     open_session,
 )
 from ndcg_spark.api import worker
+from ndcg_spark.api.evaluate import make_config
 from ndcg_spark.convention.parsing import parse_cutoffs
-from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
+from ndcg_spark.errors import (
+    ConfigurationError,
+    DuplicatesError,
+    EngineError,
+    InputError,
+    MissingInputError,
+    StorageError,
+)
+from ndcg_spark.job.evaluate import score
+from ndcg_spark.scratch import Scratch
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
@@ -368,6 +381,32 @@ def test_the_process_that_evaluates_may_end_and_is_started_again():
     worker._running[1].kill()
     worker._running[1].wait()
     evaluate(JUDGED, RETURNED, 10)
+
+
+def test_a_pipe_is_read_in_each_call(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for documents in (["10", "12"], ["12", "10"]):
+        lines = [f"1 Q0 {doc_id} {at} {9 - at} r" for at, doc_id in enumerate(documents, 1)]
+        writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["\n".join(lines)])
+        writer.start()
+        # The grades are 2 and 1.
+        assert ndcg(JUDGED, tmp_path / "pipe", 1, "trec_eval") == JUDGED["1"][documents[0]] / 2
+        writer.join()
+
+
+def test_scores_whose_file_has_changed_are_refused():
+    scores = evaluate(JUDGED, RETURNED, 10)
+    folder = Path(scores.inputs.results.path[0]).parents[1]
+    (file,) = folder.rglob("query_scores/**/*.parquet")
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(StorageError):
+        _ = scores.query_scores
+
+
+def test_an_engine_with_files_of_its_own_hands_over_no_scores(engine, tmp_path):
+    config = make_config({"judgments": JUDGED, "results": RETURNED}, {"convention": "standard"}, Scratch())
+    with pytest.raises(EngineError, match="give session="):
+        score(dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path))
 
 
 def test_the_folder_of_scores_is_removed_with_them():

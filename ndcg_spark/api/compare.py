@@ -1,8 +1,9 @@
 """`compare` as a function of tables, for Python and notebooks."""
 
+import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 _COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
 #: What is shown; some columns only where they tell rows apart.
 _SHOWN = (
-    *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff", "mean", "baseline_mean", "difference"),
-    *("interval_low", "interval_high", "p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
+    *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff"),
+    *("mean", "baseline_mean", "difference", "interval_low", "interval_high"),
+    *("p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
     *("minimum_detectable", "weight_effective_n"),
     *_COUNTS,
 )
@@ -102,62 +104,124 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    is_ours = isinstance(query_scores, Scores | SparkScores)
-    asked, kept = (query_scores.measures, query_scores.attributes) if is_ours else (NDCG_ONLY, None)
-    text = " ".join(map(str, listed((asked.texts or "ndcg") if measures is None else measures)))
-    names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
-    # All columns that may have scores, so that a message can name those that exist.
-    wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
-    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
-    if measures is None and not is_ours and len(known := number_columns(scores)) == 1:
-        text = known[0]
-    metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
-    others: dict[str, ScoreSource] | None = None
-    if not names:
-        if isinstance(query_scores, Scores) and isinstance(baseline, Scores):
-            _refuse_other_convention(query_scores, baseline)
-        nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
-        others = {source.dataset: source for source in nights}
+    slices = sizes = None
+    if attributes is not None:
+        slices = attribute_rows(to_arrow(attributes, None, "query_attributes"))
+    if weights is not None:
+        sizes = weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
     options = ComparisonOptions(
-        metrics,
-        names,
-        list(listed(runs or ())),
-        alpha,
-        correction,
+        runs=list(listed(runs or ())),
+        alpha=alpha,
+        correction=correction,
         margin=margin,
         unchanged_queries=unchanged_queries,
-        attributes=kept if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
-        weights=None if weights is None else weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights")),
+        attributes=slices,
+        weights=sizes,
     )
-    comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)
-    rows = comparison.rows
-    for sentence in comparison.warnings:
-        warnings.warn(sentence, stacklevel=2)
-    if not rows:
-        raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
-    table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])
+    rows = compared_rows(query_scores, baseline, measures, options)
+    flags = [row["flags"] for row in rows]
+    table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=flags)
     return table if full else _shown(table)
 
 
+def compared_rows(
+    query_scores: Any,
+    baseline: Any,
+    measures: Any,
+    options: ComparisonOptions,
+) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS, for `compare` and what shows them.
+
+    The measures and baselines of the options do not count. Warnings name the line that called the
+    caller.
+    """
+    if isinstance(query_scores, Scores | SparkScores):
+        asked = query_scores.measures
+        if options.attributes is None:
+            options = dataclasses.replace(options, attributes=query_scores.attributes)
+    else:
+        asked = NDCG_ONLY
+    given = (asked.texts or "ndcg") if measures is None else measures
+    text = " ".join(map(str, listed(given)))
+    # All columns that may have scores, so that a message can name those that exist.
+    wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
+    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
+    if measures is None and not isinstance(query_scores, Scores | SparkScores):
+        text = _only_numbers(scores) or text
+    metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
+    names = _names(baseline)
+    others = None if names else _other_scores(query_scores, baseline, wanted, list(metrics))
+    options = dataclasses.replace(options, measures=metrics, baselines=names)
+    own = sources(scores, list(metrics), "query_scores")
+    comparison = compare_sources(own, others, options)
+    for sentence in comparison.warnings:
+        warnings.warn(sentence, stacklevel=3)
+    if not comparison.rows:
+        sentence = "there is no run to compare with the baseline; give another"
+        raise ConfigurationError(f"query_scores: {sentence}")
+    return comparison.rows
+
+
+def _only_numbers(scores: pa.Table) -> str | None:
+    """The only column of numbers; None if there are others."""
+    known = number_columns(scores)
+    return known[0] if len(known) == 1 else None
+
+
+def _names(baseline: Any) -> list[str]:
+    """The runs that are the baseline; none if it is a table."""
+    if isinstance(baseline, str):
+        return [baseline]
+    return list(baseline) if isinstance(baseline, list | tuple) else []
+
+
+def _other_scores(
+    scores: Any,
+    baseline: Any,
+    wanted: Sequence[str],
+    measures: Sequence[str],
+) -> dict[str, ScoreSource]:
+    """The scores of another night, by dataset."""
+    if isinstance(scores, Scores) and isinstance(baseline, Scores):
+        _refuse_other_convention(scores, baseline)
+    table = to_arrow(_unwrapped(baseline), wanted, "baseline")
+    return {source.dataset: source for source in sources(table, measures, "baseline")}
+
+
 def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
-    ours, theirs = (str(one.dataset_scores["convention"].iloc[0]) for one in (scores, baseline))
+    ours = str(scores.dataset_scores["convention"].iloc[0])
+    theirs = str(baseline.dataset_scores["convention"].iloc[0])
     # Presets of two names may have the same options.
     if Convention.parse(ours).options() != Convention.parse(theirs).options():
-        raise ConfigurationError(f"baseline: its convention is {theirs}, and that of the scores {ours}; choose one")
+        both = f"its convention is {theirs}, and that of the scores {ours}"
+        raise ConfigurationError(f"baseline: {both}; choose one")
 
 
 def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
-    hidden = [name for name in ("dataset", "baseline") if table[name].nunique() < 2]
-    hidden += [name for name in ("attribute", "value", "weight_effective_n") if table[name].isna().all()]
-    hidden += [] if table["flags"].str.len().any() else ["flags"]
-    if not any("few_answered" in flags for flags in table["flags"]):
-        hidden += _COUNTS
+    """The columns that people read, the best run first; all queries come before slices."""
+    hidden = _hidden_columns(table)
     group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
-    best = -table["mean"].fillna(-math.inf)
-    ordered = table.assign(group=group, weighted=table["weight_effective_n"].notna(), best=best)
+    ordered = table.assign(
+        group=group,
+        weighted=table["weight_effective_n"].notna(),
+        best=-table["mean"].fillna(-math.inf),
+    )
     order = ["group", "attribute", "value", "weighted", "best"]
     ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
     return ordered[[name for name in _SHOWN if name not in hidden]]
+
+
+def _hidden_columns(table: "pd.DataFrame") -> set[str]:
+    """The columns that tell no rows apart."""
+    hidden = {name for name in ("dataset", "baseline") if table[name].nunique() < 2}
+    for name in ("attribute", "value", "weight_effective_n"):
+        if table[name].isna().all():
+            hidden.add(name)
+    if not table["flags"].str.len().any():
+        hidden.add("flags")
+    if not any("few_answered" in flags for flags in table["flags"]):
+        hidden.update(_COUNTS)
+    return hidden
 
 
 def _unwrapped(table: Any) -> Any:

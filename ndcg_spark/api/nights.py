@@ -131,18 +131,30 @@ def explain(
     """
     rank = None if cutoff is None else str(cutoff)
     request = ExplainRequest(str(query), run, baseline, dataset, rank, _text(baseline_date))
-    is_scored, is_night = isinstance(source, Scores), isinstance(source, str | os.PathLike) and results is None
+    is_night = isinstance(source, str | os.PathLike) and results is None
+    is_scored = isinstance(source, Scores | SparkScores)
+    has_dates = bool(date or baseline_date)
     is_of_tables = bool(convention or relevance) or exclude is not None
-    if ((date or baseline_date) and not is_night) or (is_of_tables and (is_night or is_scored)):
-        raise ConfigurationError("explain: dates are for nights, and convention, relevance and exclude for two tables")
+    is_of_tables = is_of_tables or (is_scored and results is not None)
+    if (has_dates and not is_night) or (is_of_tables and (is_night or is_scored)):
+        uses = "dates are for nights, and results, convention, relevance and exclude for judgments"
+        raise ConfigurationError(f"explain: {uses}")
     if is_night:
         return explanation_view(explain_night(str(source), _text(date), request))
-    if isinstance(source, SparkScores) or (results is None and getattr(source, "inputs", None) is None):
+    # Temporary folders end with it.
+    scratch = Scratch()
+    if is_scored:
+        config = getattr(source, "inputs", None)
+    elif results is None:
+        config = None
+    else:
+        tables = {"judgments": source, "results": results, "exclude": exclude}
+        settings = {"convention": convention or "standard"}
+        config = make_config(tables, settings, scratch, relevance)
+    if config is None:
         what = "no documents are known, as pickled scores and those of Spark keep none"
-        raise ConfigurationError(f"explain: {what}; give a night's folder, or judgments and results")
-    settings, scratch = {"convention": convention or "standard"}, Scratch()
-    given = {"judgments": source, "results": results, "exclude": exclude}
-    config = source.inputs if is_scored else make_config(given, settings, scratch, relevance)
+        advice = "give a night's folder, or judgments and results"
+        raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))
 
 

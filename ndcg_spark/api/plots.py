@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ndcg_spark.api.compare import compare
+from ndcg_spark.api.compare import compared_rows
 from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.report import words
@@ -88,7 +89,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
         marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
         rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
         return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
-    compared = _rows(compare(scores, baseline, measures=measure, full=True))
+    compared = compared_rows(scores, baseline, measure, ComparisonOptions())
     compared = [row for row in compared if row["attribute"] is None]
     missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
     compared = [row for row in compared if row["difference"] is not None]
@@ -113,7 +114,8 @@ def latex(scores: Scores | SparkScores, baseline: str | None = None, correction:
     notes = [definition(row["convention"], row["formula"], scores.measures) for row in rows[:1]]
     marks = None
     if baseline is not None:
-        compared = _rows(compare(scores, baseline, correction=correction, full=True))
+        options = ComparisonOptions(correction=correction)
+        compared = compared_rows(scores, baseline, None, options)
         notes += notes_on_tests(compared, correction) + notes_on_answers(compared)
         marks = significance_marks(compared)
     return "\n".join(latex_lines(paper_table(rows, notes, scores.measures, marks)))

@@ -5,7 +5,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -36,15 +36,16 @@ _STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_r
 
 
 class Scores:
-    """The scores of an evaluation in pandas, which a notebook and `print` show as a table of runs and measures.
+    """The scores of an evaluation in pandas: a notebook and `print` show runs and measures.
 
     Attributes
     ----------
     dataset_scores : DataFrame
-        A row per dataset, run and cutoff, and per slice if there are any: `schemas.DATASET_SCORES`, without the
-        measures that were not computed.
+        A row per dataset, run and cutoff, and per slice if there are any:
+        `schemas.DATASET_SCORES`, without the measures that were not computed.
     query_scores : DataFrame
-        A row per dataset, run, query and cutoff: `schemas.QUERY_SCORES`, read when it is first used.
+        A row per dataset, run, query and cutoff: `schemas.QUERY_SCORES`, read when it is first
+        used.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Scores:
         scratch: Any = None,
         attributes: pa.Table | None = None,
     ) -> None:
-        self.dataset_scores = to_pandas(dataset_scores.select(list(measure_first(DATASET_SCORES, measures.columns))))
+        shown = measure_first(DATASET_SCORES, measures.columns)
+        self.dataset_scores = to_pandas(dataset_scores.select(list(shown)))
         self._read_query_scores = read_query_scores
         self.measures = measures
         #: The configuration for which they were computed, and what keeps its files.
@@ -73,76 +75,107 @@ class Scores:
     @functools.cached_property
     def query_scores(self) -> pd.DataFrame:
         """A row per dataset, run, query and cutoff."""
-        return to_pandas(self._read_query_scores().select(list(measure_first(QUERY_SCORES, self.measures.columns))))
+        shown = measure_first(QUERY_SCORES, self.measures.columns)
+        return to_pandas(self._read_query_scores().select(list(shown)))
 
     def to_pandas(self) -> "Scores":
-        """Themselves, as they are in pandas."""
+        """Return self; the scores are already in pandas."""
         return self
 
     def table(self) -> pd.DataFrame:
         """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.
 
-        Runs are in the order of the first measure. The index is the run; with several datasets, or with slices,
-        these come before it.
+        Runs are in the order of the first measure. The index is the run; with several datasets, or
+        with slices, these come before it.
         """
         rows = self.dataset_scores
-        key = [name for name in ("dataset", "attribute", "value") if rows[name].nunique(dropna=False) > 1]
-        indexed = {
-            name: _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
-            for name, (column, cutoff) in self._columns.items()
-        }
+        several = rows[["dataset", "attribute", "value"]].nunique(dropna=False) > 1
+        key = [str(name) for name in several.index[several]]
+        indexed = {}
+        for heading, (column, cutoff) in self._columns.items():
+            indexed[heading] = _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
         table = pd.DataFrame(indexed)
         # Sums in different orders differ in their last digits.
         order = pd.DataFrame({"score": -table.iloc[:, 0].round(12)}).reset_index()
-        order = order.sort_values([*key, "score", "run"], na_position="first" if "attribute" in key else "last")
-        return table.iloc[order.index] if key else table.iloc[order.index].rename_axis(None)
+        nulls: Literal["first", "last"] = "first" if "attribute" in key else "last"
+        order = order.sort_values([*key, "score", "run"], na_position=nulls)
+        ordered: pd.DataFrame = table.iloc[order.index]
+        return ordered if key else ordered.rename_axis(None)
 
     def per_query(self, measure: str | None = None) -> pd.DataFrame:
-        """A row per query and a column per run, by default of the first measure: ``scores.per_query("ndcg@10")``.
+        """A row per query and a column per run: ``scores.per_query("ndcg@10")``.
 
-        NaN where the convention leaves a query out of the mean. With several datasets, the index begins with these.
-        Raises ConfigurationError if the measure was not computed at this cutoff.
+        By default of the first measure. NaN where the convention leaves a query out of the mean.
+        With several datasets, the index begins with these. Raises ConfigurationError if the measure
+        was not computed at this cutoff.
         """
-        known = list(self._columns.values())
-        column, cutoff = known[0]
-        if measure is not None:
-            (column, text), *more = parse_columns(str(measure), _PARTS, self.measures.options)
-            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
-            is_always = column in ("ndcg", *_PARTS)
-            cutoffs = self._cutoffs if is_always else [at for name, at in known if name == column]
-            cutoff = self.measures.main_cutoff(column, cutoffs) if text == ALL_CUTOFFS else parse_cutoff(text)
-            if more or cutoff not in cutoffs:
-                choices = ", ".join(dict.fromkeys([*self._columns, *(written("ndcg", at) for at in self._cutoffs)]))
-                raise ConfigurationError(f"measure: {measure} was not computed; choose one of {choices}")
+        if measure is None:
+            column, cutoff = next(iter(self._columns.values()))
+        else:
+            column, cutoff = self._computed(str(measure))
         rows = _at(self.query_scores, cutoff)
-        key = ["dataset", "query_id"] if rows["dataset"].nunique() > 1 else "query_id"
-        table = rows.pivot(index=key, columns="run", values=column).astype(float).rename_axis(columns=None)
-        return table.rename_axis(index=None) if key == "query_id" else table
+        has_datasets = rows["dataset"].nunique() > 1
+        key = ["dataset", "query_id"] if has_datasets else "query_id"
+        table = rows.pivot(index=key, columns="run", values=column)
+        table = table.astype(float).rename_axis(columns=None)
+        return table if has_datasets else table.rename_axis(index=None)
+
+    def _computed(self, measure: str) -> tuple[str, Cutoff]:
+        """The column and the cutoff of a measure that was computed."""
+        parsed = parse_columns(measure, _PARTS, self.measures.options)
+        column, text = parsed[0]
+        if column in ("ndcg", *_PARTS):
+            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
+            cutoffs = self._cutoffs
+        else:
+            cutoffs = [cutoff for name, cutoff in self._columns.values() if name == column]
+        if text == ALL_CUTOFFS:
+            cutoff = self.measures.main_cutoff(column, cutoffs)
+        else:
+            cutoff = parse_cutoff(text)
+        if len(parsed) > 1 or cutoff not in cutoffs:
+            ndcg = [written("ndcg", cutoff) for cutoff in self._cutoffs]
+            choices = ", ".join(dict.fromkeys([*self._columns, *ndcg]))
+            raise ConfigurationError(
+                f"measure: {measure} was not computed; choose one of {choices}",
+            )
+        return column, cutoff
 
     @property
     def _cutoffs(self) -> list[Cutoff]:
-        return sorted({None if pd.isna(at) else int(at) for at in self.dataset_scores["cutoff"]}, key=by_depth)
+        cutoffs: set[Cutoff] = set()
+        for cutoff in self.dataset_scores["cutoff"]:
+            cutoffs.add(None if pd.isna(cutoff) else int(cutoff))
+        return sorted(cutoffs, key=by_depth)
 
     @functools.cached_property
     def _columns(self) -> dict[str, tuple[str, Cutoff]]:
-        """The measures that are shown, by heading, each with its column and cutoff, that of the headline first."""
+        """The measures that are shown, by heading, each with its column and cutoff.
+
+        That of the headline comes first.
+        """
         pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in self._cutoffs]
         columns = {}
         for name, cutoff in (self.measures.headline(self._cutoffs), *pairs):
-            is_ndcg = name == "ndcg"
-            heading = written(name, cutoff) if is_ndcg else published(name, cutoff, self.measures.options)
+            if name == "ndcg":
+                heading = written(name, cutoff)
+            else:
+                heading = published(name, cutoff, self.measures.options)
             columns[heading] = MEASURES[name].column, cutoff
         return columns
 
     def _convention(self) -> str:
-        first = self.dataset_scores[:1].itertuples()
-        return "".join(definition(str(row.convention), str(row.formula), self.measures) for row in first)
+        if self.dataset_scores.empty:
+            return ""
+        first = self.dataset_scores.iloc[0]
+        return definition(str(first["convention"]), str(first["formula"]), self.measures)
 
     def __repr__(self) -> str:
         return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
 
     def _repr_html_(self) -> str:
-        return f"<div>{self.table().to_html(**_STYLE)}<p><small>{escape(self._convention())}</small></p></div>"
+        table = self.table().to_html(**_STYLE)
+        return f"<div>{table}<p><small>{escape(self._convention())}</small></p></div>"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -161,14 +194,15 @@ class SparkScores:
     attributes: pa.Table | None = None
     #: The names of the runs, if they are known before anything is computed.
     runs: Sequence[str] = ()
-    #: Recomputes some lists; gets the dataset scores, and returns the query scores if it has fetched all of them.
+    #: Recomputes some lists; gets the dataset scores, and returns the query scores if it has
+    #: fetched all of them.
     check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
 
     def to_pandas(self) -> Scores:
-        """The scores in pandas, computed by Spark jobs at the first call and kept; InputError without any result.
+        """The scores in pandas, computed by Spark jobs at the first call and kept.
 
-        Some lists are recomputed in plain Python, as by every evaluation of files: NotVerifiedError if they differ. The
-        lazy tables are not checked.
+        InputError without any result. Some lists are recomputed in plain Python, as by every
+        evaluation of files: NotVerifiedError if they differ. The lazy tables are not checked.
         """
         return self._scores
 
@@ -176,19 +210,28 @@ class SparkScores:
     def _scores(self) -> Scores:
         table = self.dataset_scores.toArrow()
         if not table.num_rows:
-            raise InputError("results: the table is empty, or exclude removed every row; check what fills it")
-        fetched = None if self.check is None else self.check(table, self.query_scores)
+            sentence = "the table is empty, or exclude removed every row; check what fills it"
+            raise InputError(f"results: {sentence}")
+        fetched = None
+        if self.check is not None:
+            fetched = self.check(table, self.query_scores)
         read = self.query_scores.toArrow if fetched is None else lambda: fetched
         scores = Scores(table, read, self.measures, attributes=self.attributes)
-        values = scores.dataset_scores["value"].dropna()
-        if len(values) and values.eq(NO_VALUE).all():
-            warnings.warn("query_attributes: none of its queries has scores here; check its ids", stacklevel=4)
-        rows = [row for row in table.to_pylist() if row["attribute"] is None]
-        # A probable mistake explains why there is no value.
-        sentences = [*about_runs(rows, self.runs)] or [*about_no_values(rows, self.measures)]
-        for sentence in sentences:
+        for sentence in self._warnings(table):
             warnings.warn(sentence, stacklevel=4)
         return scores
+
+    def _warnings(self, table: pa.Table) -> list[str]:
+        """What is doubtful about rows of DATASET_SCORES."""
+        rows = table.to_pylist()
+        values = [row["value"] for row in rows if row["value"] is not None]
+        sentences = []
+        if values and all(value == NO_VALUE for value in values):
+            sentences.append("query_attributes: none of its queries has scores here; check its ids")
+        whole = [row for row in rows if row["attribute"] is None]
+        # A probable mistake explains why there is no value.
+        mistakes = list(about_runs(whole, self.runs))
+        return sentences + (mistakes or list(about_no_values(whole, self.measures)))
 
     def __repr__(self) -> str:
         return "Scores of a Spark session; to_pandas() computes them, and a notebook shows them"
@@ -199,4 +242,6 @@ class SparkScores:
 
 def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:
     """The rows at a cutoff."""
-    return rows[rows["cutoff"].isna() if cutoff is None else rows["cutoff"].eq(cutoff).fillna(False)]
+    if cutoff is None:
+        return rows[rows["cutoff"].isna()]
+    return rows[rows["cutoff"].eq(cutoff).fillna(False)]

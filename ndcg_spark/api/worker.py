@@ -1,6 +1,7 @@
-"""A process that computes for this one and stays warm, so that a session of Spark that is active here is left alone.
+"""The worker: a process that computes for this one and stays warm.
 
-A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is based.
+A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is
+based, so a session of Spark that is active here is left alone.
 """
 
 import atexit
@@ -18,7 +19,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
@@ -43,13 +44,12 @@ def call(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> tuple[Result, list[str]]:
-    """What a function of this package returns on the engine of the worker, and the warnings among its steps.
+    """What a function returns on the engine of the worker, and the warnings among its steps.
 
-    The function is pickled, so that the worker imports it by its name. Raises NdcgSparkError as the function
-    raises it; EngineError if the worker ended.
+    Functions are pickled by their names, so it is one of a module that the worker can import.
+    Raises NdcgSparkError as the function raises it; EngineError if the worker ended.
     """
     global _user_files
-    # Its module may be slow to import, or not to be imported: the worker reports that as any failure.
     request = str(Path.cwd()), pickle.dumps((function, arguments, options))
     with _LOCK:
         if _is_outdated():
@@ -80,11 +80,14 @@ def _is_outdated() -> bool:
 
     It imports a module once, so it would compute what a gain was before its file changed.
     """
-    return bool(_user_files) and (_path != _search_path() or user_modules.have_changed(_user_files))
+    if not _user_files:
+        return False
+    return _path != _search_path() or user_modules.have_changed(_user_files)
 
 
 def _search_path() -> str:
-    return os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
+    folders = [*sys.path, str(Path.cwd())]
+    return os.pathsep.join(folder for folder in folders if folder)
 
 
 def stop() -> None:
@@ -111,7 +114,8 @@ def _started() -> "subprocess.Popen[bytes]":
         stop()
         _path = _search_path()
         process = subprocess.Popen(
-            # Not with -c: pyspark takes a program that is in no file for its own doctests, and looks for their Spark.
+            # Not with -c: pyspark takes a program that is in no file for its own doctests, and
+            # looks for their Spark.
             [sys.executable, "-m", "ndcg_spark.api.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -123,12 +127,22 @@ def _started() -> "subprocess.Popen[bytes]":
     return _running[1]
 
 
-def serve() -> None:
-    """Be that process: work until the standard input ends, on the embedded engine if it is installed, else on Spark."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What engines and users' functions print must not meet the replies, nor the path /dev/stdin the requests.
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """The requests and the replies, which nothing else reads or writes from now on."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    # Engines and users' functions print, and a path may be /dev/stdin.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return requests, replies
+
+
+def serve() -> None:
+    """Worker loop: serve requests until the standard input ends.
+
+    On the embedded engine if it is installed, else on Spark.
+    """
+    requests, replies = _streams()
     engine: Engine | None = None
     files: user_modules.Stamps = {}
     steps = logging.handlers.BufferingHandler(capacity=10_000)
@@ -142,10 +156,7 @@ def serve() -> None:
                 os.chdir(folder)
                 with engine_imports():
                     if engine is None:
-                        from ndcg_spark.engine import open_engine
-
-                        installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
-                        engine = stack.enter_context(open_engine(installed))
+                        engine = _opened(stack)
                     steps.buffer.clear()
                     value = _computed(engine, request)
                     reply = None, (value, [record.getMessage() for record in steps.buffer])
@@ -160,9 +171,17 @@ def serve() -> None:
             replies.flush()
 
 
+def _opened(stack: contextlib.ExitStack) -> "Engine":
+    from ndcg_spark.engine import open_engine
+
+    installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
+    return stack.enter_context(open_engine(installed))
+
+
 def _computed(engine: "Engine", request: bytes) -> Any:
     """What the function of a request returns; its temporary folders end with the call."""
-    function, arguments, options = pickle.loads(request)  # noqa: S301  # from the one that started us
+    # It comes from the one that started us.
+    function, arguments, options = pickle.loads(request)  # noqa: S301
     of_this_call = dataclasses.replace(engine, scratch=Scratch())
     try:
         return function(of_this_call, *arguments, **options)
