@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import ScoreSource
 from ndcg_spark.comparison.matrix import answered_rows
+from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.inputs.memory import is_number
 from ndcg_spark.inputs.query_tables import column

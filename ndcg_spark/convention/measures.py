@@ -25,6 +25,11 @@ def format_cutoff(cutoff: Cutoff) -> str:
     return str(cutoff or "all")
 
 
+def measure_at(measure: str, cutoff: Cutoff) -> str:
+    """A measure at a cutoff, by its column: ndcg@10, ap@all."""
+    return f"{measure}@{format_cutoff(cutoff)}"
+
+
 def column_at(column: str, cutoff: Cutoff) -> str:
     """The name of a column at one cutoff: dcg_10, dcg_all."""
     return f"{column}_{format_cutoff(cutoff)}"

@@ -1,6 +1,5 @@
 """The numbers of a page about one night of a dataset, and the one baseline that all are compared with."""
 
-import dataclasses
 import functools
 import hashlib
 from collections.abc import Container, Mapping, Sequence
@@ -11,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import ScoreSource, score_source
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
-from ndcg_spark.comparison.matrix import Queries, mean_matrix, read_attributes
+from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, format_cutoff
 from ndcg_spark.explanation.explain import Facts, changed_documents
@@ -21,7 +20,8 @@ from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
 from ndcg_spark.report.baselines import Request, outline, shown_points
-from ndcg_spark.report.words import LEAST_SHARE, TONES, day
+from ndcg_spark.report.words import LEAST_SHARE, TONES
+from ndcg_spark.text import day
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
@@ -183,22 +183,11 @@ class NightData:
         named = [self.verdict.get("run"), *decided, *(run for _, run in worse), *broken, *self.runs]
         return next((run for run in named if run in self.compared), self.runs[0])
 
-    def _source(self, night: Night) -> ScoreSource:
-        return score_source(night, self._history.scores(night))
-
     def _read_sides(self) -> Sides | None:
-        nights, metric, queries = self.baseline.nights, self.metric, Queries()
-        if not (nights or self.baseline.run):
+        if not (self.baseline.nights or self.baseline.run):
             return None
-        source, *others = map(self._source, [self.night, *nights])
-        own = source.read(queries, metric)
-        read = (other.read(queries, metric) for other in others)
-        theirs = mean_matrix(read, own) if len(others) > 1 else next(read, own)
-        key = source.key(others[-1].evaluated_on if others else None, len(others) or None)
-        pairs = [(run, self.baseline.run or run) for run in source.runs]
-        pairs = [pair for pair in pairs if pair[1] in theirs.runs and (others or pair[0] != pair[1])]
-        sides = Sides(own, theirs, metric, key, pairs)
-        return dataclasses.replace(sides, only=~sides.rejudged if self._gate.get("unchanged_queries") else None)
+        sides = both_sides(self.baseline, self.night, self.metric, ScoreCache(self._history.scores))
+        return sides.without_rejudged() if self._gate.get("unchanged_queries") else sides
 
     def _compare(self) -> tuple[list[dict[str, Any]], list[str]]:
         rows = comparison_rows(self._sides, self.options) if self._sides else []

@@ -27,7 +27,7 @@ from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.tables.writers import rendered
-from ndcg_spark.text import masked
+from ndcg_spark.text import day, masked
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome
@@ -96,7 +96,7 @@ def make_page(
     """The page of these nights of one date. `in_site`: whether an index.html is beside it."""
     parts = [NightData(history, night, request) for night in nights]
     parts.sort(key=lambda data: _FIRST.index(data.verdict.get("verdict")))
-    title = f"{', '.join(night.dataset for night in nights)[:200]}, {words.day(nights[0].evaluated_on, True)}"
+    title = f"{', '.join(night.dataset for night in nights)[:200]}, {day(nights[0].evaluated_on, True)}"
     shown: dict[str, Any] = {"pages": parts, "labels": request.labels, "output": output}
     html = render("page", title=title, details=_details, note=note, in_site=in_site, **shown)
     return Page(html, parts)

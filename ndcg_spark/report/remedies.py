@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.report.words import name
-from ndcg_spark.text import GOOD
+from ndcg_spark.text import GOOD, baseline_run
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData

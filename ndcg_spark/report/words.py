@@ -1,6 +1,5 @@
 """What a page says and draws: names, dates, scores, the verdict and its reasons."""
 
-import datetime
 import functools
 import itertools
 import shlex
@@ -12,7 +11,7 @@ from markupsafe import Markup
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import apart, message, printable
+from ndcg_spark.text import apart, day, message, printable
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightData
@@ -49,11 +48,6 @@ def name(text: str) -> Markup:
     if len(shown) <= _LONGEST:
         return Markup("<bdi>{}</bdi>").format(shown)
     return Markup('<bdi title="{}">{}…</bdi>').format(shown[:1000], shown[:_LONGEST])
-
-
-def day(date: str, year: bool = False) -> str:
-    parsed = datetime.date.fromisoformat(date)
-    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
 
 
 def score(value: float | None) -> str:
