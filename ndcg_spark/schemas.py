@@ -132,8 +132,8 @@ RANKED_DOCUMENTS = _table(
 #: counts documents within the cutoff. `same_order`: the same documents in the same order.
 LIST_CHANGES = _table(
     "dataset run baseline query_id string, cutoff int, "
-    "returned baseline_returned common entered left bigint, top_changed same_order boolean, "
-    "overlap jaccard average_overlap rbo moved_discount double"
+    "returned baseline_returned entered left bigint, top_changed same_order boolean, "
+    "jaccard rbo moved_discount double"
 )
 
 #: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key
