@@ -8,6 +8,7 @@ from ndcg_spark.errors import engine_imports
 if TYPE_CHECKING:
     from ndcg_spark.comparison.api import compare as compare
     from ndcg_spark.convention.convention import Convention as Convention
+    from ndcg_spark.engine import open_session as open_session
     from ndcg_spark.library import compare_judgments as compare_judgments
     from ndcg_spark.library import compare_lists as compare_lists
     from ndcg_spark.library import evaluate as evaluate
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ndcg_spark.report.api import plot_runs as plot_runs
     from ndcg_spark.report.api import report_night as report_night
     from ndcg_spark.report.api import trend as trend
-    from ndcg_spark.spark_library import open_session as open_session
 
 __version__ = "0.1.0"
 
@@ -31,7 +31,7 @@ _MODULES = {
     **dict.fromkeys(
         ("explain", "gate_night", "latex", "plot_queries", "plot_runs", "report_night", "trend"), "report.api"
     ),
-    "open_session": "spark_library",
+    "open_session": "engine",
     "read_scores": "nights.read",
 }
 __all__ = list(_MODULES)
