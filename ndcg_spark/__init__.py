@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ndcg_spark.api.plots import plot_queries as plot_queries
     from ndcg_spark.api.plots import plot_runs as plot_runs
     from ndcg_spark.convention.convention import Convention as Convention
+    from ndcg_spark.engine import open_session as open_session
     from ndcg_spark.nights.read import read_scores as read_scores
-    from ndcg_spark.spark_library import open_session as open_session
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,7 @@ _MODULES = {
     **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
     **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "api.nights"),
     **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
-    "open_session": "spark_library",
+    "open_session": "engine",
     "read_scores": "nights.read",
 }
 __all__ = list(_MODULES)

@@ -3,9 +3,9 @@
 import datetime
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, overload
 
 from pydantic import (
     AfterValidator,
@@ -89,6 +89,7 @@ Format = Literal["trec", "parquet", "orc", "csv", "tsv", "jsonl", "json"]
 _Text = Annotated[str, Field(min_length=1)]
 _Path = Annotated[str, Field(min_length=1), AfterValidator(expanded)]
 _Fraction = Annotated[float, Field(ge=0, le=1)]
+_Grade = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _texts = BeforeValidator(lambda given: list(map(str, listed(given))))
 
 
@@ -126,7 +127,7 @@ class TableConfig(Strict):
 class JudgmentsConfig(TableConfig):
     """The judgments (qrels). `relevance` is the grade of every judgment, whatever the files say."""
 
-    relevance: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    relevance: _Grade | None = None
     names = ("dataset", "query_id", "doc_id", "relevance")
 
 
@@ -149,6 +150,20 @@ class AttributesConfig(TableConfig):
 
 class WeightsConfig(TableConfig):
     names = ("dataset", "query_id", "weight")
+
+
+class Options(NamedTuple):
+    """What is computed of judgments and results, wherever they are."""
+
+    convention: Convention
+    cutoffs: Sequence[Cutoff]
+    measures: MeasureSet
+    evaluated_on: datetime.date
+    #: The name of the dataset where the tables name none.
+    dataset: str
+    #: Whether the user has named the dataset, and the order of the results.
+    is_dataset_chosen: bool
+    is_order_chosen: bool
 
 
 class EvaluationConfig(Strict):
@@ -208,16 +223,17 @@ class EvaluationConfig(Strict):
         """The measure that runs are ordered by, such as ndcg@10, for the record; see `MeasureSet.headline`."""
         return written(*self.measure_set.headline(self.cutoffs))
 
-    @model_validator(mode="after")
-    def _with_measures(self) -> Self:
-        if not self.measures:
-            return self
-        cutoffs = self.cutoffs if "cutoffs" in self.model_fields_set else None
-        measures, needed = parse_measures(self.measures, cutoffs, DEFAULT_CUTOFFS)
-        convention = self.convention.replace(**measures.options) if measures.options else self.convention
-        config = self.model_copy(update={"measures": measures.texts, "cutoffs": needed, "convention": convention})
-        config._measure_set = measures
-        return config
+    @property
+    def options(self) -> Options:
+        return Options(
+            self.convention,
+            self.cutoffs,
+            self.measure_set,
+            self.date,
+            self.dataset,
+            is_dataset_chosen="dataset" in self.model_fields_set,
+            is_order_chosen="order" in self.chosen_options,
+        )
 
     def dated(self, path: str) -> str:
         return dated(path, self.date)
@@ -235,6 +251,17 @@ class NightConfig(EvaluationConfig):
 
     judgments: JudgmentsConfig | None = None  # type: ignore[assignment]
     results: ResultsConfig | None = None  # type: ignore[assignment]
+
+
+class TablesConfig(NightConfig):
+    """The configuration of an evaluation of DataFrames, which have no paths."""
+
+    #: The grade of every judgment, and the name of the only run, whatever the tables say.
+    relevance: _Grade | None = None
+    run: _Text | None = None
+
+
+_Config = TypeVar("_Config", bound=EvaluationConfig)
 
 
 def load(
@@ -256,20 +283,41 @@ def load(
     return config
 
 
+@overload
+def validate(settings: Mapping[str, Any], where: str) -> EvaluationConfig: ...
+@overload
+def validate(settings: Mapping[str, Any], where: str, model: type[_Config]) -> _Config: ...
 def validate(
     settings: Mapping[str, Any], where: str, model: type[EvaluationConfig] = EvaluationConfig
 ) -> EvaluationConfig:
     """The settings as a configuration, or one ConfigurationError that names every problem in them."""
     try:
-        config = model.model_validate(settings)
+        config = _with_measures(model.model_validate(settings))
         chosen = _chosen(settings.get("convention"))
         problems = list(_contradictions(config, chosen))
     except ValidationError as error:
         problems = list(_problems(error, model))
+    except ConfigurationError as error:
+        problems = [str(error)]
     if problems:
         raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
     config._chosen_options = frozenset(chosen)
     return config
+
+
+def _with_measures(config: _Config) -> _Config:
+    """The configuration with the cutoffs, and the options of the convention, that its measures name."""
+    if not config.measures:
+        return config
+    cutoffs = config.cutoffs if "cutoffs" in config.model_fields_set else None
+    measures, needed = parse_measures(config.measures, cutoffs, DEFAULT_CUTOFFS)
+    convention = config.convention
+    if measures.options:
+        convention = convention.replace(**measures.options)
+    complete = {"measures": measures.texts, "cutoffs": needed, "convention": convention}
+    copy = config.model_copy(update=complete)
+    copy._measure_set = measures
+    return copy
 
 
 def _problems(error: ValidationError, model: Any) -> Iterator[str]:

@@ -214,6 +214,16 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
     return {"order": "rank", "score_precision": "float64", **ties}
 
 
+def constant_grade(given: float | None, is_graded: bool, columns: Collection[str]) -> float | None:
+    """The grade of every judgment: the one that is given, or 1 for a table without grades that needs none.
+
+    None if the table has the grades, or lacks those that it needs.
+    """
+    if given is not None:
+        return given
+    return None if is_graded or "relevance" in columns else 1.0
+
+
 def require_columns(
     judgments: Sequence[str], results: Sequence[str], convention: Convention, where: str = "the table"
 ) -> None:

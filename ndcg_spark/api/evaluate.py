@@ -13,7 +13,7 @@ import pyarrow.parquet
 from ndcg_spark.api import tasks, worker
 from ndcg_spark.api.scores import Scores
 from ndcg_spark.api.worker import Arguments, Result
-from ndcg_spark.config import EvaluationConfig, NightConfig, validate
+from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
@@ -134,11 +134,11 @@ def evaluate(
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
     if session is not None or any(map(is_spark, tables.values())):
-        from ndcg_spark.spark_library import evaluate_lazily
+        from ndcg_spark.api.lazy_evaluation import evaluate_lazily
 
-        config = make_config({"judgments": "a table", "results": "a table"}, settings, scratch, relevance, run)
         with _in_words_of_python():
-            return evaluate_lazily(tables, config, session)
+            given = {**_as_chosen(settings), "relevance": relevance, "run": run}
+            return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
     config = make_config(tables, settings, scratch, relevance, run)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
@@ -232,17 +232,22 @@ def make_config(
     run: str | None = None,
 ) -> EvaluationConfig:
     """The configuration of a job for tables, which are written to a folder of `scratch`, and for files."""
-    label, given = settings["convention"], dict[str, dict[str, Any]]()
+    given: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
         if table is not None or name in ("judgments", "results"):
             given[name] = _input(table, name, relevance is None, scratch)
     given.get("judgments", {}).update({} if relevance is None else {"relevance": relevance})
     given.get("results", {}).update({} if run is None else {"run": run})
-    # Options that are named are the user's choice, where input would be refused for want of one.
-    chosen = {"convention": parse_label(label) if isinstance(label, str) else label}
+    return validate({**_as_chosen(settings), **given}, "arguments", NightConfig)
+
+
+def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an evaluation as a configuration has them: what is named there is the user's choice."""
+    label = settings["convention"]
+    convention = parse_label(label) if isinstance(label, str) else label
     # Tables may name their datasets.
     others = {name: value for name, value in settings.items() if (name, value) != ("dataset", "default")}
-    return validate({**others, **chosen, **given}, "arguments", NightConfig)
+    return {**others, "convention": convention}
 
 
 def compute(

@@ -1,5 +1,6 @@
 """The engines: which one opens for an evaluation, and the embedded one: Sail in this process, behind a guarded port."""
 
+import atexit
 import contextlib
 import importlib.metadata
 import importlib.util
@@ -42,6 +43,7 @@ __all__ = [
     "failures",
     "lost",
     "open_engine",
+    "open_session",
     "require_read_values",
     "running_session",
     "sail_version",
@@ -96,6 +98,20 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
         if not had_mode:
             # pyspark leaves it set after a session on a server, and then does not start local Spark in this process.
             os.environ.pop(_CONNECT_MODE, None)
+
+
+def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
+    """The running session or, if there is none, a new one that stays open until the program ends.
+
+    `engine` is that of a new one: `embedded`, `spark`, or `auto`, which takes SPARK_REMOTE or the session of
+    spark-submit if there is one, else the embedded engine if it is installed, else local Spark. `remote`, the URL of a
+    Spark Connect server, sc://host:port, is preferred to a running session. EngineError if it, or every engine, is not
+    available.
+    """
+    opened = contextlib.ExitStack()
+    session = opened.enter_context(open_engine(engine, remote)).session
+    atexit.register(opened.close)
+    return session
 
 
 def _import_client() -> None:

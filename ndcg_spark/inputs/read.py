@@ -27,7 +27,7 @@ from ndcg_spark.inputs.parquet_copy import ParquetCopy, text_to_parquet
 from ndcg_spark.inputs.shapes import Shape, TableContext, text_shape
 from ndcg_spark.inputs.storage import reading
 from ndcg_spark.inputs.stored_rows import StoredRows, copied_rows
-from ndcg_spark.rules import missing_columns
+from ndcg_spark.rules import constant_grade, missing_columns
 from ndcg_spark.schemas import EXCLUDE, INTERNAL, JUDGMENTS, LINE, RESULTS
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import refuse_alike
@@ -94,14 +94,14 @@ def read_judgments(engine: Engine, config: JudgmentsConfig, graded: bool = True)
 
     `config.relevance` is the grade of every row, whatever the files say; 1 for a table without grades unless `graded`.
     """
-    constant = config.relevance
-    names = [name for name in JUDGMENTS.names if name != "relevance" or constant is None]
-    source = _read(engine, "judgments", config, JUDGMENTS, names, graded=graded and constant is None)
-    if constant is None and (graded or "relevance" in source.table.columns):
+    has_own = config.relevance is None
+    names = [name for name in JUDGMENTS.names if name != "relevance" or has_own]
+    source = _read(engine, "judgments", config, JUDGMENTS, names, graded=graded and has_own)
+    grade = constant_grade(config.relevance, graded, source.table.columns)
+    if grade is None:
         return source
-    constant = 1.0 if constant is None else constant
-    notes = (*source.notes, f"every judgment has the grade {constant:g}")
-    return dataclasses.replace(source.with_constant("relevance", constant), notes=notes)
+    notes = (*source.notes, f"every judgment has the grade {grade:g}")
+    return dataclasses.replace(source.with_constant("relevance", grade), notes=notes)
 
 
 def read_results(engine: Engine, config: ResultsConfig) -> Source:

@@ -24,7 +24,6 @@ from ndcg_spark.scoring import counted_queries, ideal, lists
 from ndcg_spark.scoring import measures as beside_ndcg
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.ranking import Ranker, by_window
-from ndcg_spark.scoring.refusals import MERGED, refusal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,32 +117,6 @@ def rejected_rows(tables: Sequence[DataFrame], datasets: Sequence[str | None], e
         read = F.col("dataset_read")
         rows = rows.withColumn("dataset", F.when(read.isin(named), read).otherwise(F.lit(named[0])))
     return _with_evaluation(rows, ["dataset"] if named else [], evaluation).select(*REJECTED_ROWS.names)
-
-
-def count_unjudged_queries(
-    judgments: DataFrame,
-    results: DataFrame,
-    convention: Convention,
-    is_order_chosen: bool = False,
-) -> DataFrame:
-    """One row per run: unjudged_queries.
-
-    It fails if a list has two results of rank 1 with different scores, because a lazy table cannot
-    warn; not if the user chose the order.
-    """
-    key = query_key(judgments.columns)
-    judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
-    queries = results.select("run", *key).distinct()
-    if convention.order == "score" and "rank" in results.columns and not is_order_chosen:
-        top = F.when(F.col("rank") == 1, F.col("score"))
-        # Ranks that are all 1 are no ranks.
-        aggregates = {"lowest": F.min(top), "highest": F.max(top), "tops": F.count(top), "rows": F.count("*")}
-        counted = results.groupBy("run", *key).agg(*(column.alias(name) for name, column in aggregates.items()))
-        is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
-        run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
-        queries = counted.select(run.alias("run"), *key)
-    unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
-    return judged.join(queries, on=key, how="right").groupBy("run", *key[:-1]).agg(unjudged)
 
 
 def kept_attributes(attributes: DataFrame, judgments: DataFrame, evaluation: Evaluation) -> DataFrame:

@@ -46,7 +46,7 @@ def highest_grade(judgments: DataFrame, convention: Convention, measures: Measur
     """One row with the highest grade of all judgments; None if no measure needs it, or the convention has one."""
     if not measures.needs_highest_grade or convention.max_grade != "highest":
         return None
-    return judgments.agg(F.max(counted_grade(F.col("relevance"), convention)).alias(HIGHEST))
+    return judgments.agg(F.max("relevance").alias(HIGHEST))
 
 
 def query_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:

@@ -12,6 +12,9 @@ from pyspark.sql import DataFrame
 from ndcg_spark.errors import NotVerifiedError
 from ndcg_spark.inputs.stored_rows import copied_rows, write_rows
 from ndcg_spark.schemas import QUERY_SCORES
+from ndcg_spark.scoring.evaluation import Evaluation
+from ndcg_spark.scoring.measures import highest_grade
+from ndcg_spark.scoring.prepare import Table, Tables, with_highest_grade
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.findings import in_words, write_case
 from ndcg_spark.spot_check.means import Means
@@ -31,14 +34,11 @@ from ndcg_spark.spot_check.recompute import (
 class LazyCheck:
     """Checks scores of Spark DataFrames: recomputes some lists from the rows of the DataFrames."""
 
+    #: As they were given.
+    tables: Tables
+    #: As they are scored.
     judgments: DataFrame
-    results: DataFrame
-    exclude: DataFrame | None
-    definition: Definition
-    #: The highest grade of all judgments, if a measure needs it.
-    highest: DataFrame | None
-    dataset: str
-    evaluation_id: str
+    evaluation: Evaluation
     attributes: pa.Table | None
 
     def query_scores(self, dataset_scores: pa.Table, per_query: DataFrame) -> pa.Table | None:
@@ -48,19 +48,26 @@ class LazyCheck:
         """
         expected = pc.sum(pc.add(dataset_scores["queries"], dataset_scores["missing_queries"])).as_py() or 0
         is_whole = expected <= LARGE
-        bucket = None if is_whole else make_bucket(self.evaluation_id, expected)
+        name = self.evaluation.evaluation_id
+        bucket = None if is_whole else make_bucket(name, expected)
         fetched = (per_query if bucket is None else in_bucket(per_query, bucket)).toArrow()
-        outcome = self._recomputed(dataset_scores, fetched, bucket)
+        definition = self._definition()
+        outcome = self._recomputed(definition, dataset_scores, fetched, bucket)
         if outcome.differences:
-            engine = f"Spark {self.results.sparkSession.version}"
+            engine = f"Spark {per_query.sparkSession.version}"
             sentence = in_words(engine, len(outcome.lists), outcome.differences)
-            file = write_case(engine, self.evaluation_id, self.definition, outcome, outcome.differences)
+            file = write_case(engine, name, definition, outcome, outcome.differences)
             why = "the DataFrames give other rows each time that they are read, or the engine is wrong"
             raise NotVerifiedError(f"{sentence}; {why}; {file}")
         return fetched if is_whole else None
 
-    def _recomputed(self, dataset_scores: pa.Table, fetched: pa.Table, bucket: Bucket | None) -> Outcome:
-        definition = self._definition()
+    def _recomputed(
+        self,
+        definition: Definition,
+        dataset_scores: pa.Table,
+        fetched: pa.Table,
+        bucket: Bucket | None,
+    ) -> Outcome:
         means = Means(definition.measures, self.attributes)
         with tempfile.TemporaryDirectory() as folder:
             write_rows(Path(folder) / "query_scores.parquet", fetched)
@@ -70,23 +77,29 @@ class LazyCheck:
             return recompute(subject, stored, means, rows if bucket is None else None)
 
     def _definition(self) -> Definition:
-        if self.highest is None:
-            return self.definition
-        ((highest,),) = self.highest.collect()
-        convention = self.definition.convention.replace(max_grade=highest if highest and highest > 0 else 1.0)
-        return self.definition._replace(convention=convention)
+        evaluation = self.evaluation
+        convention, measures = evaluation.convention, evaluation.measures
+        highest = highest_grade(self.judgments, convention, measures)
+        if highest is not None:
+            ((grade,),) = highest.collect()
+            convention = with_highest_grade(convention, measures, grade or 0.0)
+        return Definition(convention, evaluation.cutoffs, measures)
 
     def _subject(self, definition: Definition, rows: list[dict[str, Any]]) -> Subject:
         has_datasets = "dataset" in self.judgments.columns
         runs = {(row["dataset"] if has_datasets else None, row["run"]): None for row in rows}
         of_queries = [row["queries"] for row in rows if row["attribute"] is None]
         return Subject(
-            InputTable("judgments", self.judgments, None),
-            InputTable("results", self.results, None),
-            None if self.exclude is None else InputTable("exclude", self.exclude, None),
+            _input_table(self.tables.judgments),
+            _input_table(self.tables.results),
+            None if self.tables.exclude is None else _input_table(self.tables.exclude),
             definition,
             list(runs),
-            self.dataset,
-            self.evaluation_id,
+            self.evaluation.dataset,
+            self.evaluation.evaluation_id,
             queries=max(of_queries, default=0),
         )
+
+
+def _input_table(given: Table) -> InputTable:
+    return InputTable(given.name, given.table, None)

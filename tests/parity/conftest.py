@@ -25,4 +25,4 @@ def measured(session, seeds):
 
 
 def scored(*arguments):
-    return json.loads(score.scored(*arguments))
+    return json.loads(score.as_json(*arguments))

@@ -8,9 +8,10 @@ import dataclasses
 import json
 
 from cases import CUTOFFS, Case, make
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
+from scored import in_turn, scored
+from tables import Row, judgment, result
 
-from ndcg_spark import Convention, evaluate
 from ndcg_spark.convention.measures import COLUMNS
 from ndcg_spark.convention.presets import PRESETS
 
@@ -18,6 +19,8 @@ from ndcg_spark.convention.presets import PRESETS
 NAMES = ("ndcg", "precision", "recall", "ap", "rr", "success", "bpref", "judged")
 #: Presets of tools that sort ties as they please: compared where there are none.
 UNTIED = {"ranx", "ranx_burges", "replay", "tfma"}
+#: The presets are scored on all roads, each on one.
+_ROAD_OF = dict(in_turn(PRESETS))
 
 
 def case_for(preset: str, seeds: list[int]) -> Case:
@@ -33,30 +36,34 @@ def case_for(preset: str, seeds: list[int]) -> Case:
 
 def scores(session: SparkSession, preset: str, seeds: list[int], measured: bool) -> dict[str, dict[str, object]]:
     case = case_for(preset, seeds)
-    judgments = [(q, d, float(g)) for q, grades in case.judged.items() for d, g in grades.items()]
-    results = [("r", q, d, s, rank) for q, rows in case.returned.items() for d, s, rank in rows]
-    evaluation = evaluate(
-        session.createDataFrame(judgments, "query_id string, doc_id string, relevance double"),
-        session.createDataFrame(results, "run string, query_id string, doc_id string, score double, rank int"),
+    judged = [judgment(d, float(g), q) for q, grades in case.judged.items() for d, g in grades.items()]
+    returned = [result(d, s, q, rank=rank) for q, rows in case.returned.items() for d, s, rank in rows]
+    evaluation = scored(
+        session,
+        judged,
+        returned,
         [*CUTOFFS, None] if measured else CUTOFFS,
-        Convention.preset(preset),
+        preset,
+        road=_ROAD_OF[preset],
         measures=NAMES if measured else ["ndcg"],
     )
     queries: dict[str, dict[str, object]] = {}
     measures: dict[str, dict[str, object]] = {}
-    for row in evaluation.query_scores.where("ndcg is not null").collect():
+    for row in evaluation.query_scores:
+        if row["ndcg"] is None:
+            continue
         queries.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = row["ndcg"]
         measures.setdefault(row["query_id"], {})[row["cutoff"] or "all"] = _measures(row)
-    means = {row["cutoff"] or "all": row for row in evaluation.dataset_scores.collect()}
-    scored = {"queries": queries, "mean": {at: row["ndcg"] for at, row in means.items()}}
+    means = {row["cutoff"] or "all": row for row in evaluation.dataset_scores}
+    of_ndcg = {"queries": queries, "mean": {at: row["ndcg"] for at, row in means.items()}}
     of_measures = {"measures": measures, "means": {at: _measures(row) for at, row in means.items()}}
-    return {**scored, **of_measures} if measured else scored
+    return {**of_ndcg, **of_measures} if measured else of_ndcg
 
 
 def _measures(row: Row) -> dict[str, float]:
     return {name: row[name] for name in COLUMNS if row[name] is not None}
 
 
-def scored(preset: str, seeds: list[int], measured: bool) -> str:
+def as_json(preset: str, seeds: list[int], measured: bool) -> str:
     """The scores of a preset as JSON, with or without the measures beside NDCG, in a process that has a session."""
     return json.dumps(scores(SparkSession.active(), preset, seeds, measured))

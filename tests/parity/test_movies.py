@@ -6,7 +6,7 @@ from pathlib import Path
 
 import movies
 import pytest
-from scored import scored
+from scored import in_turn, scored
 
 from ndcg_spark import Convention
 
@@ -27,8 +27,8 @@ def tables():
     return _columns(movies.ratings(), "relevance"), {**_columns(returned, "score"), **by_rank}
 
 
-def means(session, convention):
-    scores = scored(session, *tables(), movies.CUTOFFS, convention)
+def means(session, convention, road="lazy"):
+    scores = scored(session, *tables(), movies.CUTOFFS, convention, road=road)
     return {str(k): pytest.approx(scores.mean(k)["ndcg"], abs=1e-12) for k in movies.CUTOFFS}
 
 
@@ -36,17 +36,17 @@ def said(preset):
     return {name: value for name, value in SAID[preset].items() if name not in ("tool", "measures")}
 
 
-@pytest.mark.parametrize("preset", SAID)
-def test_a_preset_has_the_mean_that_its_tool_printed(session, preset):
-    assert said(preset) == means(session, Convention.preset(preset))
+@pytest.mark.parametrize(("preset", "road"), in_turn(SAID))
+def test_a_preset_has_the_mean_that_its_tool_printed(session, preset, road):
+    assert said(preset) == means(session, Convention.preset(preset), road)
 
 
-@pytest.mark.parametrize("preset", movies.MEASURES)
-def test_a_preset_has_the_measures_that_its_tool_printed(session, preset):
+@pytest.mark.parametrize(("preset", "road"), in_turn(movies.MEASURES))
+def test_a_preset_has_the_measures_that_its_tool_printed(session, preset, road):
     # Of recommenders, only NDCG counts the users without predictions.
     convention = Convention.preset(preset).replace(**({"missing_query": "skip"} if preset == "recommenders" else {}))
     said = SAID[preset]["measures"]
-    scores = scored(session, *tables(), movies.CUTOFFS, convention, measures=[*said])
+    scores = scored(session, *tables(), movies.CUTOFFS, convention, road=road, measures=[*said])
     for name, values in said.items():
         assert {str(k): scores.mean(k)[name] for k in movies.CUTOFFS} == pytest.approx(values, abs=1e-12), name
 

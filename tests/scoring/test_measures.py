@@ -6,7 +6,7 @@ import random
 import pytest
 from pyspark.errors import PySparkException
 from reference_measures import measures, sorted_runs
-from scored import scored
+from scored import ROADS, in_turn, scored
 
 from ndcg_spark import Convention
 from ndcg_spark.convention.measures import MEASURES
@@ -67,12 +67,12 @@ UNDER = {
 }
 
 
-@pytest.mark.parametrize("name", UNDER)
-def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name):
+@pytest.mark.parametrize(("name", "road"), in_turn(UNDER))
+def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name, road):
     options, of = UNDER[name]
     judged, returned = cases(len(name))
     convention = Convention(**options).replace(no_relevant="zero")
-    scores = scored(session, judged, returned, CUTOFFS, convention, measures=ALL)
+    scores = scored(session, judged, returned, CUTOFFS, convention, road=road, measures=ALL)
     highest = options.get("max_grade", 1.0 if name == "binary" else 4.0)
     given = {"relevant_from": options.get("relevant_from", 1.0), "persistence": options.get("rbp_persistence", 0.8)}
     assert len(scores.query_scores) == len(judged) * len(CUTOFFS)
@@ -88,10 +88,11 @@ def test_every_measure_is_that_of_its_definition_at_every_cutoff(session, name):
         assert scores.mean(cutoff)["relevant_queries"] == len(rows)
 
 
-def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
+@pytest.mark.parametrize("road", ["lazy", "text"])
+def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session, road):
     judged, returned = cases(6)
     convention = Convention(max_grade="highest_of_query", no_relevant="zero")
-    scores = scored(session, judged, returned, [4, None], convention, measures=["rbp", "err"])
+    scores = scored(session, judged, returned, [4, None], convention, road=road, measures=["rbp", "err"])
     assert len({max(grades.values()) for grades in judged.values()}) > 2
     for row in scores.query_scores:
         counting = known(judged[row["query_id"]])
@@ -100,13 +101,13 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session):
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 
-@pytest.mark.parametrize("cutoff", [1, 2, 3, None])
-def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff):
+@pytest.mark.parametrize(("cutoff", "road"), in_turn([1, 2, 3, None]))
+def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road):
     chance = random.Random(9)  # noqa: S311  # the same
     judged = {f"q{n}": {doc: chance.choice([0.0, 1.0, 3.0]) for doc in "abcd"} | {"e": 1.0} for n in range(8)}
     returned = {q: {doc: float(chance.randint(0, 1)) for doc in chance.sample("abcdexy", 5)} for q in judged}
     names = [name for name in ALL if MEASURES[name].averages]
-    averaged = scored(session, judged, returned, cutoff, Convention(ties="average"), measures=names)
+    averaged = scored(session, judged, returned, cutoff, Convention(ties="average"), road=road, measures=names)
     columns = ["precision", "recall", "rbp", "judged_share"]
     for query, scores in returned.items():
         orders = [
@@ -128,13 +129,13 @@ JUDGED = {"answered": {"a": 1.0, "b": 0.0}, "empty": {"a": 0.0}, "missing": {"a"
 RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
 
 
-@pytest.mark.parametrize("missing_query", ["zero", "skip"])
-@pytest.mark.parametrize("no_relevant", ["skip", "zero", "one"])
-def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(
-    session, missing_query, no_relevant
-):
+@pytest.mark.parametrize(
+    ("case", "road"), in_turn(itertools.product(["skip", "zero", "one"], ["zero", "skip"])), ids=str
+)
+def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_convention_says(session, case, road):
+    no_relevant, missing_query = case
     convention = Convention(missing_query=missing_query, no_relevant=no_relevant)
-    scores = scored(session, JUDGED, RETURNED, [2, None], convention, measures=ALL)
+    scores = scored(session, JUDGED, RETURNED, [2, None], convention, road=road, measures=ALL)
     #: What the ratios are where there is nothing to divide by, and whether the other measures count there.
     ratio = {"skip": None, "zero": 0.0, "one": 1.0}[no_relevant]
     for cutoff in (2, None):
@@ -173,12 +174,13 @@ def valued(rows):
     return {row["cutoff"]: {name for name in columns if row[name] is not None} for row in rows}
 
 
-def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session):
+@pytest.mark.parametrize("road", ROADS)
+def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session, road):
     tables = {"q": {"a": 1.0}}, {"q": {"a": 1.0}}
-    scores = scored(session, *tables, measures="P@5 RBP@3 nDCG@3 Bpref")
+    scores = scored(session, *tables, road=road, measures="P@5 RBP@3 nDCG@3 Bpref")
     expected = {3: {"ndcg", "rbp", "rbp_residual"}, 5: {"ndcg", "precision"}, None: {"ndcg", "bpref"}}
     assert valued(scores.query_scores) == valued(scores.dataset_scores) == expected
-    mixed = scored(session, *tables, measures="P@5 nDCG@3")
+    mixed = scored(session, *tables, road=road, measures="P@5 nDCG@3")
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
 
@@ -189,11 +191,13 @@ def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_loo
         scored(session, {"q": {"a": 1.0}}, twice, 5, measures=[name]).ndcg(1)
 
 
-@pytest.mark.parametrize("max_grade", ["highest", "highest_of_query"])
-def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session, max_grade):
+@pytest.mark.parametrize(
+    ("max_grade", "road"), [("highest", "lazy"), ("highest", "parquet"), ("highest_of_query", "text")]
+)
+def test_the_highest_grade_is_that_of_all_judgments_also_of_those_that_are_merged_away(session, max_grade, road):
     twice = {"query_id": ["q"] * 3, "doc_id": ["a", "a", "b"], "relevance": [4.0, 1.0, 2.0]}
     convention = Convention(judgment_duplicates="min", max_grade=max_grade)
     returned = {"q": {"a": 2.0, "b": 1.0}}
-    scores = scored(session, twice, returned, 2, convention, measures=["rbp", "err"])
+    scores = scored(session, twice, returned, 2, convention, road=road, measures=["rbp", "err"])
     expected = measures({"a": 1.0, "b": 2.0}, ["a", "b"], 2, highest=4.0)
     same(scores.of("q", 2), expected, ["rbp", "err"])

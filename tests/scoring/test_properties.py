@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import itertools
 import random
 
 import pytest
@@ -9,13 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import ndcg, scores
 from pyspark.errors import PySparkException
-from tables import judgment, judgments, result, results
+from scored import ROADS, in_turn, scored
+from tables import judgment, result
 
-from ndcg_spark import Convention, evaluate
+from ndcg_spark import Convention
 from ndcg_spark.convention.options import OPTIONS
 from ndcg_spark.errors import ConventionError, InputError
 
 CUTOFFS = [1, 2, 5, None]
+#: How each road refuses a query: a plan that raises, or a sentence.
+REFUSED = {"lazy": PySparkException, "parquet": InputError, "text": InputError}
 DOCUMENTS = ["a", "b", "c", "d", "é", "z", "ü0", "10", "9", "007"]
 
 #: Grades and scores; few scores, so many ties.
@@ -79,10 +83,6 @@ def random_lists(convention, seed, count=15):
     return judged, returned
 
 
-def dealt(session, judged, returned):
-    return judgments(session, judged).repartition(2), results(session, returned).repartition(3)
-
-
 @pytest.mark.slow
 def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitions_of_the_rows(session, thorough):
     chance = random.Random(2)  # noqa: S311  # it chooses cutoffs
@@ -95,7 +95,8 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
             given[row["query_id"]].append(row)
         for row in returned:
             listed[row["run"], row["query_id"]].append(row)
-        rows = evaluate(*dealt(session, judged, returned), cutoffs, convention).query_scores.collect()
+        road = ROADS[seed % len(ROADS)]
+        rows = scored(session, judged, returned, cutoffs, convention, road=road, is_dealt=True).query_scores
         assert len(rows) == 2 * len(given) * len(cutoffs)
         for row in rows:
             lists = given[row["query_id"]], listed[row["run"], row["query_id"]]
@@ -106,29 +107,36 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
             assert {name: row[name] for name in expected} == {
                 name: pytest.approx(value, rel=1e-9, abs=1e-9) if isinstance(value, float) else value
                 for name, value in expected.items()
-            }, (convention.label, row)
+            }, (convention.label, road, row)
 
 
-@pytest.mark.parametrize("ideal", ["judged", "retrieved"])
-@pytest.mark.parametrize("missing_query", ["zero", "skip"])
-@pytest.mark.parametrize("judged", [{"a": 1.0}, {"a": 0.0}], ids=["relevant", "not relevant"])
-def test_what_plain_python_refuses_for_want_of_a_relevant_document_is_refused(session, judged, missing_query, ideal):
+@pytest.mark.parametrize(
+    ("case", "road"),
+    in_turn(itertools.product([1.0, 0.0], ["zero", "skip"], ["judged", "retrieved"])),
+    ids=str,
+)
+def test_what_plain_python_refuses_for_want_of_a_relevant_document_is_refused(session, case, road):
+    grade, missing_query, ideal = case
     convention = Convention(no_relevant="error", missing_query=missing_query, ideal=ideal)
-    rows = [judgment(*pair) for pair in judged.items()]
+    rows = [judgment("a", grade)]
     # The run answers another query, which has a relevant document.
     other = [judgment("b", 1.0, "q2")], [result("b", 1.0, "q2")]
-    scored = evaluate(*dealt(session, [*rows, *other[0]], other[1]), [1], convention).query_scores
-    is_refused = missing_query == "zero" and (ideal == "retrieved" or judged["a"] == 0)
-    for error, ask in ((PySparkException, scored.collect), (InputError, lambda: scores(rows, [], 1, convention))):
+    tables = [*rows, *other[0]], other[1]
+    is_refused = missing_query == "zero" and (ideal == "retrieved" or grade == 0)
+    asked = (
+        (REFUSED[road], lambda: scored(session, *tables, [1], convention, road=road).query_scores),
+        (InputError, lambda: scores(rows, [], 1, convention)),
+    )
+    for error, ask in asked:
         with pytest.raises(error) if is_refused else contextlib.nullcontext():
             ask()
 
 
 @few
 @given(QUERIES, st.sampled_from([-8.0, 0.25, 1024.0]), st.randoms(use_true_random=False))
-@pytest.mark.parametrize("gain", ["exp2", "linear"])
+@pytest.mark.parametrize(("gain", "road"), [("exp2", "lazy"), ("linear", "parquet"), ("linear", "text")])
 def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_rows_and_is_1_in_the_ideal_order(
-    session, gain, lists, constant, chance
+    session, gain, road, lists, constant, chance
 ):
     moved = [(judged, {d: s + constant for d, s in returned.items()}) for judged, returned in lists]
     ideal = [(judged, judged) for judged, _ in lists]
@@ -141,7 +149,7 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
     ]
     chance.shuffle(judged)
     chance.shuffle(returned)
-    rows = evaluate(*dealt(session, judged, returned), CUTOFFS, Convention(gain=gain)).query_scores.collect()
+    rows = scored(session, judged, returned, CUTOFFS, Convention(gain=gain), road=road, is_dealt=True).query_scores
     score_at = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
     assert len(score_at) == 3 * len(lists) * len(CUTOFFS)
     for number, query in enumerate(lists):

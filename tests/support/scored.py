@@ -1,14 +1,38 @@
-"""The library's scores as rows, for tests that look at a few numbers of one query."""
+"""The scores of two tables as rows, for tests that look at a few numbers of one query.
+
+They come from lazy DataFrames, or from the job, which reads files and publishes.
+"""
 
 import dataclasses
 import functools
-from typing import Any
+import itertools
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
 
+import pyarrow as pa
+import sessions
 import tables
+from pyarrow import csv, dataset, parquet
 from pyspark.sql import SparkSession
 from tables import Row
 
-from ndcg_spark import evaluate
+from ndcg_spark import Convention, config, evaluate
+from ndcg_spark.convention.convention import parse_label
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
+from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.job import evaluate as job
+from ndcg_spark.schemas import JUDGMENTS, RESULTS
+
+#: The roads to scores: of lazy DataFrames, and of the job from files of Parquet and of text.
+ROADS = ("lazy", "parquet", "text")
+_Case = TypeVar("_Case")
+
+
+def in_turn(cases: Iterable[_Case]) -> list[tuple[_Case, str]]:
+    """Each case with one of the roads."""
+    return list(zip(cases, itertools.cycle(ROADS), strict=False))
 
 
 @dataclasses.dataclass
@@ -35,11 +59,86 @@ class Scored:
         return {row["query_id"]: row["ndcg"] for row in self.query_scores if row["cutoff"] == cutoff}
 
 
-def scored(session: SparkSession, judged: Any, returned: Any, *more: Any, **named: Any) -> Scored:
-    judged = tables.judgments(session, judged) if _are_rows(judged) else judged
-    returned = tables.results(session, returned) if _are_rows(returned) else returned
-    return Scored(evaluate(judged, returned, *more, session=session, **named))
+class Published(Scored):
+    """The scores that a job has published in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.query_scores = _rows(folder / "query_scores")
+        self.dataset_scores = _rows(folder / "dataset_scores")
+
+
+def _rows(folder: Path) -> list[Row]:
+    rows: list[Row] = dataset.dataset(folder, partitioning="hive").to_table().to_pylist()
+    return rows
+
+
+def scored(
+    session: SparkSession,
+    judged: Any,
+    returned: Any,
+    cutoffs: Any = DEFAULT_CUTOFFS,
+    convention: Convention | str = "standard",
+    *,
+    road: str = "lazy",
+    measures: Any = (),
+    is_dealt: bool = False,
+) -> Scored:
+    """The scores of tables as `evaluate` takes them, or of rows of the builders of `tables`.
+
+    `is_dealt` deals the rows to several partitions, or files.
+    """
+    if road == "lazy":
+        if _are_rows(judged):
+            judged = tables.judgments(session, judged)
+        if _are_rows(returned):
+            returned = tables.results(session, returned)
+        if is_dealt:
+            judged, returned = judged.repartition(2), returned.repartition(3)
+        return Scored(evaluate(judged, returned, cutoffs, convention, measures=measures, session=session))
+    judgments = _arrow(judged, tables.JUDGMENTS, JUDGMENTS, "judgments")
+    results = _arrow(returned, tables.RESULTS, RESULTS, "results")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        settings: dict[str, Any] = {
+            "judgments": {"path": _written(judgments, folder / "judgments", road, 2 if is_dealt else 1)},
+            "results": {"path": _written(results, folder / "results", road, 3 if is_dealt else 1)},
+            "convention": _options(convention),
+            "date": "2026-11-20",
+            "output": str(folder / "out"),
+        }
+        if "run" not in results.column_names:
+            settings["results"]["run"] = RUN
+        if cutoffs is not DEFAULT_CUTOFFS:
+            settings["cutoffs"] = cutoffs
+        if measures != ():
+            settings["measures"] = measures.split() if isinstance(measures, str) else [*measures]
+        job.evaluate(config.validate(settings, "test"), engine=sessions.engine())
+        return Published(folder / "out")
+
+
+def _arrow(given: Any, columns: str, schema: pa.Schema, where: str) -> pa.Table:
+    if _are_rows(given):
+        return tables.arrow(given, columns)
+    return to_arrow(given, schema.names, where)
 
 
 def _are_rows(given: Any) -> bool:
     return isinstance(given, list) and isinstance(given[0], dict)
+
+
+def _options(convention: Convention | str) -> dict[str, Any]:
+    """The convention as a configuration has it, with its order, which ranks cannot contradict then."""
+    label = convention if isinstance(convention, str) else convention.label
+    return {"order": Convention.parse(label).order, **parse_label(label)}
+
+
+def _written(table: pa.Table, folder: Path, kind: str, files: int) -> str:
+    """The rows dealt to some files in a new folder: part files of Parquet, or text with a header."""
+    folder.mkdir()
+    for number in range(files):
+        rows = table.take(pa.array(range(number, len(table), files), pa.int64()))
+        if kind == "parquet":
+            parquet.write_table(rows, folder / f"part-{number}.parquet")
+        elif len(rows):
+            csv.write_csv(rows, folder / f"{number}.csv")
+    return str(folder)

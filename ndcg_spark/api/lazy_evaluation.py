@@ -1,0 +1,111 @@
+"""`evaluate` for Spark DataFrames: scores that nothing computes before they are used."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark.api.scores import SparkScores
+from ndcg_spark.config import TablesConfig
+from ndcg_spark.engine import open_session, require_read_values, sail_version
+from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
+from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.scoring.counted_queries import Slices, make_slices
+from ndcg_spark.scoring.evaluation import dataset_scores, query_scores
+from ndcg_spark.scoring.prepare import Tables, prepare
+from ndcg_spark.scoring.raising import raise_in_plan
+from ndcg_spark.spot_check.lazy import LazyCheck
+
+
+class LazyTable(NamedTuple):
+    """A table of a session, with the names of our columns."""
+
+    table: DataFrame
+    name: str
+    origin: str = "the table"
+
+
+def evaluate_lazily(
+    tables: Mapping[str, Any],
+    config: TablesConfig,
+    session: SparkSession | None,
+) -> SparkScores:
+    """The scores of tables in memory or of Spark, as `api.evaluate` returns them for a session.
+
+    Attributes are fetched into this process and validated; nothing else is computed.
+    """
+    session = session or _session_of(tables) or open_session()
+    require_read_values(session)
+    given = _frames(tables, config, session)
+    guard = functools.partial(raise_in_plan, given)
+    prepared = prepare(given, config.options, guard, is_sail=sail_version(session) is not None)
+    evaluation = prepared.evaluation
+    ((results, runs),) = prepared.lists
+    per_query = query_scores(prepared.judgments, results, runs, evaluation)
+    attributes, slices = _attributes(tables["query_attributes"], session)
+    scores = dataset_scores(per_query, runs, evaluation, slices)
+    check = LazyCheck(given, prepared.judgments, evaluation, attributes)
+    named = tables["results"]
+    # A run of a dictionary of DataFrames may turn out to have no row.
+    names = list(named) if config.run is None and isinstance(named, Mapping) and is_spark(named) else []
+    return SparkScores(per_query, scores, evaluation.measures, attributes, names, check.query_scores)
+
+
+def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
+    """The session of the first table that has one."""
+    for table in tables.values():
+        for dataframe in dataframes_in(table):
+            return dataframe.sparkSession
+    return None
+
+
+def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:
+    """The tables as DataFrames of the session, with the grade and the run that all rows have."""
+    exclude = tables["exclude"]
+    if exclude is not None:
+        exclude = LazyTable(frame(exclude, EXCLUDE, session, "exclude"), "exclude")
+    return Tables(
+        LazyTable(_judgments(tables["judgments"], config, session), "judgments"),
+        LazyTable(_results(tables["results"], config, session), "results"),
+        exclude,
+    )
+
+
+def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
+    judgments = frame(given, schema, session, "judgments")
+    is_graded = config.convention.gain != "judged"
+    grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
+    return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))
+
+
+def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    # The column of runs does not count where the run has a name.
+    is_named = config.run is not None and not isinstance(given, Mapping)
+    schema = _without(RESULTS, "run") if is_named else RESULTS
+    results = frame(given, schema, session, "results")
+    if config.run is None and "run" in results.columns:
+        return results
+    return results.withColumn("run", F.lit(config.run or RUN))
+
+
+def _without(schema: pa.Schema, name: str) -> pa.Schema:
+    return schema.remove(schema.get_field_index(name))
+
+
+def _attributes(given: Any, session: SparkSession) -> tuple[pa.Table | None, Slices | None]:
+    """The table QUERY_ATTRIBUTES and its slices, if there is one."""
+    if given is None:
+        return None, None
+
+    def as_dataframe(rows: pa.Table) -> DataFrame:
+        return merge_local_partitions(session.createDataFrame(rows))
+
+    attributes = attribute_rows(to_arrow(given, None, "query_attributes"))
+    return attributes, make_slices(attributes, as_dataframe)

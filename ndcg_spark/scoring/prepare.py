@@ -1,0 +1,202 @@
+"""What is scored, decided in one place: of two tables and options, what the metric takes.
+
+A guard enforces the rules for rows. Its caller chooses which: `contract.check` counts the rows that
+break a rule in one scan and then refuses the table; with `scoring.raising` the plan raises at one.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark.config import Options
+from ndcg_spark.convention.convention import Convention, counted_grade
+from ndcg_spark.convention.measures import Cutoff, MeasureSet
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.rules import RowTest
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
+from ndcg_spark.scoring.evaluation import Evaluation, new_id
+from ndcg_spark.scoring.ideal import gain
+from ndcg_spark.scoring.ranking import Ranker, by_window, list_by_list
+from ndcg_spark.steps import report_step
+
+
+class Table(Protocol):
+    """A table of the user, and what messages call it and the place of its rows."""
+
+    @property
+    def table(self) -> DataFrame: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+
+
+class Tables(NamedTuple):
+    judgments: Table
+    results: Table
+    #: The documents to remove from the lists.
+    exclude: Table | None
+
+
+class ListChecks(NamedTuple):
+    """What a guard enforces of results, and what else it has to know of them."""
+
+    convention: Convention
+    cutoffs: Sequence[Cutoff]
+    tests: Sequence[RowTest]
+    #: The tests of the documents to remove, and the columns that these and the results share.
+    exclude_tests: Sequence[RowTest]
+    exclude_key: Sequence[str]
+    #: Whether there are ranks beside the scores that give the order, which may contradict them.
+    has_ranks_beside_scores: bool
+    #: Whether a list with two results of rank 1 may be the lists of two runs.
+    may_have_two_runs: bool
+
+
+class Checks(NamedTuple):
+    """What a guard enforces."""
+
+    judgments: Sequence[RowTest]
+    results: ListChecks
+
+
+class Lists(NamedTuple):
+    """The results that are scored together: of judged queries, as far as they can matter."""
+
+    results: DataFrame
+    #: One row per run: unjudged_queries, and its dataset if the tables name datasets.
+    runs: DataFrame
+
+
+class Guarded(Protocol):
+    """The tables that a guard has held to the rules."""
+
+    @property
+    def judgments(self) -> DataFrame: ...
+    @property
+    def highest_grade(self) -> float | None:
+        """The highest grade of all judgments; None if it is known only when the scores are computed."""
+
+    def to_score(self, rank: Ranker) -> Sequence[Lists]:
+        """The results, for this way to rank them, and their runs. Usually all are scored together."""
+
+
+_Guarded = TypeVar("_Guarded", bound=Guarded)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared(Generic[_Guarded]):
+    """What is scored, and how."""
+
+    judgments: DataFrame
+    lists: Sequence[Lists]
+    evaluation: Evaluation
+    #: What the guard has returned, such as the counts of a scan.
+    guarded: _Guarded
+
+
+def prepare(
+    tables: Tables,
+    options: Options,
+    guard: Callable[[Checks], _Guarded],
+    *,
+    is_sail: bool,
+) -> Prepared[_Guarded]:
+    """What is scored of two tables. `guard` is that of these tables; `is_sail` says what engine they are on.
+
+    Raises ConfigurationError for a dataset that is named twice, InputError for a missing column or
+    a column of another type, and what the guard raises.
+    """
+    judged = _columns(tables.judgments, JUDGMENTS)
+    returned = _columns(tables.results, RESULTS)
+    convention = ordered(options.convention, returned)
+    rules.require_columns(judged, returned, convention, tables.results.origin)
+    if "dataset" in judged and options.is_dataset_chosen:
+        raise ConfigurationError(
+            f"dataset: {options.dataset!r} is given, but the tables name their datasets; remove it, or the column"
+        )
+    options = options._replace(convention=convention)
+    checks = Checks(
+        judgment_tests(tables.judgments, convention),
+        list_checks(tables.results, tables.exclude, options),
+    )
+    guarded = guard(checks)
+    if guarded.highest_grade is not None:
+        convention = with_highest_grade(convention, options.measures, guarded.highest_grade)
+    rank = list_by_list if is_sail else by_window
+    evaluation = Evaluation(
+        convention,
+        options.cutoffs,
+        options.evaluated_on,
+        new_id(),
+        options.dataset,
+        rank,
+        options.measures,
+    )
+    return Prepared(guarded.judgments, guarded.to_score(rank), evaluation, guarded)
+
+
+def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
+    """The tests of judgments that are scored by this convention."""
+    _columns(judgments, JUDGMENTS)
+    types = dict(judgments.table.dtypes)
+    grade = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
+    return rules.judgment_rules(types, gain(grade, convention), convention)
+
+
+def list_checks(results: Table, exclude: Table | None, options: Options) -> ListChecks:
+    """What a guard enforces of results under a convention that has their order."""
+    convention = options.convention
+    columns = _columns(results, RESULTS)
+    exclude_tests: list[RowTest] = []
+    exclude_key: list[str] = []
+    if exclude is not None:
+        excluded = _columns(exclude, EXCLUDE)
+        exclude_tests = rules.name_rules(dict(exclude.table.dtypes), EXCLUDE.names)
+        exclude_key = [name for name in excluded if name in columns]
+    has_both = convention.order == "score" and {"score", "rank"} <= set(columns)
+    return ListChecks(
+        convention,
+        options.cutoffs,
+        rules.result_rules(dict(results.table.dtypes), convention),
+        exclude_tests,
+        exclude_key,
+        has_ranks_beside_scores=has_both,
+        may_have_two_runs=has_both and not options.is_order_chosen,
+    )
+
+
+def ordered(convention: Convention, results: Sequence[str]) -> Convention:
+    """The convention for results with these columns: without scores, their ranks give the order."""
+    needed = rules.options_without_scores(convention, results)
+    changed = []
+    for option, value in needed.items():
+        if getattr(convention, option) != value:
+            changed.append(f"{option}={value}")
+    if not changed:
+        return convention
+    report_step("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
+    return convention.replace(**needed)
+
+
+def with_highest_grade(convention: Convention, measures: MeasureSet, highest: float) -> Convention:
+    """The convention with the highest grade that its measures compare grades with, if they do.
+
+    It is recorded, so that nights whose judgments have different highest grades have different
+    conventions.
+    """
+    if not measures.needs_highest_grade or convention.max_grade != "highest":
+        return convention
+    counted = counted_grade(highest, convention)
+    return convention.replace(max_grade=counted if counted > 0 else 1.0)
+
+
+def _columns(table: Table, schema: pa.Schema) -> list[str]:
+    """The columns of the schema that a table has; InputError if it lacks one, or has one of another type."""
+    rules.conform(table.table, schema, f"{table.name} ({table.origin})")
+    return [name for name in schema.names if name in table.table.columns]

@@ -1,0 +1,77 @@
+"""The guard of lazy tables: a plan raises where it computes a row, or a list, that breaks a rule."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import rules
+from ndcg_spark.rules import RowTest
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS, query_key
+from ndcg_spark.scoring.lists import keep_judged_queries, rows_without_keys
+from ndcg_spark.scoring.prepare import Checks, Lists, Table, Tables
+from ndcg_spark.scoring.ranking import Ranker
+from ndcg_spark.scoring.refusals import MERGED, refusal, refuse_rows
+
+
+@dataclasses.dataclass(frozen=True)
+class RaisingTables:
+    """Lazy tables without the rows that a plan would raise at."""
+
+    judgments: DataFrame
+    results: DataFrame
+    #: Whether a list with two results of rank 1 is refused.
+    may_have_two_runs: bool
+    #: It is known only when the scores are computed.
+    highest_grade: None = None
+
+    def to_score(self, _rank: Ranker) -> list[Lists]:
+        runs = count_unjudged_queries(self.judgments, self.results, self.may_have_two_runs)
+        return [Lists(keep_judged_queries(self.results, self.judgments), runs)]
+
+
+def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
+    """The tables, whose plan raises where a row breaks a rule."""
+    judgments = _refused(tables.judgments, checks.judgments, JUDGMENTS)
+    results = _refused(tables.results, checks.results.tests, RESULTS)
+    if tables.exclude is not None:
+        excluded = _refused(tables.exclude, checks.results.exclude_tests, EXCLUDE)
+        results = rows_without_keys(results, excluded, checks.results.exclude_key)
+    return RaisingTables(judgments, results, checks.results.may_have_two_runs)
+
+
+def _refused(table: Table, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
+    """The table in the types of the schema. Its rows are tested first, so that a message shows them as they are."""
+    return rules.conform(refuse_rows(table.table, tests, table.name), schema, table.name)
+
+
+def count_unjudged_queries(judgments: DataFrame, results: DataFrame, may_have_two_runs: bool = False) -> DataFrame:
+    """One row per run: unjudged_queries, and its dataset if the tables name datasets.
+
+    With `may_have_two_runs`, its plan raises at a list with two results of rank 1 and different
+    scores, because a lazy table cannot warn.
+    """
+    key = query_key(judgments.columns)
+    queries = results.select("run", *key).distinct()
+    if may_have_two_runs:
+        queries = _single_runs(results, key)
+    judged = judgments.select(*key).distinct().withColumn("judged", F.lit(True))
+    unjudged = F.count_if(F.col("judged").isNull()).alias("unjudged_queries")
+    return judged.join(queries, on=key, how="right").groupBy("run", *key[:-1]).agg(unjudged)
+
+
+def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
+    """One row per run and query; its run raises if the list has two results of rank 1 and different scores."""
+    top = F.when(F.col("rank") == 1, F.col("score"))
+    lists = results.groupBy("run", *key).agg(
+        F.min(top).alias("lowest"),
+        F.max(top).alias("highest"),
+        F.count(top).alias("tops"),
+        F.count("*").alias("rows"),
+    )
+    # Ranks that are all 1 are no ranks.
+    is_merged = (F.col("lowest") < F.col("highest")) & (F.col("tops") < F.col("rows"))
+    run = F.when(is_merged, refusal(MERGED, ["run", *key], "string")).otherwise(F.col("run"))
+    return lists.select(run.alias("run"), *key)
