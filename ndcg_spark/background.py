@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark import errors, user_modules
+from ndcg_spark.advice import Notice
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
 from ndcg_spark.scratch import remove_abandoned
 from ndcg_spark.steps import LOGGER
@@ -42,7 +43,7 @@ def is_spark(table: Any) -> bool:
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
-def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
+def call(task: str, *arguments: Any) -> tuple[Any, list[str | Notice]]:
     """What a function of the package, such as job.explain.explain_on, returns on the engine of the other process.
 
     And the warnings among its steps. NdcgSparkError as the function raises it; EngineError if the process ended.
@@ -67,7 +68,7 @@ def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
             stop()
             raise
     if failure is not None:
-        raise failure(reply)
+        raise failure
     value, sentences = reply
     return value, sentences
 
@@ -136,7 +137,7 @@ def serve() -> None:
         while True:
             folder, task, arguments = pickle.load(requests)  # noqa: S301  # from the one that started us
             began = time.time_ns()
-            reply: tuple[type[NdcgSparkError] | None, Any]
+            reply: tuple[NdcgSparkError | None, Any]
             try:
                 os.chdir(folder)
                 with engine_imports():
@@ -148,16 +149,30 @@ def serve() -> None:
                     steps.buffer.clear()
                     module, _, name = f"ndcg_spark.{task}".rpartition(".")
                     value = getattr(importlib.import_module(module), name)(engine, *arguments)
-                    reply = None, (value, [record.getMessage() for record in steps.buffer])
+                    reply = None, (value, [_said(record) for record in steps.buffer])
             except NdcgSparkError as error:
-                # The other process may not be able to import a class of a room.
-                reply = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__), str(error)
+                reply = _plain(error), None
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
-                reply = NdcgSparkError, traceback.format_exc()
+                reply = NdcgSparkError(traceback.format_exc()), None
             # A module that is loaded stays as it was.
             files = {**user_modules.stamps(began), **files}
             pickle.dump((*reply, files), replies)
             replies.flush()
+
+
+def _said(record: logging.LogRecord) -> str | Notice:
+    """The sentence of a step, with its advice: the other process says it in its own words."""
+    given = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    return given if isinstance(given, Notice) else record.getMessage()
+
+
+def _plain(error: NdcgSparkError) -> NdcgSparkError:
+    """The error as one of `errors`: the other process may not be able to import a class of a room."""
+    if type(error).__module__ == errors.__name__:
+        return error
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    plain: NdcgSparkError = kind(error.sentence, error.advice)
+    return plain
 
 
 atexit.register(_end)

@@ -136,8 +136,8 @@ def compare(
     )
     comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)
     rows = comparison.rows
-    for sentence in comparison.warnings:
-        warnings.warn(sentence, stacklevel=2)
+    for notice in comparison.warnings:
+        warnings.warn(str(notice), stacklevel=2)
     if not rows:
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])

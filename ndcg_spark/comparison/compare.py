@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_spark.advice import Either, Give, GiveBaseline, Notice
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, matches, read_attributes, read_matrix, unmatched
 from ndcg_spark.convention.measures import MEASURES, SCORES, Cutoff, by_depth, format_cutoff
@@ -29,7 +30,7 @@ from ndcg_spark.nights.read import (
 )
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
-from ndcg_spark.text import GOOD, unknown_name
+from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Comparison:
     #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
-    warnings: list[str]
+    warnings: list[Notice]
     #: How p values were adjusted, and the significance level.
     correction: str = "holm"
     alpha: float = 0.05
@@ -107,13 +108,13 @@ def compare_sources(
             rows, ids = comparison_rows(sides, options), (source.dataset, sides.own.queries)
             strange = {name: table for name, table in strange.items() if not matches(table, *ids)}
             comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
-            said = [*_other_judgments(sides), *_without_weight(rows)]
+            said = [*_other_judgments(sides), *map(Notice, _without_weight(rows))]
             comparison.warnings.extend(sentence for sentence in said if sentence not in comparison.warnings)
             for pair in sides.pairs if options.queries else ():
                 comparison.queries.extend(extremes(sides, *pair, options.queries))
-    comparison.warnings.extend(_absent_runs(own, options))
+    comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if comparison.rows:
-        comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
+        comparison.warnings.extend(Notice(unmatched(name, table)) for name, table in strange.items())
     return comparison
 
 
@@ -183,13 +184,17 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
 
-def _other_judgments(sides: Sides) -> Iterator[str]:
+def _other_judgments(sides: Sides) -> Iterator[Notice]:
     """A sentence that says how many queries are judged differently than in the baseline's night."""
     changed, total = int(sides.rejudged.sum()), int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
-    what = "which changes scores; --unchanged-queries leaves them out" if sides.only is None else "and were left out"
     if changed:
         queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
-        yield f"{queries} than on {sides.key['baseline_night']}, {what}"
+        sentence = f"{queries} than on {sides.key['baseline_night']}"
+        if sides.only is None:
+            leave_out = Give("unchanged_queries", words="leave them out with")
+            yield Notice(f"{sentence}, which changes scores", leave_out)
+        else:
+            yield Notice(f"{sentence}, and were left out")
 
 
 def parse_metrics(text: str, options: Mapping[str, str] | None = None) -> dict[str, list[Cutoff] | None]:
@@ -210,12 +215,11 @@ def compare_nights(
     that the nights keep.
     """
     if not options.baselines and baseline_date is None:
-        raise ConfigurationError(
-            f"arguments: there is no baseline; give --baseline RUN, or --baseline-date YYYY-MM-DD or {GOOD}"
-        )
+        raise ConfigurationError("arguments: there is no baseline", GiveBaseline())
     both = {*options.runs}.intersection(options.baselines)
     if baseline_date is None and both:
-        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; name another --run or --baseline")
+        ways = Give("run", words="name another"), Give("baseline")
+        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself", Either(ways, " or "))
     nights = committed(output)
     tonight = select_nights(nights, output, date, dataset)
     pairs = [(night, baseline_night(nights, night, baseline_date)) for night in tonight if baseline_date]
@@ -236,7 +240,7 @@ def compare_nights(
     absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
     for night in tonight:
         report_step("compared", str(night))
-    warnings = [*([absent] if absent else []), *comparison.warnings]
+    warnings = [*([Notice(absent)] if absent else []), *comparison.warnings]
     for sentence in warnings:
         report_step("note", sentence)
     return dataclasses.replace(comparison, warnings=warnings)

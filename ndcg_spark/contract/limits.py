@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.advice import (
+    Advice,
+    AllowRejected,
+    Do,
+    Either,
+    NameRunColumn,
+    NameRuns,
+    RankAndScore,
+    RunsFromFiles,
+    SeparateRuns,
+    SetOption,
+    SetOptions,
+)
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention import presets
@@ -53,20 +66,31 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
         first = counts.rejections[0]
         example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
-        allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
-        advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
-        if first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
-            advice = "correct them, a quote within quotes is doubled"
-        if first.reason == "rank_is_no_rank":
-            use = ", or do without them, --set order=score --set ties=doc_id_desc"
-            advice = "number ranks from 1" + (use if "score" in source.table.columns else "")
-        if first.reason == "rank_is_no_number":
-            advice = f"correct them, or if they are scores, {_name_both(source)}"
-        if first.reason == "score_is_no_number":
-            advice = "correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
-        if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
-            advice = "write decimals with a point, not with a comma"
-        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
+        advice = _correction(source, first)
+        if table != "exclude" and counts.rejected < rows:
+            advice = Either((advice, AllowRejected()))
+        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
+
+
+def _correction(source: Source, first: Rejection) -> Advice:
+    """What to do about rejected rows, by the reason and the example of the first."""
+    advice: Advice = Do(words="correct them")
+    if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
+        advice = Do(words="write decimals with a point, not with a comma")
+    elif first.reason == "score_is_no_number":
+        advice = Do(words="correct them, or drop these rows (ALS does so with coldStartStrategy='drop')")
+    elif first.reason == "rank_is_no_number":
+        advice = _name_both(source, "correct them, or if they are scores,")
+    elif first.reason == "rank_is_no_rank":
+        advice = Do(words="number ranks from 1")
+        if "score" in source.table.columns:
+            by_score = (("order", "score"), ("ties", "doc_id_desc"))
+            advice = Either((advice, SetOptions(by_score, words="do without them,")))
+    elif first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
+        advice = Do(words="correct them, a quote within quotes is doubled")
+    elif "\ufffd" in first.example:
+        advice = Do(words="the file is not UTF-8, save it as UTF-8")
+    return advice
 
 
 def refuse_category(results: Source) -> None:
@@ -106,14 +130,16 @@ def refuse_category(results: Source) -> None:
     raise InputError(
         f"results: the column {column} has several values, e.g. {first} and {last}, and may be a "
         "category of documents or queries: no two lists of a query share documents with other "
-        f"scores; if it names the runs, --column results.run={column}, else --run NAME"
+        "scores",
+        NameRuns(column),
     )
 
 
-def _name_both(source: Source) -> str:
+def _name_both(source: Source, words: str = "") -> Advice:
     """How to say which column is the rank and which is the score, where they may be swapped."""
-    rank, score = ("5", "4") if source.format == "trec" else ("NAME", "NAME")
-    return f"say which are: --column results.rank={rank} --column results.score={score}"
+    if source.format == "trec":
+        return RankAndScore("5", "4", words=words)
+    return RankAndScore(words=words)
 
 
 def _place(source: Source, rejection: Rejection) -> str:
@@ -200,21 +226,22 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
 
 def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
     if convention.judgment_duplicates == "error":
-        advice = "keep one row each, or --set judgment_duplicates=max"
+        advice = SetOption("judgment_duplicates", "max", words="keep one row each, or")
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
     refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
     if convention.duplicates == "error":
-        advice = "keep one row each, or --set duplicates=best"
+        advice = SetOption("duplicates", "best", words="keep one row each, or")
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
     if convention.order == "rank":
-        advice = "number each list from 1 or, if there are scores, --set order=score"
+        words = "number each list from 1 or, if there are scores,"
+        advice = SetOption("order", "score", words=words)
         _refuse(results, tables, "rank", "rank(s) with two documents", advice)
 
 
-def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: str) -> None:
+def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice) -> None:
     different, examples = 0, []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
@@ -228,11 +255,10 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
     if not different:
         return
     if source.name == "results" and (source.runs or source.run is not None):
-        advice += "; if they are several runs, " + ("leave --run out, or " if source.run is not None else "")
-        advice += "name the column that says which, --column results.run=NAME"
+        advice = Either((advice, NameRunColumn(source.run is not None)), "; ")
     elif source.name == "results" and len(source.files) > 1:
-        advice += f"; if the {len(source.files):,} files are runs that share a name, --run-from file"
-    raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}; {advice}")
+        advice = Either((advice, RunsFromFiles(len(source.files))), "; ")
+    raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}", advice)
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -243,13 +269,16 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
         return
     lists = sum(run.merged_lists for run in merged)
     dataset = f"dataset={run.dataset} " if run.dataset else ""
-    by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
-    own = f"give each its own{by_file}" if results.run is None else "leave --run out"
+    are_files = len(results.files) > 1 and not results.runs
+    ways = (
+        SeparateRuns(results.run is not None, are_files),
+        SetOption("order", "score", words="if scores alone decide,"),
+    )
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with "
         f"different scores, e.g. {dataset}run={run.run} query_id={run.merged_query}: "
-        f"{_first_results(results, run, config)}; if two runs share this name, {own}; if scores "
-        "alone decide, --set order=score"
+        f"{_first_results(results, run, config)}",
+        Either(ways, "; "),
     )
 
 
@@ -318,7 +347,7 @@ def _run_in_two_tables(
 def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | None) -> DataFrame:
     """The results of rank 1 of these runs in a part of the results, which is the table `number`."""
     kinds = dict(table.dtypes)
-    # With --run, all rows are of this run, whatever they say.
+    # If the run is given, all rows are of it, whatever they say.
     run = F.col("run").cast("string") if only_run is None else F.lit(only_run)
     columns = {"run": run, "query_id": F.col("query_id").cast("string")}
     if "dataset" in kinds:
@@ -357,7 +386,8 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
-            "distances; say which decides, --set order=rank, or --set order=score"
+            "distances",
+            Either((SetOption("order", "rank", words="say which decides,"), SetOption("order", "score"))),
         )
 
 
@@ -371,7 +401,8 @@ def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConf
         raise InputError(
             f"results: score and rank look swapped in most lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].swapped_lists} of run={runs[0].run}: the scores count the results, and the "
-            f"ranks do not; {_name_both(results)}, or if scores are right, --set order=score"
+            "ranks do not",
+            Either((_name_both(results), SetOption("order", "score", words="if scores are right,"))),
         )
 
 

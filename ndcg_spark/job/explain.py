@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_spark.advice import Give
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import format_cutoff
@@ -126,7 +127,8 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if request.baseline not in (None, *(row["run"] for row in theirs)):
         raise unknown_name("baseline", "run", str(request.baseline), {row["run"] for row in theirs})
     if cutoff not in {row["cutoff"] for row in theirs}:
-        raise ConfigurationError(f"cutoff: {other} has no scores at {format_cutoff(cutoff)}; choose another --cutoff")
+        what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
+        raise ConfigurationError(what, Give("cutoff", words="choose another"))
     names = {run: request.baseline or run for run in facts}
     before = read_facts(other, [*{*names.values()}], cutoff, [query])
     there = {run: (name, query) for run, name in names.items() if (name, query) in before}
@@ -137,10 +139,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"documents: {night} keeps none of query {query!r} and these runs; evaluate it with --documents all, or "
-        "explain it from the judgments and results"
-    )
+    what = f"documents: {night} keeps none of query {query!r} and these runs"
+    instead = "explain it from the judgments and results, or evaluate it with"
+    return ConfigurationError(what, Give("documents", "all", words=instead))
 
 
 def read_facts(
@@ -192,7 +193,8 @@ def _compared_run(
     same = {baseline} if others == nights else set()
     compared = (runs if run is None else {run}) - same
     if len(compared) != 1:
-        raise ConfigurationError(f"baseline: {baseline} is compared with one other run; choose it with --run")
+        what = f"baseline: {baseline} is compared with one other run"
+        raise ConfigurationError(what, Give("run", words="choose it with"))
     return compared.pop()
 
 
@@ -219,16 +221,16 @@ def night_documents_to_judge(
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
         if night.row["judgments_fingerprint"] != other.row["judgments_fingerprint"]:
-            raise ConfigurationError(
-                f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged; "
-                "evaluate both with the same judgments, or leave out --baseline-date"
-            )
+            what = f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged"
+            instead = "evaluate both with the same judgments, or leave out"
+            raise ConfigurationError(what, Give("baseline_date", words=instead))
     others = others or (nights if baseline is not None else [])
     run = _compared_run(run, baseline, nights, others)
     key, sides = ["dataset", "query_id", "doc_id"], []
     for side, name, sign in ((nights, run, 1.0), (others, baseline or run, -1.0)):
         if side and not any(night.kept_rows("ranked_documents") for night in side):
-            raise ConfigurationError(f"documents: {side[0]} keeps none; evaluate it with --documents all")
+            what = f"documents: {side[0]} keeps none"
+            raise ConfigurationError(what, Give("documents", "all", words="evaluate it with"))
         where: Where = {"relevance": [None], **({} if name is None else {"run": [name]})}
         rows = read_rows(side, "ranked_documents", [*key, "run", "rank", "discount"], where)
         if baseline is not None:

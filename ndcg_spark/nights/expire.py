@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_spark.advice import Give, Notice
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
@@ -15,7 +16,7 @@ from ndcg_spark.text import GOOD
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
-_KEPT = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
+_REMOVE_TOO = Give("baselines", words="remove them, too, with")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
@@ -64,7 +65,7 @@ def _is_published(store: Store, key: _Evaluation) -> bool:
 
 def removable(
     output: str, before: str = "", baselines: bool = False, date: str | None = None
-) -> tuple[list[Removal], list[str]]:
+) -> tuple[list[Removal], list[Notice]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
     Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a
@@ -92,11 +93,12 @@ def removable(
     dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
     needed = set() if baselines else _baselines(known, old) - {date or ""}
-    kept = [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & needed)]
+    because = "they are the newest good nights or baselines of the gate"
+    kept = [Notice(f"the nights of {day} stay: {because}", _REMOVE_TOO) for day in sorted(old & needed)]
     if before and known.damaged and not baselines:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        advice = "restore it, or --baselines removes what gates need, too"
-        kept = [f"{len(old)} old night(s) stay: {why}; {advice}"]
+        restore = Give("baselines", words="restore it, or remove what gates need, too, with")
+        kept = [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
         old = set()
     for day in sorted(old - needed):
         # In the order in which they were added, so that no older row ever counts.

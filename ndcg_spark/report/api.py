@@ -52,7 +52,7 @@ def trend(
 
     Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
     headline of the newest night; `last` nights are shown, and statistics use all. A row of pandas per dataset, run,
-    measure, cutoff and night, in the columns of ``--format csv``. Raises ConfigurationError if there is no such
+    measure, cutoff and night, in the columns of the command's CSV. Raises ConfigurationError if there is no such
     dataset, run, measure or night, and StorageError if the output cannot be read.
     """
     return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
@@ -236,7 +236,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
 def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
     """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as with ``--format latex``; `correction` says how p
+    With a baseline, scores that differ significantly have stars, as in the command's LaTeX; `correction` says how p
     values are adjusted, as in `compare`. Raises ConfigurationError if there is no such run or correction.
     """
     if isinstance(baseline, list | tuple):
