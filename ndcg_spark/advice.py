@@ -301,7 +301,7 @@ class GiveFormat(Advice):
 
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
-            return f"name the files by their format, {self.formats}"
+            return f"end the name of the file in {self.formats}"
         name = "format" if voice is KEYS else "input_format"
         return f"write {voice.setting(name, table=self.table)} {self.formats}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from ndcg_spark.advice import Notice
 from ndcg_spark.convention.convention import Convention, definition, why_no_value
 from ndcg_spark.convention.measures import (
     MEASURES,
@@ -22,6 +23,7 @@ from ndcg_spark.convention.measures import (
     written,
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
+from ndcg_spark.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
@@ -187,7 +189,7 @@ class SparkScores:
         # A probable mistake explains why there is no value.
         sentences = [*_about(rows, self.runs)] or [*about_no_values(rows, self.measures)]
         for sentence in sentences:
-            warnings.warn(sentence, stacklevel=4)
+            warnings.warn(str(sentence), stacklevel=4)
         return scores
 
     def __repr__(self) -> str:
@@ -225,21 +227,22 @@ def about_no_values(rows: Iterable[Mapping[str, Any]], measures: MeasureSet) -> 
             yield f"measures: no value for {shown}{where}: {reason}; check the grades"
 
 
-def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str]:
+def _about(rows: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Iterator[str | Notice]:
     """Sentences about probable mistakes that the rows of DATASET_SCORES show, of which `runs` should have some."""
     scored = {row["run"] for row in rows}
     if empty := [run for run in runs if run not in scored]:
-        yield f"results: {len(empty)} run(s) have no rows, e.g. run={empty[0]}; check what should have filled the table"
+        yield about_empty_runs(len(empty), run_example(empty[0]))
     counts = ("queries", "missing_queries", "no_relevant_queries")
     if not any(row[count] for row in rows for count in counts):
         yield "judgments: no query is judged; check what should have filled the table"
     # Whatever the convention makes of missing queries, without documents there is no rate.
     elif all(row["judged_rate"] is None for row in rows):
-        yield "results: no run has results for a judged query; write ids alike in both"
+        yield f"results: no run has results for a judged query; {WRITE_ALIKE}"
     elif few := [row for row in rows if _answered(row) < min(row["missing_queries"], row["unjudged_queries"])]:
         first, several = few[0], len({row["run"] for row in few})
-        what = f"lacks {first['missing_queries']} and answered {first['unjudged_queries']} others; write ids alike"
-        yield f"results: {several} run(s) lack over half of the judged queries, e.g. run={first['run']} {what} in both"
+        answered = _answered(first)
+        numbers = answered, answered + first["missing_queries"], first["unjudged_queries"]
+        yield about_strangers(several, run_example(first["run"]), *numbers)
     deepest = max((row["cutoff"] for row in rows), key=by_depth)
     yield from about_judged_rates(rows, deepest, "write document ids in the same way")
 

@@ -15,10 +15,12 @@ from pyspark.sql import functions as F
 from ndcg_spark.advice import (
     Advice,
     AllowRejected,
+    ColumnIs,
     Do,
     Either,
     NameRunColumn,
     NameRuns,
+    Notice,
     RankAndScore,
     RunsFromFiles,
     SeparateRuns,
@@ -30,6 +32,7 @@ from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rej
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
 from ndcg_spark.convention.measures import Cutoff, MeasureSet, format_cutoff
+from ndcg_spark.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
@@ -42,8 +45,6 @@ from ndcg_spark.scoring.refusals import row_example
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
 
-#: What to do where a run answers no judged query.
-_WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
 #: A run of one query is suspicious beside one with so many times its results.
@@ -191,7 +192,7 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
     words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
     if words:
         is_stranger = any(run.unjudged_queries and not run.judged_queries for run in returned.runs)
-        to_do = _WRITE_ALIKE if is_stranger else "complete the tables"
+        to_do = WRITE_ALIKE if is_stranger else "complete the tables"
         raise InputError(f"results: {words}; {to_do}, or allow more")
 
 
@@ -282,11 +283,11 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     )
 
 
-def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[str]:
+def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[Notice]:
     """The warning of lists with two results of rank 1 that were not refused."""
     what = "have lists with two results of rank 1 and different scores"
     advice = "the scores decide; if they are two runs, give each a name of its own"
-    yield from _about(_merged(counts, config), what, advice)
+    yield from _about(_merged(counts, config), what, Do(words=advice))
 
 
 def _merged(counts: ResultCounts, config: EvaluationConfig) -> list[RunCounts]:
@@ -412,11 +413,11 @@ def _opposite(counts: ResultCounts) -> list[RunCounts]:
 
 def about_input(
     judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     """Sentences about probable mistakes that the counts show. `without_results` are datasets that are judged only."""
     if without_results:
         name = without_results[0]
-        yield (
+        yield Notice(
             f"{len(without_results)} dataset(s) judged but without results, e.g. {name} with {judged.queries[name]:,} "
             "queries; find out why the results are missing, or remove the judgments"
         )
@@ -425,22 +426,25 @@ def about_input(
     # Of a dataset without judgments, runs answer no judged query.
     strangers = [run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)]
     for run in strangers[:1]:
-        expected = judged.queries.get(run.dataset, 0)
-        counts = f"it answered {run.judged_queries:,} of {expected:,}, and {run.unjudged_queries:,} that are not judged"
-        yield from _about(strangers, "answered under half of the judged queries", f"{counts}; {_WRITE_ALIKE}")
-    yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
+        counts = run.judged_queries, judged.queries.get(run.dataset, 0), run.unjudged_queries
+        yield about_strangers(len(strangers), run_example(run.run, run.dataset), *counts)
+    empty = [run for run in runs if not run.rows]
+    if empty:
+        yield about_empty_runs(len(empty), run_example(empty[0].run, empty[0].dataset))
     for dataset in {run.dataset: None for run in runs}:
         yield from _about_fragments([run for run in runs if run.dataset == dataset])
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
-        advice = f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank"
+        words = f"their order is that of ties={convention.ties}; if they have ranks:"
+        advice = SetOption("order", "rank", words=words)
         yield from _about(tied, "give all results of a query the same score", advice)
     if convention.order == "score":
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
-        yield from _about(_opposite(returned), what, "the scores decide; order=rank lets the ranks decide")
+        advice = SetOption("order", "rank", words="the scores decide; to let the ranks decide:")
+        yield from _about(_opposite(returned), what, advice)
 
 
-def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
+def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
     """A run with few results of one query may be lines of another run with a name that is cut."""
     largest = max(runs, key=lambda run: run.rows)
     fragments = []
@@ -452,43 +456,43 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
     for run in fragments[:1]:
         counts = f"it has {run.rows:,} result(s), and run={largest.run} {largest.rows:,}"
         advice = f"{counts}; its name may be cut or misspelt in a line of another run"
-        yield from _about(fragments, "have results of one query only", advice)
+        yield from _about(fragments, "have results of one query only", Do(words=advice))
 
 
-def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[str]:
+def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[Notice]:
     """A sentence about grades that may be the scores of results."""
     column, grade = judgments.recognised_grades, judged.fractional_grade
     if column is not None and column.lower() == "score" and grade is not None:
-        yield (
-            f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}; if "
-            "these are results, give the judgments first; if they are grades, --column judgments.relevance=score"
-        )
+        what = f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}"
+        words = "if these are results, give the judgments first; if they are grades,"
+        yield Notice(what, ColumnIs("judgments", "relevance", column, words=words))
 
 
 def about_grades(
     judged: JudgmentCounts,
     convention: Convention,
     measures: MeasureSet,
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     """Sentences about grades that the tool of the preset, or a threshold, does not take."""
     highest = judged.best_grade
     if convention.min_relevance == "none":
-        yield from presets.about_grades(convention.based_on, judged.fractional_grade, highest)
+        sentences = presets.about_grades(convention.based_on, judged.fractional_grade, highest)
+        yield from map(Notice, sentences)
     least = relevant_grade(convention)
     # Queries without a relevant document that are left out have a warning of their own.
     are_scored = convention.no_relevant in ("zero", "one")
     is_below = highest is not None and least is not None and highest < least
     if measures.counts_relevant and is_below and are_scored:
-        yield (
+        yield Notice(
             f"judgments: no document is relevant, as the highest grade is {highest:g} and "
             f"relevant documents have {least:g} or above; check the grades, or set relevant_from"
         )
 
 
-def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
+def _about(runs: Sequence[RunCounts], what: str, advice: Advice) -> Iterator[Notice]:
     if runs:
-        dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
-        yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{dataset}; {advice}"
+        example = run_example(runs[0].run, runs[0].dataset)
+        yield Notice(f"{len(runs)} run(s) {what}, e.g. {example}", advice)
 
 
 def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:
