@@ -19,16 +19,18 @@ from pydantic import (
     model_validator,
 )
 
+from ndcg_spark.advice import Give, GiveTable, Notice
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
-from ndcg_spark.errors import ConfigurationError, first_line
+from ndcg_spark.errors import ConfigurationError, InvalidConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
 
 #: Options whose keys have other names.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
+_CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
 
@@ -298,9 +300,9 @@ def validate(
     except ValidationError as error:
         problems = list(_problems(error, model))
     except ConfigurationError as error:
-        problems = [str(error)]
+        problems = [Notice(error.sentence, error.advice)]
     if problems:
-        raise ConfigurationError(f"{where}: {len(problems)} problem(s): {'; '.join(problems)}")
+        raise InvalidConfigurationError(where, problems)
     config._chosen_options = frozenset(chosen)
     return config
 
@@ -320,10 +322,13 @@ def _with_measures(config: _Config) -> _Config:
     return copy
 
 
-def _problems(error: ValidationError, model: Any) -> Iterator[str]:
+def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
     entries = error.errors()
     for entry in entries:
-        keys, reason = entry["loc"], entry["msg"].removeprefix("Value error, ")
+        keys, reason, advice = entry["loc"], entry["msg"].removeprefix("Value error, "), None
+        cause = entry.get("ctx", {}).get("error")
+        if isinstance(cause, ConfigurationError):
+            reason, advice = cause.sentence, cause.advice
         # Without its items that are wrong, a list is too short as well.
         if any(len(other["loc"]) > len(keys) and other["loc"][: len(keys)] == keys for other in entries):
             continue
@@ -333,9 +338,11 @@ def _problems(error: ValidationError, model: Any) -> Iterator[str]:
             others = f", not one of {', '.join(known)}" if len(keys) > 1 else ""
             reason = f"unknown key{did_you_mean(meant, known) or others}"
         elif entry["type"] == "missing":
-            reason = f"missing; give --{keys[0]} or [{keys[0]}]" if keys[0] in ("judgments", "results") else "missing"
+            reason = "missing"
+            advice = GiveTable(str(keys[0])) if keys[0] in ("judgments", "results") else None
         name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
-        yield reason if not name or reason.startswith(f"{name}: ") else f"{name}: {reason}"
+        is_named = not name or reason.startswith(f"{name}: ")
+        yield Notice(reason if is_named else f"{name}: {reason}", advice)
 
 
 def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
@@ -346,37 +353,40 @@ def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:
     return [*model.model_fields]
 
 
-def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
     for option, value in config.measure_set.options.items():
         if option in chosen and accepted(option, chosen[option]) != accepted(option, value):
             other = f"measures: {option}={value} in a measure, but {option}={show(chosen[option])} in the convention"
-            yield f"{other}; remove it there, or evaluate twice"
+            yield Notice(f"{other}; remove it there, or evaluate twice")
     if config.remote and config.engine == "embedded":
-        yield "engine: embedded, but remote names a server; remove one of them"
+        yield Notice("engine: embedded, but remote names a server; remove one of them")
     if config.output and config.date > datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(1):
-        yield f"date: {config.date} is in the future; give the date of the night"
+        yield Notice(f"date: {config.date} is in the future; give the date of the night")
     if config.documents and not config.output:
-        yield "documents: they are kept in the output, but there is none; give --output"
+        sentence = "documents: they are kept in the output, but there is none"
+        yield Notice(sentence, Give("output", words="give"))
     if config.gate:
         # A gate on a published night checks itself whether the night has its cutoffs.
         all_known = isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set
         cutoffs = parse_cutoffs(check.cutoff for check in config.gate.check) if all_known else config.cutoffs
         has_attributes, has_weights = config.query_attributes is not None, config.query_weights is not None
-        yield from contradictions(config.gate, cutoffs, has_attributes, has_weights)
+        yield from map(Notice, contradictions(config.gate, cutoffs, has_attributes, has_weights))
         return
     if config.query_weights and not isinstance(config, NightConfig):
-        yield "query_weights: only a gate uses it; add [gate], or remove it"
+        yield Notice("query_weights: only a gate uses it; add [gate], or remove it")
     if isinstance(config.documents, int):
-        yield "documents: a number keeps what changed most against a gate's baseline; add [gate], or keep all"
+        sentence = "documents: a number keeps what changed most against a gate's baseline"
+        yield Notice(f"{sentence}; add [gate], or keep all")
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.expanduser().read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ConfigurationError(f"config: no file {file}; check --config") from error
+        raise ConfigurationError(f"config: no file {file}", _CHECK_CONFIG) from error
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{file}: it cannot be read as TOML, {first_line(error)}; check --config") from error
+        what = f"{file}: it cannot be read as TOML, {first_line(error)}"
+        raise ConfigurationError(what, _CHECK_CONFIG) from error
 
 
 def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

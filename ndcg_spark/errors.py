@@ -1,12 +1,15 @@
 """Every failure that can be explained to users, each with its exit code.
 
-A message reads ``where: what, how many, one example; what to do``.
+A message reads ``where: what, how many, one example; what to do``. What to do stands in the sentence or, where it
+names an option, beside it as an Advice: `str` of an error says it in words of Python, the command line as options.
 """
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ndcg_spark.advice import ARGUMENTS, Advice, Notice, Voice, worded
 
 DONE = 0
 BUG = 1
@@ -32,12 +35,46 @@ class NdcgSparkError(Exception):
     #: The kind of failure, for programs; the message is for people.
     code = "bug"
 
+    def __init__(self, sentence: str, advice: Advice | None = None) -> None:
+        # A copy from another process is made of `args`.
+        super().__init__(sentence, advice)
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in words that name no option."""
+        return str(self.args[0])
+
+    @property
+    def advice(self) -> Advice | None:
+        """What to do, if that names an option; else the sentence says it."""
+        return self.args[1] if isinstance(self.args[1], Advice) else None
+
+    def worded(self, voice: Voice) -> str:
+        """The message, which names options as this voice calls them."""
+        return worded(self.sentence, self.advice, voice)
+
+    def __str__(self) -> str:
+        return self.worded(ARGUMENTS)
+
 
 class ConfigurationError(NdcgSparkError, ValueError):
     """The arguments, the configuration or the convention are invalid."""
 
     exit_code = 2
     code = "configuration"
+
+
+class InvalidConfigurationError(ConfigurationError):
+    """Everything that is wrong with a configuration, at once."""
+
+    def __init__(self, where: str, problems: Sequence[Notice]) -> None:
+        super().__init__(where)
+        self.args = where, problems
+        self.problems = problems
+
+    def worded(self, voice: Voice) -> str:
+        problems = "; ".join(problem.worded(voice) for problem in self.problems)
+        return f"{self.sentence}: {len(self.problems)} problem(s): {problems}"
 
 
 class ConventionError(ConfigurationError):
@@ -64,8 +101,8 @@ class MissingColumnError(InputError):
 
     code = "missing_column"
 
-    def __init__(self, message: str, column: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, sentence: str, advice: Advice | None = None, column: str = "") -> None:
+        super().__init__(sentence, advice)
         self.column = column
 
 
@@ -94,8 +131,8 @@ class NotVerifiedError(EngineError):
 
     code = "not_verified"
 
-    def __init__(self, message: str, log_entries: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, sentence: str, log_entries: Mapping[str, Any] | None = None) -> None:
+        super().__init__(sentence)
         #: What the log keeps of it.
         self.log_entries = log_entries or {}
 
@@ -124,14 +161,14 @@ def engine_imports() -> Iterator[None]:
 
 def refuse_mixed_sparks(is_broken: bool = False) -> None:
     """InstallationError if packages that share the folder `pyspark` have different versions, or it is broken."""
-    # Imported here because --help does not need it.
+    # Imported here because help does not need it.
     import importlib.metadata
 
     versions = {name: one.version for name in _SPARKS for one in importlib.metadata.distributions(name=name)}
     if len(set(versions.values())) > 1 or (versions and is_broken):
         raise InstallationError(
             f"engine: the folder pyspark is not as {' and '.join(map(' '.join, versions.items()))} installed "
-            f"it; pip uninstall --yes {' '.join(versions)}, then {INSTALL_ADVICE}"
+            f"it; pip uninstall -y {' '.join(versions)}, then {INSTALL_ADVICE}"
         )
 
 

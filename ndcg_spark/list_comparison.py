@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
+from ndcg_spark.advice import Give
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, ConventionError
 from ndcg_spark.reference import discounts
@@ -49,10 +50,9 @@ def compared_runs(new: Collection[str], old: Collection[str], baseline: str | No
     runs = sorted({*new} & {*old} if baseline is None else {*new})
     if not runs:
         theirs, ours = (", ".join(sorted(side)[:3]) for side in (old, new))
-        raise ConfigurationError(
-            f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}; give runs the same "
-            f"names, or name an old run that the new ones are compared with, --baseline {min(old)}"
-        )
+        what = f"baseline: no run to compare: the old results have {theirs}, the new ones {ours}"
+        instead = "give runs the same names, or name an old run that the new ones are compared with,"
+        raise ConfigurationError(what, Give("baseline", min(old), words=instead))
     return runs
 
 

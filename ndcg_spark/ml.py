@@ -132,7 +132,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 "dataset: rows have no ranks, by which the convention "
                 f"{convention.label} orders documents; "
                 f"set {instead} in convention, or give arrays, in which a position is a rank",
-                "rank",
+                column="rank",
             )
         params = {
             "query_id": "queryCol",

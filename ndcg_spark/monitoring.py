@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.advice import KEYS, OPTIONS, command_line
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, first_line
@@ -62,7 +63,13 @@ def notify_failure(
         return
     kind = "" if isinstance(error, NdcgSparkError) else f"{type(error).__name__}: "
     exit_code = getattr(error, "exit_code", BUG)
-    notify(config, exit_code, f"{kind}{error}", outcome, is_silent)
+    notify(config, exit_code, f"{kind}{_worded(error, config)}", outcome, is_silent)
+
+
+def _worded(error: BaseException, config: EvaluationConfig) -> str:
+    if isinstance(error, NdcgSparkError):
+        return error.worded(KEYS if config.source["file"] else OPTIONS)
+    return str(error)
 
 
 def notify(
@@ -231,10 +238,10 @@ def _content(
     if output:
         commands = [accept_command(output, config.source["file"], verdict) for verdict in filter(can_begin, verdicts)]
         lines += [f"To make it the first baseline: {command}" for command in commands]
-        command, options = ("report", f" --date {date} --html {date}.html") if datasets else ("nights", "")
+        command, options = ("report", {"date": date, "html": f"{date}.html"}) if datasets else ("nights", {})
         # What a signal or the configuration has ended is not in the log.
         if datasets or (exit_code != ConfigurationError.exit_code and exit_code <= 128):
-            lines.append(f"ndcg-spark {command} {shlex.quote(masked(output))}{options}")
+            lines.append(command_line(command, [masked(output)], options))
     return {
         "evaluation_id": outcome.evaluation_id if outcome else None,
         "datasets": datasets,

@@ -147,7 +147,7 @@ def load_function(name: str) -> Function:
     except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
             f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
-            "put its folder on PYTHONPATH, on a cluster in --py-files"
+            "put its folder on PYTHONPATH, on a cluster in spark.submit.pyFiles"
         ) from error
     return loaded  # type: ignore[no-any-return]  # the type of a user's object is unknown
 

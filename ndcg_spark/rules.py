@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DoubleType, StringType
 
+from ndcg_spark.advice import Advice, Either, Give, NameColumn, NameColumns, NameGrades, SetOption, WriteIds
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import InputError, MissingColumnError
 from ndcg_spark.schemas import (
@@ -26,7 +27,7 @@ from ndcg_spark.schemas import (
     OWN,
     RESULTS,
 )
-from ndcg_spark.text import refuse_alike, rename_advice, table_prefix
+from ndcg_spark.text import UNNAMED, mapped_table, refuse_alike
 
 # Spelled out, because engines differ in what \\s and $ match, and in which blanks a cast ignores.
 _BLANKS = " \t\r\n\f"
@@ -120,26 +121,21 @@ def require_types(kinds: Mapping[str, str], ids: Collection[str], where: str) ->
         if not re.fullmatch(_IDS if name in ids else _NUMBERS, kind):
             wrong.append(f"{name} is {kind}")
     if wrong:
-        raise InputError(
-            f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}; ids are text or whole numbers, "
-            "relevance, score and rank are numbers"
-        )
+        raise InputError(f"{where}: {len(wrong)} column(s) of the wrong type, {', '.join(wrong)}", WriteIds())
 
 
 def missing_columns(missing: Sequence[str], known: Sequence[str], where: str) -> InputError:
-    # Another table may call its columns as they are.
-    table = table_prefix(where)
-    options = " ".join(f"--column {table}{name.replace(' or ', f'=NAME or --column {table}')}=NAME" for name in missing)
-    key = f"{table}columns.{missing[0].split()[0]}"
-    advice = f'map them with {options}, or in the configuration {key} = "NAME"'
-    if re.search(_WITH_HEADER, where):
-        advice += "; if the first line names no columns, NAME is the number of a field"
-    if list(missing) == ["relevance"]:
-        advice = "name the column of the grades, --column relevance=NAME, or give one grade to all, --relevance 1"
-        if OF_RESULTS & {name.lower() for name in known}:
-            advice = "if these are results, give the judgments first; if judgments without grades, --relevance 1"
-    what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
-    return InputError(f"{where}: {what}; {rename_advice(missing, known, advice)}")
+    what = f"{where}: {len(missing)} column(s) missing, {', '.join(missing)}; it has {', '.join(known)}"
+    if not all(map(str.strip, known)):
+        return InputError(f"{what}; {UNNAMED}")
+    if list(missing) != ["relevance"]:
+        # Another table may call its columns as they are.
+        has_header = re.search(_WITH_HEADER, where) is not None
+        return InputError(what, NameColumns(mapped_table(where), tuple(missing), has_header))
+    if OF_RESULTS.isdisjoint(name.lower() for name in known):
+        return InputError(what, NameGrades())
+    words = "if these are results, give the judgments first; if judgments without grades,"
+    return InputError(what, Give("relevance", 1, "judgments", words=words))
 
 
 def judgment_rules(types: Mapping[str, str], gain: Column, convention: Convention) -> list[RowTest]:
@@ -230,12 +226,13 @@ def require_columns(
     """Refuse tables that lack a column which the convention needs; `where` is where the results were read."""
     for name, other, is_needed in (("score", "rank", convention.needs_score), ("rank", "score", convention.needs_rank)):
         if is_needed and name not in results:
-            use = "ties=doc_id_asc" if convention.ties == name else f"order={other}" if other in results else ""
-            raise MissingColumnError(
-                f"results: no column {name} in {where}, which the convention {convention.label} ranks by; name it, "
-                f"--column results.{name}=NAME{use and f', or set {use}'}",
-                name,
-            )
+            ways: list[Advice] = [NameColumn("results", name)]
+            if convention.ties == name:
+                ways.append(SetOption("ties", "doc_id_asc"))
+            elif other in results:
+                ways.append(SetOption("order", other))
+            what = f"results: no column {name} in {where}, which the convention {convention.label} ranks by"
+            raise MissingColumnError(what, Either(tuple(ways)), column=name)
     if ("dataset" in judgments) != ("dataset" in results):
         named, other = ("judgments", "results") if "dataset" in judgments else ("results", "judgments")
         raise InputError(

@@ -5,11 +5,13 @@ import logging
 import time
 from collections.abc import Iterator
 
+from ndcg_spark.advice import Notice
+
 #: Steps that are done are records with a `step`, what is being done is one of level DEBUG.
 LOGGER = logging.getLogger("ndcg_spark.steps")
 
 
-def report_step(step: str, sentence: str, level: int = logging.INFO) -> None:
+def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) -> None:
     """Log that a step is done; a `warning` and `rejected` rows are warnings."""
     LOGGER.log(logging.WARNING if step in ("warning", "rejected") else level, "%s", sentence, extra={"step": step})
 

@@ -16,7 +16,7 @@ GOOD = "good"
 RUN = "run "
 
 #: What to do about columns without a name.
-_UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
+UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity of 0.67.
 _NEAR = 0.7
 #: Invisible letters and marks (Unicode: Default_Ignorable_Code_Point) and two blanks that count as symbols; these are
@@ -50,7 +50,7 @@ _VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^;&\s'\",]+)"
 #: A parameter outside a URL, which a space may have cut: masked only if its name says that it is secret.
 _NAMED = re.compile(rf"((?:^|[\s;?&,('\"]){_HIDDEN}=){_VALUE}", re.IGNORECASE)
 _VARIABLE_KEY = re.compile(rf"((?:^|[\s;('\"])[A-Z0-9_]*KEY=){_VALUE}")
-#: An option of a command and its value, such as `--password X`; and a user with a password, as curl has it.
+#: An option of any command and its value, such as `-password X`; and a user with a password, as curl has it.
 _OPTION = re.compile(rf"((?:^|[\s'\"])--?{_HIDDEN}[\s=]+){_VALUE}", re.IGNORECASE)
 _LOGIN = re.compile(r"((?:^|[\s'\"])(?:-u\s*|--(?:proxy-)?user[\s=]+)['\"]?)[^\s'\":]+:[^\s'\"]+")
 #: Headers of HTTP that let somebody in, and tokens that are known by how they begin.
@@ -133,9 +133,9 @@ def baseline_run(baseline: str) -> str | None:
     return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
 
 
-def table_prefix(where: str) -> str:
-    """`results.` if a place in a message begins so, or another table whose columns `--column` maps; else nothing."""
-    return next((f"{table}." for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
+def mapped_table(where: str) -> str:
+    """`results` if a place in a message begins so, or another table whose columns can be mapped; else nothing."""
+    return next((table for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
 
 
 def apart(value: float, limit: float, digits: int = 4, kind: str = "f") -> tuple[str, str]:
@@ -171,13 +171,13 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         alike.setdefault(name.strip() and name.lower(), []).append(name)
     if len(unnamed := alike.pop("", [])) > 1:
         first, *_ = [*alike.values(), unnamed]
-        raise InputError(f"{where}: {len(unnamed)} columns have no name, beside {first[0]!r}; {_UNNAMED}")
+        raise InputError(f"{where}: {len(unnamed)} columns have no name, beside {first[0]!r}; {UNNAMED}")
     if twice := [" and ".join(same) for same in alike.values() if len(same) > 1]:
         raise InputError(
             f"{where}: {len(twice)} column name(s) occur twice or differ only in case, e.g. {twice[0]}; rename them"
         )
 
 
-def rename_advice(lost: Iterable[str], has: Iterable[str], otherwise: str = "") -> str:
-    """What to do about lost columns, where it is not `otherwise`; with a blank name, a title may hide the names."""
-    return (otherwise or f"rename its columns to {' and '.join(lost)}") if all(map(str.strip, has)) else _UNNAMED
+def rename_advice(lost: Iterable[str], has: Iterable[str]) -> str:
+    """What to do about lost columns; with a blank name, a title may hide the names."""
+    return f"rename its columns to {' and '.join(lost)}" if all(map(str.strip, has)) else UNNAMED

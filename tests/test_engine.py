@@ -134,9 +134,9 @@ def test_local_spark_needs_java_and_more_than_a_client(java, monkeypatch):
 @pytest.mark.parametrize(
     ("installed", "advice"),
     [
-        ("pyspark-4.3.0 pyspark_client-4.2.0", "pip uninstall --yes pyspark pyspark-client, then install"),
+        ("pyspark-4.3.0 pyspark_client-4.2.0", "pip uninstall -y pyspark pyspark-client, then install"),
         # pip uninstall pyspark has removed what the client shares with it, and pip install would do nothing.
-        ("pyspark_client-4.2.0", "pip uninstall --yes pyspark-client, then install"),
+        ("pyspark_client-4.2.0", "pip uninstall -y pyspark-client, then install"),
         ("", "No module named 'pyspark.sql'; install"),
     ],
 )

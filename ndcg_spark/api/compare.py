@@ -155,8 +155,8 @@ def compared_rows(
     options = dataclasses.replace(options, measures=metrics, baselines=names)
     own = sources(scores, list(metrics), "query_scores")
     comparison = compare_sources(own, others, options)
-    for sentence in comparison.warnings:
-        warnings.warn(sentence, stacklevel=3)
+    for notice in comparison.warnings:
+        warnings.warn(str(notice), stacklevel=3)
     if not comparison.rows:
         sentence = "there is no run to compare with the baseline; give another"
         raise ConfigurationError(f"query_scores: {sentence}")

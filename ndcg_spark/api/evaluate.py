@@ -1,11 +1,9 @@
 """The evaluation and comparisons of its inputs as functions of files or tables."""
 
-import contextlib
 import datetime
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate
 
 import pyarrow.parquet
@@ -32,30 +30,6 @@ if TYPE_CHECKING:
 
 #: The columns that are looked for; attributes have names of their own.
 _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names}
-#: What messages say in Python: of the file of a table, and of options of the command line.
-_IN_PYTHON = {
-    rf"[^\s(]*{PREFIX}\S*/\w+\.parquet": "the table",
-    r', or in the configuration [\w.]+ = "NAME"|; if the first line names no columns, NAME is the number of a field'
-    "|, or allow[\\w ]+, --max-rejected-fraction": "",
-    r", or say which, --column .*|, such as --run-from file|; if the [\d,]+ files are runs .*, --run-from file": "",
-    "; a configuration can map other names, .*": "",
-    r"(if they are several runs, )(?:leave --run out, or )?name the column .*": r"\1rename the column of runs to run",
-    r"--column results\.run=\S+, else --run NAME": "rename it to run, else run='NAME'",
-    "leave --run out": "name them in a column run",
-    r"map them with --column (?:\w+\.)?(\w+)=NAME": r"rename its columns to \1",
-    r"(?<=_id) --column (?:\w+\.)?(\w+)=NAME": r" and \1",
-    r"name it, --column (?:\w+\.)?(\w+)=NAME": r"rename its column to \1",
-    r"(?<=, or set )\w+=\w+": r"\g<0> in convention",
-    "name the column of the grades, --column relevance=NAME": "rename the column of the grades to relevance",
-    r"--column (\w+\.)?(\w+)=NAME": r"rename it to \2",
-    r"--set (order=\w+)": r"\1 in convention as text, 'standard \1'",
-    r"--set (\w+=\w+)": r"\1 in convention",
-    r"use --set, such as (\w+=\w+)": r"write \1 in convention",
-    "--relevance 1": "relevance=1",
-    "--baseline (.+)": r"baseline='\1'",
-    "(?<=ids are text or whole numbers),": " (pandas makes them floats where one is missing; drop it and use astype; "
-    "UUIDs need astype(str)),",
-}
 Cutoffs = int | str | Iterable[int | None] | None
 
 
@@ -136,9 +110,8 @@ def evaluate(
     if session is not None or any(map(is_spark, tables.values())):
         from ndcg_spark.api.lazy_evaluation import evaluate_lazily
 
-        with _in_words_of_python():
-            given = {**_as_chosen(settings), "relevance": relevance, "run": run}
-            return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
+        given = {**_as_chosen(settings), "relevance": relevance, "run": run}
+        return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
     config = make_config(tables, settings, scratch, relevance, run)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
@@ -214,16 +187,6 @@ def compare_judgments(
     return to_pandas(compute(tasks.compare_judgments, one, other))
 
 
-@contextlib.contextmanager
-def _in_words_of_python() -> Iterator[None]:
-    try:
-        yield
-    except NdcgSparkError as error:
-        error.args = (_in_python(str(error)),)
-        raise
-
-
-@_in_words_of_python()
 def make_config(
     tables: Mapping[str, Any],
     settings: Mapping[str, Any],
@@ -255,17 +218,28 @@ def compute(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """What a function returns in the worker; its warnings are Python's, and messages are in words of Python."""
-    with _in_words_of_python():
-        value, sentences = worker.call(function, *arguments, **options)
-    for sentence in sentences:
-        warnings.warn(_in_python(sentence), stacklevel=3)
+    """What a function returns in the worker; its warnings are Python's. Tables written for it have no path."""
+    configs = [config for config in arguments if isinstance(config, EvaluationConfig)]
+    written = [path for config in configs for path in _written(config)]
+    try:
+        value, notices = worker.call(function, *arguments, **options)
+    except NdcgSparkError as error:
+        error.args = (_without(written, error.sentence), *error.args[1:])
+        raise
+    for notice in notices:
+        warnings.warn(_without(written, str(notice)), stacklevel=3)
     return value
 
 
-def _in_python(sentence: str) -> str:
-    for pattern, words in _IN_PYTHON.items():
-        sentence = re.sub(pattern, words, sentence)
+def _written(config: EvaluationConfig) -> list[str]:
+    """The files that were written for tables of a configuration."""
+    tables = [table for table in (config.judgments, config.results, config.exclude) if table is not None]
+    return [path for table in tables for path in table.path if f"/{PREFIX}" in path]
+
+
+def _without(paths: Iterable[str], sentence: str) -> str:
+    for path in paths:
+        sentence = sentence.replace(path, "the table")
     return sentence
 
 

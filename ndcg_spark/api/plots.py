@@ -104,7 +104,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
 def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
     """The scores as the table of a paper: a row per run, the best in bold; ``print(latex(scores, "bm25"))``.
 
-    With a baseline, scores that differ significantly have stars, as with ``--format latex``; `correction` says how p
+    With a baseline, scores that differ significantly have stars, as in the command's LaTeX; `correction` says how p
     values are adjusted, as in `compare`. Raises ConfigurationError if there is no such run or correction.
     """
     if isinstance(baseline, list | tuple):

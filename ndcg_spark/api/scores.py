@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import pyarrow as pa
 
+from ndcg_spark.advice import Notice
 from ndcg_spark.contract.doubtful_scores import about_no_values, about_runs
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import (
@@ -218,20 +219,21 @@ class SparkScores:
         read = self.query_scores.toArrow if fetched is None else lambda: fetched
         scores = Scores(table, read, self.measures, attributes=self.attributes)
         for sentence in self._warnings(table):
-            warnings.warn(sentence, stacklevel=4)
+            warnings.warn(str(sentence), stacklevel=4)
         return scores
 
-    def _warnings(self, table: pa.Table) -> list[str]:
+    def _warnings(self, table: pa.Table) -> list[str | Notice]:
         """What is doubtful about rows of DATASET_SCORES."""
         rows = table.to_pylist()
         values = [row["value"] for row in rows if row["value"] is not None]
-        sentences = []
+        sentences: list[str | Notice] = []
         if values and all(value == NO_VALUE for value in values):
             sentences.append("query_attributes: none of its queries has scores here; check its ids")
         whole = [row for row in rows if row["attribute"] is None]
         # A probable mistake explains why there is no value.
         mistakes = list(about_runs(whole, self.runs))
-        return sentences + (mistakes or list(about_no_values(whole, self.measures)))
+        sentences.extend(mistakes or about_no_values(whole, self.measures))
+        return sentences
 
     def __repr__(self) -> str:
         return "Scores of a Spark session; to_pandas() computes them, and a notebook shows them"

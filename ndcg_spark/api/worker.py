@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
+from ndcg_spark.advice import Notice
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
 from ndcg_spark.scratch import Scratch, remove_abandoned
 from ndcg_spark.steps import LOGGER
@@ -43,7 +44,7 @@ def call(
     function: "Callable[Concatenate[Engine, Arguments], Result]",
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
-) -> tuple[Result, list[str]]:
+) -> tuple[Result, list[str | Notice]]:
     """What a function returns on the engine of the worker, and the warnings among its steps.
 
     Functions are pickled by their names, so it is one of a module that the worker can import.
@@ -70,7 +71,7 @@ def call(
             stop()
             raise
     if failure is not None:
-        raise failure(reply)
+        raise failure
     value, sentences = reply
     return value, sentences
 
@@ -151,7 +152,7 @@ def serve() -> None:
         while True:
             folder, request = pickle.load(requests)  # noqa: S301  # from the one that started us
             began = time.time_ns()
-            reply: tuple[type[NdcgSparkError] | None, Any]
+            reply: tuple[NdcgSparkError | None, Any]
             try:
                 os.chdir(folder)
                 with engine_imports():
@@ -159,12 +160,11 @@ def serve() -> None:
                         engine = _opened(stack)
                     steps.buffer.clear()
                     value = _computed(engine, request)
-                    reply = None, (value, [record.getMessage() for record in steps.buffer])
+                    reply = None, (value, [_said(record) for record in steps.buffer])
             except NdcgSparkError as error:
-                # The other process may not be able to import a class of a room.
-                reply = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__), str(error)
+                reply = _plain(error), None
             except Exception:  # noqa: BLE001  # a bug, which the other process shows
-                reply = NdcgSparkError, traceback.format_exc()
+                reply = NdcgSparkError(traceback.format_exc()), None
             # A module that is loaded stays as it was.
             files = {**user_modules.stamps(began), **files}
             pickle.dump((*reply, files), replies)
@@ -187,6 +187,21 @@ def _computed(engine: "Engine", request: bytes) -> Any:
         return function(of_this_call, *arguments, **options)
     finally:
         of_this_call.scratch.remove()
+
+
+def _said(record: logging.LogRecord) -> str | Notice:
+    """The sentence of a step, with its advice: the other process says it in its own words."""
+    given = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    return given if isinstance(given, Notice) else record.getMessage()
+
+
+def _plain(error: NdcgSparkError) -> NdcgSparkError:
+    """The error as one of `errors`: the other process may not be able to import a class of a room."""
+    if type(error).__module__ == errors.__name__:
+        return error
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    plain: NdcgSparkError = kind(error.sentence, error.advice)
+    return plain
 
 
 atexit.register(_end)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.cli import options
 from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, load_arguments, many, option, output_format
 from ndcg_spark.errors import ConfigurationError
@@ -248,4 +249,5 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
     removals, kept = removable(output, before=before, date=date, needed=needed)
     would_go = [f"would remove {removal.what}" for removal in removals]
     gone = would_go if dry_run else remove(output, removals)
-    echo([*gone, *kept] or ["nothing to remove"])
+    staying = [notice.worded(OPTIONS) for notice in kept]
+    echo([*gone, *staying] or ["nothing to remove"])

@@ -3,14 +3,17 @@
 import contextlib
 import datetime
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.report.console import Wanted
 from ndcg_spark.text import did_you_mean, expanded
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a 
 slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
 labels = option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=FILE)
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-#: How the program says on stderr what it does; `Messages` looks for them.
+#: How the program says on stderr what it does; `wanted_messages` looks for them.
 messages = [
     choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
     option("--quiet", None, "Print verdict and warnings; tables only with --format.", is_flag=True, expose_value=False),
@@ -131,6 +134,16 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     names = only.split() or [str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
+
+
+def wanted_messages(arguments: Sequence[str]) -> Wanted:
+    """How a command with these arguments prints messages. They are looked at as text, as they may be wrong."""
+    line = " ".join(arguments)
+    formats, log_formats, files = (
+        re.findall(rf"(?<!\S){name}[= ](\S+)", line) for name in ("--format", "--log-format", "--config")
+    )
+    log_format = log_formats[0] if log_formats else None
+    return Wanted(formats, log_format, "--quiet" in arguments, KEYS if files else OPTIONS)
 
 
 def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -> "EvaluationConfig":

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.advice import Give, Notice
 from ndcg_spark.comparison.baselines import named_baseline
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import (
@@ -23,7 +24,7 @@ from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import missing_datasets, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.steps import report_step
-from ndcg_spark.text import GOOD, unknown_name
+from ndcg_spark.text import unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Comparison:
     #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
-    warnings: list[str]
+    warnings: list[Notice]
     #: How p values were adjusted, and the significance level.
     correction: str = "holm"
     alpha: float = 0.05
@@ -55,7 +56,7 @@ def compare_sources(
         for sides in _sides(source, other, options):
             rows = comparison_rows(sides, options)
             comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
-            for sentence in [*_other_judgments(sides), *_without_weight(rows)]:
+            for sentence in [*_other_judgments(sides), *map(Notice, _without_weight(rows))]:
                 if sentence not in comparison.warnings:
                     comparison.warnings.append(sentence)
             for run, baseline in sides.pairs if options.queries else ():
@@ -63,9 +64,9 @@ def compare_sources(
             for name in list(strange):
                 if matches(strange[name], source.dataset, sides.own.queries):
                     del strange[name]
-    comparison.warnings.extend(_absent_runs(own, options))
+    comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if comparison.rows:
-        comparison.warnings.extend(unmatched(name, table) for name, table in strange.items())
+        comparison.warnings.extend(Notice(unmatched(name, table)) for name, table in strange.items())
     return comparison
 
 
@@ -208,17 +209,19 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{of - min(counts):,} of {of:,} queries have no weight; weighted rows leave them out"
 
 
-def _other_judgments(sides: Sides) -> Iterator[str]:
+def _other_judgments(sides: Sides) -> Iterator[Notice]:
     """A sentence that says how many queries are judged differently than in the baseline's night."""
     changed = int(sides.rejudged.sum())
     if not changed:
         return
     total = int(((sides.own.hashes() != 0) | (sides.baseline.hashes() != 0)).sum())
-    what = "and were left out"
-    if sides.only is None:
-        what = "which changes scores; --unchanged-queries leaves them out"
     queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
-    yield f"{queries} than on {sides.key['baseline_night']}, {what}"
+    sentence = f"{queries} than on {sides.key['baseline_night']}"
+    if sides.only is None:
+        leave_out = Give("unchanged_queries", words="leave them out with")
+        yield Notice(f"{sentence}, which changes scores", leave_out)
+    else:
+        yield Notice(f"{sentence}, and were left out")
 
 
 def parse_metrics(
@@ -268,7 +271,7 @@ def compare_nights(
     for night in tonight:
         report_step("compared", str(night))
     absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
-    warnings = [absent] if absent else []
+    warnings = [Notice(absent)] if absent else []
     warnings.extend(comparison.warnings)
     for sentence in warnings:
         report_step("note", sentence)
@@ -279,9 +282,8 @@ def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -
     if baseline_date is not None:
         return
     if not options.baselines:
-        advice = f"give --baseline RUN, or --baseline-date YYYY-MM-DD or {GOOD}"
-        raise ConfigurationError(f"arguments: there is no baseline; {advice}")
+        raise ConfigurationError("arguments: there is no baseline", GiveBaseline())
     both = {*options.runs}.intersection(options.baselines)
     if both:
-        advice = "name another --run or --baseline"
-        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself; {advice}")
+        ways = (Give("run", words="name another"), Give("baseline"))
+        raise ConfigurationError(f"run: {min(both)!r} is the baseline itself", Either(ways, " or "))

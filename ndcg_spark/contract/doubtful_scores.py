@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.advice import Notice
+from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
 from ndcg_spark.convention.convention import Convention, why_no_value
 from ndcg_spark.convention.measures import (
     MEASURES,
@@ -50,18 +52,17 @@ def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[str, list
     return reasons
 
 
-def about_runs(rows: Sequence[Row], runs: Sequence[str]) -> Iterator[str]:
+def about_runs(rows: Sequence[Row], runs: Sequence[str]) -> Iterator[str | Notice]:
     """What is probably wrong with the tables, of which `runs` should have rows."""
     scored = {row["run"] for row in rows}
     empty = [run for run in runs if run not in scored]
     if empty:
-        what = f"{len(empty)} run(s) have no rows, e.g. run={empty[0]}"
-        yield f"results: {what}; check what should have filled the table"
+        yield about_empty_runs(len(empty), run_example(empty[0]))
     if not any(_has_queries(row) for row in rows):
         yield "judgments: no query is judged; check what should have filled the table"
     # Whatever the convention makes of missing queries, without documents there is no rate.
     elif all(row["judged_rate"] is None for row in rows):
-        yield "results: no run has results for a judged query; write ids alike in both"
+        yield f"results: no run has results for a judged query; {WRITE_ALIKE}"
     else:
         yield from _about_missing(rows)
     deepest = max((row["cutoff"] for row in rows), key=by_depth)
@@ -72,15 +73,16 @@ def _has_queries(row: Row) -> bool:
     return bool(row["queries"] or row["missing_queries"] or row["no_relevant_queries"])
 
 
-def _about_missing(rows: Sequence[Row]) -> Iterator[str]:
+def _about_missing(rows: Sequence[Row]) -> Iterator[Notice]:
     """Which runs lack many judged queries and answer as many others."""
     few = [row for row in rows if _answered(row) < _other_queries(row)]
     if few:
         several = len({row["run"] for row in few})
         first = few[0]
-        counts = f"lacks {first['missing_queries']} and answered {first['unjudged_queries']} others"
-        what = f"{several} run(s) lack over half of the judged queries"
-        yield f"results: {what}, e.g. run={first['run']} {counts}; write ids alike in both"
+        answered = _answered(first)
+        judged = answered + first["missing_queries"]
+        example = run_example(first["run"])
+        yield about_strangers(several, example, answered, judged, first["unjudged_queries"])
 
 
 def _other_queries(row: Row) -> int:

@@ -12,7 +12,23 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.advice import (
+    Advice,
+    AllowRejected,
+    ColumnIs,
+    Do,
+    Either,
+    NameRunColumn,
+    NameRuns,
+    Notice,
+    RankAndScore,
+    RunsFromFiles,
+    SeparateRuns,
+    SetOption,
+    SetOptions,
+)
 from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_strangers, run_example
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
@@ -29,8 +45,6 @@ from ndcg_spark.scoring.refusals import row_example
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
 
-#: What to do where a run answers no judged query.
-_WRITE_ALIKE = "check that judgments and results write query ids (and datasets) in the same way"
 #: A field of text, or the value of a column, that is a number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"(?<![^;\t \"=])[+-]?\d+,\d+(?![^;\t \"])")
 #: A run of one query is suspicious beside one with so many times its results.
@@ -53,20 +67,31 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
         budget = f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: " if allowed else ""
         first = counts.rejections[0]
         example = f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
-        allow = ", or allow a few, --max-rejected-fraction" if table != "exclude" and counts.rejected < rows else ""
-        advice = "correct them" if "\ufffd" not in first.example else "the file is not UTF-8, save it as UTF-8"
-        if first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
-            advice = "correct them, a quote within quotes is doubled"
-        if first.reason == "rank_is_no_rank":
-            use = ", or do without them, --set order=score --set ties=doc_id_desc"
-            advice = "number ranks from 1" + (use if "score" in source.table.columns else "")
-        if first.reason == "rank_is_no_number":
-            advice = f"correct them, or if they are scores, {_name_both(source)}"
-        if first.reason == "score_is_no_number":
-            advice = "correct them, or drop these rows (ALS does so with coldStartStrategy='drop')"
-        if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
-            advice = "write decimals with a point, not with a comma"
-        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}; {advice}{allow}")
+        advice = _correction(source, first)
+        if table != "exclude" and counts.rejected < rows:
+            advice = Either((advice, AllowRejected()))
+        raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
+
+
+def _correction(source: Source, first: Rejection) -> Advice:
+    """What to do about rejected rows, by the reason and the example of the first."""
+    advice: Advice = Do(words="correct them")
+    if first.reason.endswith("_is_no_number") and _DECIMAL_COMMA.search(first.example):
+        advice = Do(words="write decimals with a point, not with a comma")
+    elif first.reason == "score_is_no_number":
+        advice = Do(words="correct them, or drop these rows (ALS does so with coldStartStrategy='drop')")
+    elif first.reason == "rank_is_no_number":
+        advice = _name_both(source, "correct them, or if they are scores,")
+    elif first.reason == "rank_is_no_rank":
+        advice = Do(words="number ranks from 1")
+        if "score" in source.table.columns:
+            by_score = (("order", "score"), ("ties", "doc_id_desc"))
+            advice = Either((advice, SetOptions(by_score, words="do without them,")))
+    elif first.reason == BROKEN_LINE and source.format in ("csv", "tsv") and '"' in first.example:
+        advice = Do(words="correct them, a quote within quotes is doubled")
+    elif "\ufffd" in first.example:
+        advice = Do(words="the file is not UTF-8, save it as UTF-8")
+    return advice
 
 
 def refuse_category(results: Source) -> None:
@@ -106,14 +131,16 @@ def refuse_category(results: Source) -> None:
     raise InputError(
         f"results: the column {column} has several values, e.g. {first} and {last}, and may be a "
         "category of documents or queries: no two lists of a query share documents with other "
-        f"scores; if it names the runs, --column results.run={column}, else --run NAME"
+        "scores",
+        NameRuns(column),
     )
 
 
-def _name_both(source: Source) -> str:
+def _name_both(source: Source, words: str = "") -> Advice:
     """How to say which column is the rank and which is the score, where they may be swapped."""
-    rank, score = ("5", "4") if source.format == "trec" else ("NAME", "NAME")
-    return f"say which are: --column results.rank={rank} --column results.score={score}"
+    if source.format == "trec":
+        return RankAndScore("5", "4", words=words)
+    return RankAndScore(words=words)
 
 
 def _place(source: Source, rejection: Rejection) -> str:
@@ -165,7 +192,7 @@ def refuse_gaps(judged: JudgmentCounts, returned: ResultCounts, max_missing: flo
     words = "; ".join(f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs)
     if words:
         is_stranger = any(run.unjudged_queries and not run.judged_queries for run in returned.runs)
-        to_do = _WRITE_ALIKE if is_stranger else "complete the tables"
+        to_do = WRITE_ALIKE if is_stranger else "complete the tables"
         raise InputError(f"results: {words}; {to_do}, or allow more")
 
 
@@ -200,21 +227,22 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
 
 def refuse_duplicates(checked: "CheckedTables", judgments: Source, results: Source, convention: Convention) -> None:
     if convention.judgment_duplicates == "error":
-        advice = "keep one row each, or --set judgment_duplicates=max"
+        advice = SetOption("judgment_duplicates", "max", words="keep one row each, or")
         _refuse(judgments, [checked.judgments], "doc_id", "document(s) judged twice for one query", advice)
     refuse_in_lists(results, [batch.results for batch in checked.by_batch], convention)
 
 
 def refuse_in_lists(results: Source, tables: Iterable[DataFrame], convention: Convention) -> None:
     if convention.duplicates == "error":
-        advice = "keep one row each, or --set duplicates=best"
+        advice = SetOption("duplicates", "best", words="keep one row each, or")
         _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
     if convention.order == "rank":
-        advice = "number each list from 1 or, if there are scores, --set order=score"
+        words = "number each list from 1 or, if there are scores,"
+        advice = SetOption("order", "score", words=words)
         _refuse(results, tables, "rank", "rank(s) with two documents", advice)
 
 
-def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: str) -> None:
+def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice) -> None:
     different, examples = 0, []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
@@ -228,11 +256,10 @@ def _refuse(source: Source, tables: Iterable[DataFrame], column: str, what: str,
     if not different:
         return
     if source.name == "results" and (source.runs or source.run is not None):
-        advice += "; if they are several runs, " + ("leave --run out, or " if source.run is not None else "")
-        advice += "name the column that says which, --column results.run=NAME"
+        advice = Either((advice, NameRunColumn(source.run is not None)), "; ")
     elif source.name == "results" and len(source.files) > 1:
-        advice += f"; if the {len(source.files):,} files are runs that share a name, --run-from file"
-    raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}; {advice}")
+        advice = Either((advice, RunsFromFiles(len(source.files))), "; ")
+    raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}", advice)
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -243,21 +270,24 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
         return
     lists = sum(run.merged_lists for run in merged)
     dataset = f"dataset={run.dataset} " if run.dataset else ""
-    by_file = ", such as --run-from file" if len(results.files) > 1 and not results.runs else ""
-    own = f"give each its own{by_file}" if results.run is None else "leave --run out"
+    are_files = len(results.files) > 1 and not results.runs
+    ways = (
+        SeparateRuns(results.run is not None, are_files),
+        SetOption("order", "score", words="if scores alone decide,"),
+    )
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have two results of rank 1 with "
         f"different scores, e.g. {dataset}run={run.run} query_id={run.merged_query}: "
-        f"{_first_results(results, run, config)}; if two runs share this name, {own}; if scores "
-        "alone decide, --set order=score"
+        f"{_first_results(results, run, config)}",
+        Either(ways, "; "),
     )
 
 
-def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[str]:
+def about_merged(counts: ResultCounts, config: EvaluationConfig) -> Iterator[Notice]:
     """The warning of lists with two results of rank 1 that were not refused."""
     what = "have lists with two results of rank 1 and different scores"
     advice = "the scores decide; if they are two runs, give each a name of its own"
-    yield from _about(_merged(counts, config), what, advice)
+    yield from _about(_merged(counts, config), what, Do(words=advice))
 
 
 def _merged(counts: ResultCounts, config: EvaluationConfig) -> list[RunCounts]:
@@ -318,7 +348,7 @@ def _run_in_two_tables(
 def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | None) -> DataFrame:
     """The results of rank 1 of these runs in a part of the results, which is the table `number`."""
     kinds = dict(table.dtypes)
-    # With --run, all rows are of this run, whatever they say.
+    # If the run is given, all rows are of it, whatever they say.
     run = F.col("run").cast("string") if only_run is None else F.lit(only_run)
     columns = {"run": run, "query_id": F.col("query_id").cast("string")}
     if "dataset" in kinds:
@@ -357,7 +387,8 @@ def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> Non
         raise InputError(
             f"results: score and rank contradict each other in all lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].ranked_lists} of run={runs[0].run}: the first rank has the lowest score, as if scores were "
-            "distances; say which decides, --set order=rank, or --set order=score"
+            "distances",
+            Either((SetOption("order", "rank", words="say which decides,"), SetOption("order", "score"))),
         )
 
 
@@ -371,7 +402,8 @@ def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConf
         raise InputError(
             f"results: score and rank look swapped in most lists of {len(runs)} run(s), e.g. in "
             f"{runs[0].swapped_lists} of run={runs[0].run}: the scores count the results, and the "
-            f"ranks do not; {_name_both(results)}, or if scores are right, --set order=score"
+            "ranks do not",
+            Either((_name_both(results), SetOption("order", "score", words="if scores are right,"))),
         )
 
 
@@ -381,11 +413,11 @@ def _opposite(counts: ResultCounts) -> list[RunCounts]:
 
 def about_input(
     judged: JudgmentCounts, without_results: Sequence[str], returned: ResultCounts, convention: Convention
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     """Sentences about probable mistakes that the counts show. `without_results` are datasets that are judged only."""
     if without_results:
         name = without_results[0]
-        yield (
+        yield Notice(
             f"{len(without_results)} dataset(s) judged but without results, e.g. {name} with {judged.queries[name]:,} "
             "queries; find out why the results are missing, or remove the judgments"
         )
@@ -394,22 +426,25 @@ def about_input(
     # Of a dataset without judgments, runs answer no judged query.
     strangers = [run for run in strangers if 2 * run.judged_queries < judged.queries.get(run.dataset, 1)]
     for run in strangers[:1]:
-        expected = judged.queries.get(run.dataset, 0)
-        counts = f"it answered {run.judged_queries:,} of {expected:,}, and {run.unjudged_queries:,} that are not judged"
-        yield from _about(strangers, "answered under half of the judged queries", f"{counts}; {_WRITE_ALIKE}")
-    yield from _about([run for run in runs if not run.rows], "have no results", "they lack every query")
+        counts = run.judged_queries, judged.queries.get(run.dataset, 0), run.unjudged_queries
+        yield about_strangers(len(strangers), run_example(run.run, run.dataset), *counts)
+    empty = [run for run in runs if not run.rows]
+    if empty:
+        yield about_empty_runs(len(empty), run_example(empty[0].run, empty[0].dataset))
     for dataset in {run.dataset: None for run in runs}:
         yield from _about_fragments([run for run in runs if run.dataset == dataset])
     if convention.needs_score:
         tied = [run for run in runs if run.lists and run.tied_lists == run.lists]
-        advice = f"their order is that of ties={convention.ties}; if they have ranks: --set order=rank"
+        words = f"their order is that of ties={convention.ties}; if they have ranks:"
+        advice = SetOption("order", "rank", words=words)
         yield from _about(tied, "give all results of a query the same score", advice)
     if convention.order == "score":
         what = "have ranks that contradict their scores in every list (rank 1 has the lowest score)"
-        yield from _about(_opposite(returned), what, "the scores decide; order=rank lets the ranks decide")
+        advice = SetOption("order", "rank", words="the scores decide; to let the ranks decide:")
+        yield from _about(_opposite(returned), what, advice)
 
 
-def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
+def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
     """A run with few results of one query may be lines of another run with a name that is cut."""
     largest = max(runs, key=lambda run: run.rows)
     fragments = []
@@ -421,43 +456,43 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[str]:
     for run in fragments[:1]:
         counts = f"it has {run.rows:,} result(s), and run={largest.run} {largest.rows:,}"
         advice = f"{counts}; its name may be cut or misspelt in a line of another run"
-        yield from _about(fragments, "have results of one query only", advice)
+        yield from _about(fragments, "have results of one query only", Do(words=advice))
 
 
-def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[str]:
+def about_scores_as_grades(judgments: Source, judged: JudgmentCounts) -> Iterator[Notice]:
     """A sentence about grades that may be the scores of results."""
     column, grade = judgments.recognised_grades, judged.fractional_grade
     if column is not None and column.lower() == "score" and grade is not None:
-        yield (
-            f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}; if "
-            "these are results, give the judgments first; if they are grades, --column judgments.relevance=score"
-        )
+        what = f"judgments: the grades are read from the column {column} and are no whole numbers, e.g. {grade:g}"
+        words = "if these are results, give the judgments first; if they are grades,"
+        yield Notice(what, ColumnIs("judgments", "relevance", column, words=words))
 
 
 def about_grades(
     judged: JudgmentCounts,
     convention: Convention,
     measures: MeasureSet,
-) -> Iterator[str]:
+) -> Iterator[Notice]:
     """Sentences about grades that the tool of the preset, or a threshold, does not take."""
     highest = judged.best_grade
     if convention.min_relevance == "none":
-        yield from presets.about_grades(convention.based_on, judged.fractional_grade, highest)
+        sentences = presets.about_grades(convention.based_on, judged.fractional_grade, highest)
+        yield from map(Notice, sentences)
     least = relevant_grade(convention)
     # Queries without a relevant document that are left out have a warning of their own.
     are_scored = convention.no_relevant in ("zero", "one")
     is_below = highest is not None and least is not None and highest < least
     if measures.counts_relevant and is_below and are_scored:
-        yield (
+        yield Notice(
             f"judgments: no document is relevant, as the highest grade is {highest:g} and "
             f"relevant documents have {least:g} or above; check the grades, or set relevant_from"
         )
 
 
-def _about(runs: Sequence[RunCounts], what: str, advice: str) -> Iterator[str]:
+def _about(runs: Sequence[RunCounts], what: str, advice: Advice) -> Iterator[Notice]:
     if runs:
-        dataset = f" dataset={runs[0].dataset}" if runs[0].dataset is not None else ""
-        yield f"{len(runs)} run(s) {what}, e.g. run={runs[0].run}{dataset}; {advice}"
+        example = run_example(runs[0].run, runs[0].dataset)
+        yield Notice(f"{len(runs)} run(s) {what}, e.g. {example}", advice)
 
 
 def _sorted(runs: Iterable[RunCounts]) -> list[RunCounts]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from ndcg_spark.advice import OPTIONS as COMMANDS
+from ndcg_spark.advice import Notice, SetOption
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, MeasureSet
 from ndcg_spark.convention.options import (
     DISCOUNTS,
@@ -221,7 +223,8 @@ def list_presets_and_options() -> list[str]:
     lines = []
     for name, preset in PRESETS.items():
         lines += [f"{name:<{width}}  {preset.tool}", f"{'':<{width}}  verified with {preset.verified}"]
-    lines += ["", "Options and their values, the default first; change one with --set option=value"]
+    change = SetOption("option", "value", words="change one with")
+    lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
     lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
     lines += [
         "",

@@ -167,7 +167,7 @@ _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """The option and the value of ``--set option=value``: a word, number, list or table, which is not yet checked."""
+    """The option and the value of the text ``option=value``: a word, number, list or table that is not yet checked."""
     option, equals, value = text.partition("=")
     if not equals:
         raise ConventionError(f"convention: {text!r} has no value; write for example gain=linear")
@@ -180,7 +180,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def show(value: object) -> str:
-    """The value of an option as it is written after ``--set option=``."""
+    """The value of an option as it is written after ``option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

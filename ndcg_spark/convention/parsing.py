@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_spark.advice import SetOption
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet, by_depth, deepest_finite
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
@@ -17,7 +18,7 @@ _NAMES = {written: name for name, measure in MEASURES.items() for written in (na
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
 #: What arguments of ir_measures are called here.
-_OPTIONS = {"judged_only": "unjudged=drop"}
+_OPTIONS = {"judged_only": ("unjudged", "drop")}
 #: The cutoff of a measure that is written without one, in lower case.
 ALL_CUTOFFS = "all cutoffs"
 
@@ -131,11 +132,12 @@ def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
     for argument in match["arguments"].split(",") if match["arguments"] else []:
         short, _, value = (piece.strip() for piece in argument.partition("="))
         if short not in takes or not value:
-            known = (
-                " and ".join(f"{known}=..." for known in takes)
-                or f"no arguments; use --set, such as {_OPTIONS.get(short, 'gain=exp2')}"
-            )
-            raise ConfigurationError(f"measures: {word} has the argument {argument.strip()!r}, but it takes {known}")
+            has = f"measures: {word} has the argument {argument.strip()!r}"
+            if takes:
+                known = " and ".join(f"{known}=..." for known in takes)
+                raise ConfigurationError(f"{has}, but it takes {known}")
+            instead = SetOption(*_OPTIONS.get(short, ("gain", "exp2")), words="set an option, such as")
+            raise ConfigurationError(f"{has}, but it takes no arguments", instead)
         options[takes[short]] = value
     is_whole = not written.islower() or (measure is not None and measure.whole)
     return _Word(word, name, cutoff or ("all" if is_whole else ALL_CUTOFFS), options)

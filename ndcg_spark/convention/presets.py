@@ -75,7 +75,7 @@ PRESETS: Mapping[str, Preset] = {
         _TREC_EVAL_9,
         "ir_measures.calc_aggregate([nDCG@k], qrels, run)",
         "ir-measures 0.4.3 (provider pytrec_eval)",
-        ("nDCG(dcg='exp-log2')@k, which is --set gain=exp2 here",),
+        ("nDCG(dcg='exp-log2')@k, which is gain=exp2 here",),
         _WHOLE,
     ),
     "ranx": Preset(_TREC_EVAL, "ranx.evaluate(qrels, run, 'ndcg@k')", "ranx 0.3.21", (_RANDOM_TIES,)),
@@ -105,7 +105,7 @@ PRESETS: Mapping[str, Preset] = {
         {**_LIGHTGBM, "score_precision": "float32"},
         "xgboost eval_metric ndcg@k (ndcg_exp_gain), documents given in the order of the rank column",
         "XGBoost 3.2.0",
-        ("ndcg@k-, which is --set no_relevant=zero here",),
+        ("ndcg@k-, which is no_relevant=zero here",),
         Grades("refuses", 31),
     ),
     "lightgbm": Preset(
@@ -119,7 +119,7 @@ PRESETS: Mapping[str, Preset] = {
         {**_SKLEARN, "ties": "worst", "no_relevant": "one", "negative": "keep"},
         "catboost eval_metric NDCG:top=k;type=Base",
         "CatBoost 1.2.10",
-        ("type=Exp, which is --set gain=exp2 here",),
+        ("type=Exp, which is gain=exp2 here",),
     ),
     "mllib": Preset(
         {"negative": "keep", "no_relevant": "zero"},
@@ -143,8 +143,8 @@ PRESETS: Mapping[str, Preset] = {
         "recommenders 1.2.1",
         (
             "ties in the order of the predictions given, if that is not the order of the item ids: with a rank column "
-            "that numbers that order, --set ties=rank",
-            "precision_at_k, recall_at_k and map leave out users without predictions, whom ndcg_at_k scores 0: --set "
+            "that numbers that order, ties=rank",
+            "precision_at_k, recall_at_k and map leave out users without predictions, whom ndcg_at_k scores 0: "
             "missing_query=skip",
             "map_at_k, which divides by k where more documents are relevant",
         ),
@@ -154,9 +154,8 @@ PRESETS: Mapping[str, Preset] = {
         "replay.metrics.NDCG(k) of pandas, Polars or Spark tables",
         "replay-rec 0.22.0",
         (
-            "ids of digits that are stored as text, or mixed with other ids, which it sorts as text: "
-            "--set ties=doc_id_desc",
-            "ties of a dictionary of lists, whose order it takes: with a rank column, --set ties=rank",
+            "ids of digits that are stored as text, or mixed with other ids, which it sorts as text: ties=doc_id_desc",
+            "ties of a dictionary of lists, whose order it takes: with a rank column, ties=rank",
             "MAP, which divides by k where more documents are relevant",
         ),
     ),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
+from ndcg_spark.advice import Give
 from ndcg_spark.engine import port_guard
 from ndcg_spark.engine.footers import SETTINGS, require_read_values
 from ndcg_spark.engine.sessions import (
@@ -164,7 +165,8 @@ def start_embedded() -> Engine:
                 "limits of memory, threads and open files (ulimit -n), and that this pysail supports this pyspark"
             ) from error
         if not admitted.is_set():
-            raise EngineError("engine: the embedded engine accepts connections past its guard; use --engine spark")
+            what = "engine: the embedded engine accepts connections past its guard"
+            raise EngineError(what, Give("engine", "spark", words="use"))
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"
         return Engine(session, "embedded", name, True, close=stack.pop_all().close)
 

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ndcg_spark.advice import Give
 from ndcg_spark.errors import EngineError
 
 #: The numbers of the system calls seccomp and accept4, by machine.
@@ -63,11 +64,10 @@ def start(server: Any) -> threading.Event:
                 thread.submit(server.start, background=True).result()
                 admitted.set()
                 return admitted
-            raise EngineError(
-                f"engine: the embedded engine's port cannot be guarded against other users here, {error}; it needs "
-                "Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp; use --engine spark or, where "
-                f"nobody else can log in, set {OPEN_PORT}=1"
-            ) from error
+            what = f"engine: the embedded engine's port cannot be guarded against other users here, {error}"
+            needs = "it needs Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp"
+            instead = f"where nobody else can log in, set {OPEN_PORT}=1, else use"
+            raise EngineError(f"{what}; {needs}", Give("engine", "spark", words=instead)) from error
         # If the server does not start, no filtered thread is left, and the guard ends.
         threading.Thread(target=_guard, args=(notifications, admitted), name="port-guard", daemon=True).start()
         thread.submit(server.start, background=True).result()

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
+from ndcg_spark.advice import Give
 from ndcg_spark.errors import INSTALL_ADVICE, EngineError, InstallationError, engine_imports, first_line
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.text import masked
@@ -159,7 +160,8 @@ def connect(url: str) -> Engine:
     engine = dataclasses.replace(wrap_session(session, url), close=functools.partial(quietly, session.stop))
     if engine.kind == "embedded":
         engine.close()
-        raise EngineError(f"engine: {engine.name} is a server of Sail; use --engine embedded on that machine")
+        what = f"engine: {engine.name} is a server of Sail"
+        raise EngineError(what, Give("engine", "embedded", words="on that machine use"))
     return engine
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from ndcg_spark import reference
+from ndcg_spark.advice import Give
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.convention.parsing import parse_cutoff
@@ -124,7 +125,8 @@ class ExplainRequest:
 
     def dataset_from(self, known: Sequence[str]) -> str:
         if self.dataset is None and len(known) > 1:
-            raise ConfigurationError(f"dataset: there are {len(known)}, e.g. {known[0]!r}; choose one with --dataset")
+            what = f"dataset: there are {len(known)}, e.g. {known[0]!r}"
+            raise ConfigurationError(what, Give("dataset", words="choose one with"))
         if self.dataset not in (None, *known):
             raise unknown_name("dataset", "dataset", str(self.dataset), known)
         return self.dataset or known[0]
@@ -135,7 +137,8 @@ class ExplainRequest:
                 raise unknown_name(option, "run", str(name), known)
         runs = [name for name in known if name != self.baseline and self.run in (None, name)]
         if not runs:
-            raise ConfigurationError(f"baseline: {self.baseline!r} leaves no run to explain; choose another --baseline")
+            what = f"baseline: {self.baseline!r} leaves no run to explain"
+            raise ConfigurationError(what, Give("baseline", words="choose another"))
         return [*runs, *filter(None, [self.baseline])]
 
 

@@ -2,10 +2,10 @@
 
 import dataclasses
 import json
-import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ndcg_spark.advice import command_line
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.text import GOOD, masked
 
@@ -108,9 +108,8 @@ def can_begin(verdict: Mapping[str, Any]) -> bool:
 
 def accept_command(output: str, file: str | None, verdict: Mapping[str, Any]) -> str:
     """The command that accepts a night, this dataset of its date alone; `file` is that of the configuration."""
-    command = ["ndcg-spark", "gate", masked(output), "--config", file or "FILE"]
-    command += ["--date", verdict["evaluated_on"], "--dataset", verdict["dataset"], "--accept-baseline", "REASON"]
-    return shlex.join(command)
+    night = {"date": verdict["evaluated_on"], "dataset": verdict["dataset"], "accept_baseline": "REASON"}
+    return command_line("gate", [masked(output)], {"config": file or "FILE", **night})
 
 
 def worst_exit_code(verdicts: Iterable[Verdict]) -> int:

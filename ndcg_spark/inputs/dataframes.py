@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
+from ndcg_spark.advice import Convert
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
@@ -29,7 +30,7 @@ from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
-from ndcg_spark.text import refuse_alike
+from ndcg_spark.text import mapped_table, refuse_alike
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
@@ -224,11 +225,8 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
         is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
         rows = parquet.read_table(copy.folder) if is_small else None
         if rows is None or rows.nbytes > _MAX_SENT:
-            kind = " --input judgments" if where.startswith("judgments") else ""
-            raise InputError(
-                f"{where}: more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not "
-                f"read; write them as Parquet where it does, ndcg-spark convert IN OUT{kind}"
-            )
+            what = f"more than {_MAX_SENT >> 20} MB of rows on this machine, whose files {engine.name} does not read"
+            raise InputError(f"{where}: {what}", Convert(mapped_table(where)))
         table = engine.session.createDataFrame(rows)
     return table.select(*(name for name in table.columns if name not in INTERNAL or name in copy.filled))
 

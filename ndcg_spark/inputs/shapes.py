@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from ndcg_spark.advice import Advice, Either, GiveFormat, NumberColumns
 from ndcg_spark.config import TableConfig
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
@@ -167,30 +168,33 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
     names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
     if is_run and fields == 3 and (usual[2] == (usual.groupby(0).cumcount() + 1).astype(str)).all():
         names[2] = "rank"
-    shape, column, is_mapped, problem = table.numbered(kind, names), f"--column {table.name}.", table.config.columns, ""
+    shape, is_mapped, problem = table.numbered(kind, names), table.config.columns, ""
+    advice: Advice | None = None
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
     if lines and lines[0].startswith("\x1f\ufffd"):
         problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
     elif rows and table.names_columns(rows[0]):
-        problem = (
-            "which are names of columns; for files with names write --input-format tsv or csv, for "
-            "fields by number remove the line"
-        )
+        problem = "which are names of columns"
+        words = "for fields by number remove the line, for files with names"
+        advice = GiveFormat(table.name, "tsv or csv", words=words)
     elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
-        problem = (
-            f"one of which may be a rank or a score; write {column}rank={max(3, fields - 1)} or {column}score={fields}"
-            "; if these are judgments, give them first, then the results"
-        )
+        problem = "one of which may be a rank or a score"
+        words = "if these are judgments, give them first, then the results; else"
+        choices = ("rank", max(3, fields - 1)), ("score", fields)
+        advice = NumberColumns(table.name, choices, " or ", words=words)
     elif not is_mapped and names[3:] == ["relevance"] and rows and _are_times(usual[3]):
-        problem = f"the last of which is a time; write {column}query_id=1 {column}doc_id=2 {column}relevance=3"
+        problem = "the last of which is a time"
+        advice = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2), ("relevance", 3)))
     elif not is_mapped and fields == 6 and table.name == "judgments":
         problem = "which look like results; give the judgments first, then the results"
     elif not is_mapped and (fields not in layouts or (lines and lines[0].startswith(("{", "[")))):
-        problem = f"which are not known; write {column}query_id=1 and so on, or --input-format csv, tsv, jsonl or json"
+        problem = "which are not known"
+        numbers = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2)))
+        advice = Either((numbers, GiveFormat(table.name, "csv, tsv, jsonl or json")))
     if problem:
         first = lines[0][:200] if lines else ""
-        raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}")
+        raise InputError(f"{table.origin}: {fields} fields in a line, e.g. {first!r}, {problem}", advice)
     return shape
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ndcg_spark import agreement
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import Seen, refuse_changed, see
 from ndcg_spark.contract.check import check_judgments, check_lists
@@ -168,7 +169,7 @@ def _scored(engine: Engine, config: EvaluationConfig, preset: str, options: Mapp
     except (InputError, ConventionError) as error:
         if convention.ties == "rank" and isinstance(error, MissingColumnError) and error.column == "rank":
             return _scored(engine, config, preset, {**options, "ties": "doc_id_asc"})
-        return PresetScores(convention.label, [], str(error))
+        return PresetScores(convention.label, [], error.worded(OPTIONS))
     for entry in outcome.rejected:
         what = f"{entry['rows']:,} rows of {entry['table']}: {summary([Rejection(**entry)])}"
         report_step("rejected", f"{outcome.convention}: {what}")

@@ -53,7 +53,7 @@ _COMPARED = (
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationOutcome:
-    """The outcome of an evaluation, which `--format json` prints."""
+    """The outcome of an evaluation, which the command prints as JSON."""
 
     evaluation_id: str
     convention: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.advice import Give
 from ndcg_spark.comparison.baselines import named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
@@ -125,7 +126,8 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if request.baseline not in (None, *(row["run"] for row in theirs)):
         raise unknown_name("baseline", "run", str(request.baseline), {row["run"] for row in theirs})
     if cutoff not in {row["cutoff"] for row in theirs}:
-        raise ConfigurationError(f"cutoff: {other} has no scores at {format_cutoff(cutoff)}; choose another --cutoff")
+        what = f"cutoff: {other} has no scores at {format_cutoff(cutoff)}"
+        raise ConfigurationError(what, Give("cutoff", words="choose another"))
     names = {run: request.baseline or run for run in facts}
     before = read_facts(other, [*{*names.values()}], cutoff, [query])
     _refuse_unknown_ties(other, before.values())
@@ -137,10 +139,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"documents: {night} keeps none of query {query!r} and these runs; evaluate it with --documents all, or "
-        "explain it from the judgments and results"
-    )
+    what = f"documents: {night} keeps none of query {query!r} and these runs"
+    instead = "explain it from the judgments and results, or evaluate it with"
+    return ConfigurationError(what, Give("documents", "all", words=instead))
 
 
 def read_facts(
@@ -191,7 +192,8 @@ def _compared_run(
     same = {baseline} if others == nights else set()
     compared = (runs if run is None else {run}) - same
     if len(compared) != 1:
-        raise ConfigurationError(f"baseline: {baseline} is compared with one other run; choose it with --run")
+        what = f"baseline: {baseline} is compared with one other run"
+        raise ConfigurationError(what, Give("run", words="choose it with"))
     return compared.pop()
 
 
@@ -218,10 +220,9 @@ def night_documents_to_judge(
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
         if night.row["judgments_fingerprint"] != other.row["judgments_fingerprint"]:
-            raise ConfigurationError(
-                f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged; "
-                "evaluate both with the same judgments, or leave out --baseline-date"
-            )
+            what = f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged"
+            instead = "evaluate both with the same judgments, or leave out"
+            raise ConfigurationError(what, Give("baseline_date", words=instead))
     others = others or (nights if baseline is not None else [])
     run = _compared_run(run, baseline, nights, others)
     lists = _unjudged_lists(nights, run)
@@ -234,7 +235,8 @@ def night_documents_to_judge(
 def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
     """The unjudged rows of RANKED_DOCUMENTS of these nights, of a run or of all."""
     if not any(night.kept_rows("ranked_documents") for night in nights):
-        raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
+        what = f"documents: {nights[0]} keeps none"
+        raise ConfigurationError(what, Give("documents", "all", words="evaluate it with"))
     where: dict[str, Sequence[Any]] = {"relevance": [None]}
     if run is not None:
         where["run"] = [run]

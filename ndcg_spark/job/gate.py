@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.advice import Give, Notice
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import read_query_tables
 from ndcg_spark.comparison.sources import ScoreCache
@@ -30,9 +31,10 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
     if config.gate is None:
         raise ConfigurationError("gate: the configuration has none; add [gate] and a [[gate.check]]")
     if config.output is None:
-        raise ConfigurationError("gate: a verdict is published with its night, but there is no output; give --output")
+        what = "gate: a verdict is published with its night, but there is no output"
+        raise ConfigurationError(what, Give("output", words="give"))
     if accepted is not None and not accepted.strip():
-        raise ConfigurationError("arguments: --accept-baseline needs a reason, which the log keeps; say why")
+        raise ConfigurationError("accept-baseline: it needs a reason, which the log keeps; say why")
     return config.gate
 
 
@@ -73,7 +75,7 @@ def judge_written(
     for night in known if accepted is None else ():
         if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
             ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
-            report_step("warning", f"{ended}; --accept-baseline accepts them")
+            report_step("warning", Notice(ended, Give("accept_baseline", words="accept them with")))
     nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
     results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
     comparisons = [row for judged in results.values() for row in judged.rows]

@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ndcg_spark.advice import command_line
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.convention import Convention
@@ -175,40 +175,39 @@ def _explain_command(config: EvaluationConfig, first: Difference) -> str:
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):
         return ""
-    words = ["ndcg-spark", "explain"]
     if config.source["file"]:
-        words += ["--config", config.source["file"], "--date", config.date.isoformat()]
+        options = {"config": config.source["file"], "date": config.date.isoformat()}
     else:
-        words += [*_table_options(config), *_convention_options(config)]
-    if any(PREFIX in word for word in words):
-        return ""
-    return shlex.join([*words, "--query", str(first.query_id), "--run", first.run])
+        options = _table_options(config) | _convention_options(config)
+    command = command_line("explain", [], {**options, "query": first.query_id, "run": first.run})
+    return "" if PREFIX in command else command
 
 
-def _table_options(config: EvaluationConfig) -> list[str]:
+def _table_options(config: EvaluationConfig) -> dict[str, Any]:
     """The tables of a configuration as options of a command."""
-    words: list[str] = []
+    options: dict[str, Any] = {}
+    columns: list[str] = []
     tables = {"judgments": config.judgments, "results": config.results, "exclude": config.exclude}
     for name, table in tables.items():
         if table is None:
             continue
-        for path in table.on(config.date).path:
-            words += [f"--{name}", path]
-        for ours, theirs in table.columns.items():
-            words += ["--column", f"{name}.{ours}={theirs}"]
+        options[name] = table.on(config.date).path
+        columns += [f"{name}.{ours}={theirs}" for ours, theirs in table.columns.items()]
+    options["column"] = columns
     if config.judgments.relevance is not None:
-        words += ["--relevance", f"{config.judgments.relevance:g}"]
+        options["relevance"] = f"{config.judgments.relevance:g}"
     if config.results.run_from is not None:
-        words += ["--run-from", config.results.run_from]
-    return words
+        options["run_from"] = config.results.run_from
+    return options
 
 
-def _convention_options(config: EvaluationConfig) -> list[str]:
+def _convention_options(config: EvaluationConfig) -> dict[str, Any]:
     """The convention of a configuration as options of a command."""
     convention = config.convention
     preset = Convention.preset(convention.based_on).options()
-    words = [] if convention.based_on == "standard" else ["--convention", convention.based_on]
-    for option, value in convention.options().items():
-        if value != preset[option]:
-            words += ["--set", f"{option}={show(value)}"]
-    return words
+    options: dict[str, Any] = {}
+    if convention.based_on != "standard":
+        options["convention"] = convention.based_on
+    chosen = convention.options().items()
+    options["set"] = [f"{name}={show(value)}" for name, value in chosen if value != preset[name]]
+    return options

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ndcg_spark.advice import Give, Notice
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
@@ -14,7 +15,8 @@ from ndcg_spark.schemas import KEPT
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
-_KEPT = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
+_KEPT = "they are the newest good nights or baselines of the gate"
+_REMOVE_TOO = Give("baselines", words="remove them, too, with")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
@@ -86,7 +88,7 @@ def leftovers(output: str) -> list[Removal]:
 
 def removable(
     output: str, *, before: str = "", date: str | None = None, needed: Needed
-) -> tuple[list[Removal], list[str]]:
+) -> tuple[list[Removal], list[Notice]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
     The dates of old nights that are `needed` are kept, but for the `date` itself. Where the log of a
@@ -102,11 +104,12 @@ def removable(
     old = {day for day in dates if day < before or day == date}
     if before and known.damaged and needed is not nothing:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        advice = "restore it, or --baselines removes what gates need, too"
-        return removals, [f"{len(old)} old night(s) stay: {why}; {advice}"]
+        restore = Give("baselines", words="restore it, or remove what gates need, too, with")
+        return removals, [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
     stays = needed(known, old) - {date or ""}
     removals.extend(_nights_of(output_read, day) for day in sorted(old - stays))
-    return removals, [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & stays)]
+    kept = [Notice(f"the nights of {day} stay: {_KEPT}", _REMOVE_TOO) for day in sorted(old & stays)]
+    return removals, kept
 
 
 def nothing(nights: Nights, old: set[str]) -> set[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.advice import OPTIONS
+from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, append, committed, log_row, utc_now
@@ -167,7 +168,7 @@ def log_attempt(
     more |= {
         "evaluation_id": evaluation_id,
         "exit_code": exit_code,
-        "reason": masked(str(error)),
+        "reason": masked(error.worded(OPTIONS) if isinstance(error, NdcgSparkError) else str(error)),
         "committed_at": utc_now(),
     }
     with contextlib.suppress(*FAILURES, StorageError):

@@ -123,7 +123,7 @@ def missing_datasets(nights: Iterable[Night], date: str, dataset: str | None = N
     older = [f"{name} (its last is of {last})" for name, last in newest.items() if last != date]
     if dataset is not None or not older:
         return None
-    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one with --dataset"
+    return f"{len(older)} dataset(s) have no night of {date} and are left out, e.g. {older[0]}; name one to see it"
 
 
 def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[str, Any]]:

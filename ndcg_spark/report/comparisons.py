@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
@@ -76,7 +77,8 @@ def flat(rows: Rows) -> list[dict[str, Any]]:
 
 
 def comparison_value(compared: "Comparison") -> dict[str, Any]:
-    return {"comparisons": compared.rows, "queries": compared.queries, "warnings": compared.warnings}
+    warnings = [notice.worded(OPTIONS) for notice in compared.warnings]
+    return {"comparisons": compared.rows, "queries": compared.queries, "warnings": warnings}
 
 
 def comparison_tables(compared: "Comparison") -> list[Table]:
@@ -101,7 +103,8 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
     # A line has about a hundred columns at most.
     hidden |= {"baseline"} if len({"measure", "slice"} & hidden) < 2 else set()
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
-    more = {"title": counts(compared.rows), "sentences": compared.warnings}
+    sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
+    more = {"title": counts(compared.rows), "sentences": sentences}
     notes = comparison_notes(rows, compared.correction, compared.alpha)
     compared_table = make_table(lines, names, notes, ["mean", "baseline", "difference"], **more)
     queries = [

@@ -1,11 +1,11 @@
 """What the program writes to stdout and stderr: results, sentences, failures; and what if they cannot be written."""
 
 import contextlib
+import dataclasses
 import datetime
 import io
 import logging
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 from click.core import ParameterSource
 
+from ndcg_spark.advice import OPTIONS, Give, Notice, Voice
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
@@ -55,7 +56,7 @@ def printing() -> Iterator[None]:
 
 
 def is_silent() -> bool:
-    """Whether --quiet is given, so that no table is printed, and no --format, which asks for one."""
+    """Whether the command is to be quiet, so that no table is printed, and no format is given, which asks for one."""
     context = click.get_current_context(silent=True)
     given = context and [context.get_parameter_source(name) for name in ("quiet", "style")]
     return given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]
@@ -84,18 +85,27 @@ def is_merged(*formats: str) -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
 
 
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """How a command is to print its messages."""
+
+    formats: Sequence[str] = ()
+    log_format: str | None = None
+    is_quiet: bool = False
+    #: How it calls options.
+    voice: Voice = OPTIONS
+
+
 class Messages(logging.Handler):
     """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, wanted: Wanted) -> None:
         super().__init__()
-        # They are looked at as text, because they may be wrong in other places.
-        names, line = ("--format", "--log-format"), " ".join(arguments)
-        formats, log_formats = (re.findall(rf"(?<!\S){name}[= ](\S+)", line) for name in names)
-        self.wants_json = "json" in formats
-        self.log_format = next(iter(log_formats), None)
-        self._is_quiet = "--quiet" in arguments
-        self._is_merged = is_merged(*formats)
+        self.wants_json = "json" in wanted.formats
+        self.log_format = wanted.log_format
+        self.voice = wanted.voice
+        self._is_quiet = wanted.is_quiet
+        self._is_merged = is_merged(*wanted.formats)
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._erased = _ERASED if is_terminal and not self._is_merged else ""
@@ -114,7 +124,7 @@ class Messages(logging.Handler):
             _PROGRAM.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        line, step = message(record.getMessage()), getattr(record, "step", None)
+        line, step = message(self._worded(record)), getattr(record, "step", None)
         is_warning, is_failure = record.levelno >= logging.WARNING, step is None and record.levelno >= logging.ERROR
         if self._is_merged and not (is_failure and not self.wants_json):
             return
@@ -141,11 +151,19 @@ class Messages(logging.Handler):
     def fail(self, error: NdcgSparkError) -> NoReturn:
         _PROGRAM.error("%s", error)
         if self.wants_json and sys.stdout is not None:
-            failure = {"code": error.code, "exit_code": error.exit_code, "message": message(str(error))}
+            sentence = message(error.worded(self.voice))
+            failure = {"code": error.code, "exit_code": error.exit_code, "message": sentence}
             # If stdout takes nothing, that is not reported too: the exit code stays that of the failure.
             with contextlib.suppress(StorageError, SystemExit), printing():
                 print(as_json({"error": failure}))
         raise SystemExit(error.exit_code)
+
+    def _worded(self, record: logging.LogRecord) -> str:
+        """The message of a record, with its options as the user gave them."""
+        given = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if isinstance(given, Notice | NdcgSparkError):
+            return given.worded(self.voice)
+        return record.getMessage()
 
     def _write(self, text: str) -> None:
         if self._stream is not None:
@@ -173,7 +191,8 @@ def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -
         part.touch()
         part.unlink()
     except OSError as error:
-        raise ConfigurationError(f"{option}: {file} cannot be written, {error.strerror}; check --{option}") from error
+        what = f"{option}: {file} cannot be written, {error.strerror}"
+        raise ConfigurationError(what, Give(option, words="check")) from error
 
 
 def write_file(option: str, file: Path, content: str | bytes) -> None:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ndcg_spark.advice import OPTIONS, Give, Notice
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
@@ -180,7 +181,8 @@ def print_check(checked: Mapping[str, Any], style: str) -> None:
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str, most: int) -> None:
     """Print rows of TO_JUDGE, of which `most` were asked for."""
-    notes = [f"the first {most:,}; --documents N lists more, if there are more"] if len(rows) == most else []
+    more = Give("documents", "N", words="list more, if there are more, with")
+    notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 import ndcg_spark
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
@@ -183,7 +184,7 @@ def _as_asked(
         if less == request:
             raise
         shown, _ = _as_asked(history, nights, less)
-        return shown, str(error)
+        return shown, error.worded(OPTIONS)
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:

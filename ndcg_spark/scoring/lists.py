@@ -80,7 +80,7 @@ def _with_judgments(
 ) -> DataFrame:
     """The table, cut at `depth`, with the columns of the judgments: null for unjudged documents."""
     # The embedded engine takes a column that is constant before an outer join, such as the gain of gain=judged or the
-    # grade of --relevance, for constant after it too, and does not sort by it.
+    # grade of all judgments, for constant after it too, and does not sort by it.
     not_constant = {name: F.when(F.octet_length("doc_id") >= 0, F.col(name)) for name in ("relevance", "gain")}
     graded, document = judged.withColumns(not_constant), [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:

@@ -144,7 +144,7 @@ class View:
     rows: Sequence[Mapping[str, Any]] = ()
 
     def json(self) -> Any:
-        """What the command prints with --format json."""
+        """What the command prints as JSON."""
         return self.value
 
     def to_pandas(self) -> "pd.DataFrame":

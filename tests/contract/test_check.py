@@ -293,7 +293,8 @@ def test_one_list_in_order_settles_all_of_a_run(session):
 def about(options=None, **counts):
     runs = [RunCounts(None, "a", 9, 1, 0), RunCounts(None, "r", **{"rows": 9, "judged_queries": 1, **counts})]
     counted = JudgmentCounts(rows=1, queries={None: 3}), [], ResultCounts(rows=18, runs=runs)
-    return [sentence.split(", e.g. run=r")[0] for sentence in limits.about_input(*counted, Convention(**options or {}))]
+    notices = limits.about_input(*counted, Convention(**options or {}))
+    return [notice.sentence.split(", e.g. run=r")[0] for notice in notices]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_warnings_about_a_run(counts, beginning):
 def test_a_run_of_a_few_lines_beside_another_is_warned_of(name, rows, queries, is_warned):
     runs = [RunCounts(None, "bm25", 100, 5, 0), RunCounts(None, name, rows, queries, 0)]
     counted = JudgmentCounts(rows=1, queries={None: 5}), [], ResultCounts(rows=101, runs=runs)
-    sentences = [*limits.about_input(*counted, Convention())]
+    sentences = map(str, limits.about_input(*counted, Convention()))
     expected = f"1 run(s) have results of one query only, e.g. run={name}; it has {rows} result(s)"
     assert [sentence.startswith(expected) for sentence in sentences] == [True] * is_warned
 
@@ -337,5 +338,5 @@ def test_a_run_of_a_few_lines_beside_another_is_warned_of(name, rows, queries, i
 def test_a_dataset_without_results():
     counted = JudgmentCounts(rows=1, queries={"web": 3, "shop": 1})
     returned = ResultCounts(rows=1, runs=[RunCounts("web", "r", 1, 1)])
-    (sentence,) = limits.about_input(counted, ["shop"], returned, Convention())
-    assert sentence.startswith("1 dataset(s) judged but without results, e.g. shop with 1 queries")
+    (notice,) = limits.about_input(counted, ["shop"], returned, Convention())
+    assert notice.sentence.startswith("1 dataset(s) judged but without results, e.g. shop with 1 queries")

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
 
+from ndcg_spark.advice import SeparateRuns
 from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
 from ndcg_spark.job.check import documents_to_judge
 from ndcg_spark.nights.log import committed
@@ -134,8 +135,9 @@ def test_of_many_lists_the_one_in_two_files_is_named(configured):
 
 def test_files_that_are_given_one_name_are_two_runs(configured):
     files = {"a.run": "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\n", "b.run": "q1 Q0 c 1 7 s\nq1 Q0 d 2 6 s\n"}
-    with pytest.raises(InputError, match=r"1 list.* run=x query_id=q1: .*leave --run out"):
+    with pytest.raises(InputError, match=r"1 list.* run=x query_id=q1: ") as refused:
         evaluated(configured(files, results={"path": [*files], "run": "x"}))
+    assert SeparateRuns(is_run_given=True, are_files=True) in refused.value.advice.ways
 
 
 @pytest.mark.parametrize(("queries", "is_refused"), [(2, True), (5, False)])

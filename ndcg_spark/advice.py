@@ -1,0 +1,413 @@
+"""What to do about an error or a doubt, as data, and how three voices say it.
+
+One mistake is made on the command line, in Python or in a configuration. Its sentence is the same and
+names no option; the advice beside it is a value, and a voice says it: OPTIONS as options of a command,
+ARGUMENTS as arguments of a function, KEYS as keys of a configuration.
+"""
+
+import abc
+import dataclasses
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: The keys of a configuration that are in none of its tables.
+_TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
+
+
+class Voice(abc.ABC):
+    """How options are called."""
+
+    #: Whether columns of files can be given other names; in Python a table is renamed itself.
+    maps_columns = True
+
+    @abc.abstractmethod
+    def setting(self, name: str, value: object = "", table: str = "") -> str:
+        """An option by its name in Python; `table` is the table that has its key in a configuration."""
+
+    @abc.abstractmethod
+    def convention(self, option: str, value: str) -> str:
+        """An option of the convention."""
+
+    @abc.abstractmethod
+    def column(self, table: str, ours: str, theirs: str) -> str:
+        """That a table calls our column `ours` what `theirs` says."""
+
+
+class _Options(Voice):
+    def setting(self, name: str, value: object = "", table: str = "") -> str:  # of the configuration
+        option = f"--{name.replace('_', '-')}"
+        return option if value == "" else f"{option} {shlex.quote(str(value))}"
+
+    def convention(self, option: str, value: str) -> str:
+        return f"--set {option}={value}"
+
+    def column(self, table: str, ours: str, theirs: str) -> str:
+        prefix = f"{table}." if table else ""
+        return f"--column {shlex.quote(f'{prefix}{ours}={theirs}')}"
+
+
+class _Arguments(Voice):
+    maps_columns = False
+
+    def setting(self, name: str, value: object = "", table: str = "") -> str:  # of the configuration
+        return name if value == "" else f"{name}={value!r}"
+
+    def convention(self, option: str, value: str) -> str:
+        # Of a Convention, nobody knows whether its order was chosen.
+        how = f" as text, 'standard {option}={value}'" if option == "order" else ""
+        return f"{option}={value} in convention{how}"
+
+    def column(self, table: str, ours: str, theirs: str) -> str:  # whatever it is called
+        return f"rename it to {ours}"
+
+
+class _Keys(Voice):
+    def setting(self, name: str, value: object = "", table: str = "") -> str:
+        if not table and name not in _TOP_KEYS:
+            # It has no key: it says what to do with the configuration, or with a night.
+            return OPTIONS.setting(name, value)
+        key = f"{table}.{name}" if table else name
+        return key if value == "" else f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+    def convention(self, option: str, value: str) -> str:
+        return f"convention.{option} = {json.dumps(value)}"
+
+    def column(self, table: str, ours: str, theirs: str) -> str:
+        prefix = f"{table}." if table else ""
+        return f"{prefix}columns.{ours} = {json.dumps(theirs, ensure_ascii=False)}"
+
+
+OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice(abc.ABC):
+    #: What every voice says before it.
+    words: str = dataclasses.field(default="", kw_only=True)
+
+    @abc.abstractmethod
+    def said(self, voice: Voice) -> str:
+        """What to do, in this voice; empty if it offers no way."""
+
+    def text(self, voice: Voice) -> str:
+        return " ".join(part for part in (self.words, self.said(voice)) if part)
+
+
+@dataclasses.dataclass(frozen=True)
+class Notice:
+    """A sentence, and what to do about it."""
+
+    sentence: str
+    advice: Advice | None = None
+
+    def worded(self, voice: Voice) -> str:
+        return worded(self.sentence, self.advice, voice)
+
+    def __str__(self) -> str:
+        return self.worded(ARGUMENTS)
+
+
+def worded(sentence: str, advice: Advice | None, voice: Voice) -> str:
+    """The sentence and, after a semicolon, the advice as this voice says it."""
+    said = advice.text(voice) if advice is not None else ""
+    return f"{sentence}; {said}" if said else sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class Do(Advice):
+    """Something that needs no option: its words alone."""
+
+    def said(self, voice: Voice) -> str:  # all say the same
+        return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Either(Advice):
+    """Several ways, of which one helps."""
+
+    ways: tuple[Advice, ...]
+    joint: str = ", or "
+
+    def said(self, voice: Voice) -> str:
+        said = [way.text(voice) for way in self.ways]
+        return self.joint.join(text for text in said if text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Give(Advice):
+    """Give, change or leave out an option; its `table` is the one that has it in a configuration, if any has."""
+
+    option: str
+    value: object = ""
+    table: str = ""
+
+    def said(self, voice: Voice) -> str:
+        return voice.setting(self.option, self.value, self.table)
+
+
+@dataclasses.dataclass(frozen=True)
+class GiveTable(Advice):
+    """Give a table that a command needs."""
+
+    table: str
+
+    def said(self, voice: Voice) -> str:
+        if voice is OPTIONS:
+            return f"give {voice.setting(self.table)} or [{self.table}]"
+        return f"give [{self.table}]" if voice is KEYS else f"give {self.table}"
+
+
+@dataclasses.dataclass(frozen=True)
+class GiveBaseline(Advice):
+    """Name a run, or a night, to compare with."""
+
+    def said(self, voice: Voice) -> str:
+        run, night = voice.setting("baseline", "RUN"), voice.setting("baseline_date", "YYYY-MM-DD")
+        return f"give {run}, or {night} or good"
+
+
+@dataclasses.dataclass(frozen=True)
+class SetOption(Advice):
+    """Set an option of the convention."""
+
+    option: str
+    value: str
+
+    def said(self, voice: Voice) -> str:
+        return voice.convention(self.option, self.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class SetOptions(Advice):
+    """Set several options of the convention at once."""
+
+    options: tuple[tuple[str, str], ...]
+
+    def said(self, voice: Voice) -> str:
+        return " ".join(voice.convention(option, value) for option, value in self.options)
+
+
+@dataclasses.dataclass(frozen=True)
+class AllowRejected(Advice):
+    """Let some rows of a table be rejected; Python refuses a table with any."""
+
+    def said(self, voice: Voice) -> str:
+        return f"allow a few, {voice.setting('max_rejected_fraction')}" if voice.maps_columns else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class NameColumn(Advice):
+    """Say what a table calls a column that it lacks."""
+
+    table: str
+    column: str
+
+    def said(self, voice: Voice) -> str:
+        if voice.maps_columns:
+            return f"name it, {voice.column(self.table, self.column, 'NAME')}"
+        return f"rename its column to {self.column}"
+
+
+@dataclasses.dataclass(frozen=True)
+class NameColumns(Advice):
+    """Say what a table calls the columns that it lacks; `a or b` is one of two."""
+
+    table: str
+    columns: tuple[str, ...]
+    #: Whether the first line of its text may be a row, so that fields have numbers and no names.
+    may_be_numbers: bool = False
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return f"rename its columns to {' and '.join(self.columns)}"
+        ways = " ".join(self._mapped(column, voice) for column in self.columns)
+        text = f"map them with {ways}"
+        if voice is OPTIONS:
+            first = self.columns[0].split(" or ")[0]
+            text += f", or in the configuration {KEYS.column(self.table, first, 'NAME')}"
+        if self.may_be_numbers:
+            text += "; if the first line names no columns, NAME is the number of a field"
+        return text
+
+    def _mapped(self, column: str, voice: Voice) -> str:
+        names = column.split(" or ")
+        return " or ".join(voice.column(self.table, name, "NAME") for name in names)
+
+
+@dataclasses.dataclass(frozen=True)
+class NameGrades(Advice):
+    """Say which column has the grades, or give one grade to all judgments."""
+
+    def said(self, voice: Voice) -> str:
+        grade = voice.setting("relevance", 1, "judgments")
+        column = "rename the column of the grades to relevance"
+        if voice.maps_columns:
+            column = f"name the column of the grades, {voice.column('', 'relevance', 'NAME')}"
+        if voice is KEYS:
+            column = f"name the column of the grades, {voice.column('judgments', 'relevance', 'NAME')}"
+        return f"{column}, or give one grade to all, {grade}"
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnIs(Advice):
+    """Say that a column of the table is one of ours, which it is not taken for."""
+
+    table: str
+    column: str
+    theirs: str
+
+    def said(self, voice: Voice) -> str:
+        return voice.column(self.table, self.column, self.theirs)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChooseColumn(Advice):
+    """Say which of several columns is meant, or leave only one."""
+
+    table: str
+    column: str
+    first: str
+
+    def said(self, voice: Voice) -> str:
+        text = "drop or rename all but one"
+        if voice.maps_columns:
+            text += f", or say which, {voice.column(self.table, self.column, self.first)}"
+        return text
+
+
+@dataclasses.dataclass(frozen=True)
+class NumberColumns(Advice):
+    """Say which field of a line is which column, by its number from 1."""
+
+    table: str
+    fields: tuple[tuple[str, int], ...]
+    joint: str = " "
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return "write it with the names of its columns, such as CSV"
+        columns = [voice.column(self.table, name, str(number)) for name, number in self.fields]
+        return f"write {self.joint.join(columns)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class GiveFormat(Advice):
+    """Say in which format the files of a table are."""
+
+    table: str
+    formats: str
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return f"end the name of the file in {self.formats}"
+        name = "format" if voice is KEYS else "input_format"
+        return f"write {voice.setting(name, table=self.table)} {self.formats}"
+
+
+@dataclasses.dataclass(frozen=True)
+class RankAndScore(Advice):
+    """Say which column of the results is the rank and which is the score."""
+
+    rank: str = "NAME"
+    score: str = "NAME"
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return "name the columns rank and score"
+        rank = voice.column("results", "rank", self.rank)
+        return f"say which are: {rank} {voice.column('results', 'score', self.score)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class NameRuns(Advice):
+    """Say whether a doubtful column names the runs."""
+
+    column: str
+
+    def said(self, voice: Voice) -> str:
+        column, run = voice.column("results", "run", self.column), voice.setting("run", "NAME", "results")
+        return f"if it names the runs, {column}, else {run}"
+
+
+@dataclasses.dataclass(frozen=True)
+class NameRunColumn(Advice):
+    """Say which column names the runs of a table that was taken for one run."""
+
+    #: Whether a name was given to the run, whatever the table says.
+    is_run_given: bool
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return "if they are several runs, rename the column of runs to run"
+        leave = f"leave {voice.setting('run', table='results')} out, or " if self.is_run_given else ""
+        column = voice.column("results", "run", "NAME")
+        return f"if they are several runs, {leave}name the column that says which, {column}"
+
+
+@dataclasses.dataclass(frozen=True)
+class RunsFromFiles(Advice):
+    """Take each file for a run; Python names the runs of files by what is in them."""
+
+    files: int
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            return ""
+        run_from = voice.setting("run_from", "file", "results")
+        return f"if the {self.files:,} files are runs that share a name, {run_from}"
+
+
+@dataclasses.dataclass(frozen=True)
+class SeparateRuns(Advice):
+    """Name two runs that have one name."""
+
+    is_run_given: bool
+    are_files: bool
+
+    def said(self, voice: Voice) -> str:
+        if not voice.maps_columns:
+            own = "name them in a column run" if self.is_run_given else "give each its own"
+        elif self.is_run_given:
+            own = f"leave {voice.setting('run', table='results')} out"
+        elif self.are_files:
+            own = f"give each its own, such as {voice.setting('run_from', 'file', 'results')}"
+        else:
+            own = "give each its own"
+        return f"if two runs share this name, {own}"
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteIds(Advice):
+    """Give columns the types that they need; ids that pandas reads are often numbers with a fraction."""
+
+    def said(self, voice: Voice) -> str:
+        ids, numbers = "ids are text or whole numbers", "relevance, score and rank are numbers"
+        if voice is ARGUMENTS:
+            ids += " (pandas makes them floats where one is missing; drop it and use astype;"
+            ids += " UUIDs need astype(str))"
+        return f"{ids}, {numbers}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Convert(Advice):
+    """Write a table as Parquet where the engine reads it."""
+
+    table: str
+
+    def said(self, voice: Voice) -> str:
+        text = "write them as Parquet where it does"
+        if not voice.maps_columns:
+            return text
+        kind = f" {OPTIONS.setting('input', self.table)}" if self.table == "judgments" else ""
+        return f"{text}, ndcg-spark convert IN OUT{kind}"
+
+
+def command_line(command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
+    """A command of this program for a shell; an option has a value, or a list of them."""
+    words = ["ndcg-spark", command, *arguments]
+    for name, given in options.items():
+        for value in given if isinstance(given, list) else [given]:
+            words += [OPTIONS.setting(name), str(value)]
+    return shlex.join(words)
