@@ -218,8 +218,8 @@ class SparkScores:
             fetched = self.check(table, self.query_scores)
         read = self.query_scores.toArrow if fetched is None else lambda: fetched
         scores = Scores(table, read, self.measures, attributes=self.attributes)
-        for sentence in self._warnings(table):
-            warnings.warn(str(sentence), stacklevel=4)
+        for warning in self._warnings(table):
+            warnings.warn(str(warning), stacklevel=4)
         return scores
 
     def _warnings(self, table: pa.Table) -> list[str | Notice]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.advice import Give, Notice
+from ndcg_spark.advice import Either, Give, GiveBaseline, Notice
 from ndcg_spark.comparison.baselines import named_baseline
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows, extremes
 from ndcg_spark.comparison.matrix import (
