@@ -249,7 +249,7 @@ def metrics(outcome: "EvaluationOutcome", dataset: str) -> str:
         labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
         add("queries", row["queries"], **labels)
         add("judged_rate", row["judged_rate"], **labels)
-        for measure in ("ndcg", *outcome.measure_set.columns):
+        for measure in ("ndcg", *outcome.measures.columns):
             add("score", row[measure], **labels, measure=measure)
     lines = [f"{_NIGHT}{night}"]
     for name, own in samples.items():
