@@ -136,7 +136,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
     rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
     verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
     verdict = _verdict_number(verdicts[0].verdict, verdicts[0].accepted) if verdicts else None
-    night, measures = str(rows[0]["evaluated_on"]), outcome.measure_set.columns
+    night, measures = str(rows[0]["evaluated_on"]), outcome.measures.columns
     return Measured(dataset, night, rows, measures, outcome.seconds["total"], time.time(), verdict)
 
 

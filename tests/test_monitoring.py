@@ -13,6 +13,7 @@ from commands import command_line
 from evaluations import configuration
 from logged import logged_steps
 
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.monitoring import (
@@ -42,7 +43,8 @@ def scores(run="bm25", cutoff=10, ndcg=0.5, **more):
 
 def outcome(*rows, verdicts=(), measures=()):
     which = ("id", "trec_eval", "gain", "embedded")
-    return EvaluationOutcome(*which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, [*measures], verdicts)
+    asked = parse_measure_set(measures)
+    return EvaluationOutcome(*which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, asked, verdicts)
 
 
 def content(ended, dataset="web"):

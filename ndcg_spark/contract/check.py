@@ -1,9 +1,12 @@
-"""Both inputs held to the rules, and counted. Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them."""
+"""The guard of the job: one scan of each table counts the rows that break a rule, and `limits` refuses tables.
+
+Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,11 +18,13 @@ from ndcg_spark.contract import limits, scan
 from ndcg_spark.contract.changes import Seen, see
 from ndcg_spark.contract.scan import EXCLUDED, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.engine.sessions import is_classic
-from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, IN_PATHS, JUDGMENTS, LINE, REJECTED_ROWS, RESULTS, query_key
-from ndcg_spark.scoring.ideal import gain
+from ndcg_spark.scoring.lists import keep_judged_queries, marked
+from ndcg_spark.scoring.prepare import Checks, ListChecks, Lists
+from ndcg_spark.scoring.ranking import Ranker, by_window
 from ndcg_spark.scoring.skipping import Floors, Pruning, plan_skipping
 
 #: With this many results per judged query, most may belong to unjudged queries, which need no floor.
@@ -28,6 +33,8 @@ _MANY_A_QUERY = 1_000
 _SAMPLE = 10_000
 #: The floors of more lists than this are not broadcast, on classic Spark and on Sail.
 _MAX_BROADCAST_CLASSIC, _MAX_BROADCAST = 1_000_000, 500_000
+#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
+_NOT_WORTH_A_SCAN = 0.1
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
 
@@ -48,6 +55,43 @@ class CheckedTables:
     @property
     def needed_results(self) -> DataFrame:
         return self.results if self.cut is None else self.cut(self.results)
+
+    @property
+    def highest_grade(self) -> float:
+        """The highest grade of all judgments, 0 where there is none."""
+        return self.judgment_counts.best_grade or 0.0
+
+    def of_judged_queries(self, results: DataFrame) -> DataFrame:
+        """Checked results without those of unjudged queries."""
+        return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
+
+    def to_score(self, rank: Ranker) -> list[Lists]:
+        """The results of each batch that can matter, for this way to rank them, and its runs."""
+        return [Lists(batch._results_for(rank), batch.runs()) for batch in self.by_batch]
+
+    def _results_for(self, rank: Ranker) -> DataFrame:
+        results, rows = self.needed_results, self.result_counts.rows
+        # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer
+        # rows are moved if Spark prunes them itself before it moves any.
+        is_moved = rank is by_window and self.cut is not None and 2 * self.unjudged_rows <= rows
+        if is_moved:
+            results = results.repartition(*query_key(self.judgments.columns))
+        # Where results are not repartitioned, leaving some out repartitions them.
+        if not is_moved or self.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
+            results = self.of_judged_queries(results)
+        return results
+
+    def runs(self) -> DataFrame:
+        """The table that `raising.count_unjudged_queries` computes, built from counts that are known."""
+        runs = self.result_counts.runs
+        columns = {
+            "run": pa.array([run.run for run in runs], pa.string()),
+            "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
+        }
+        if "dataset" in self.judgments.columns:
+            columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
+        # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
+        return self.judgments.sparkSession.createDataFrame(pa.table(columns))
 
     @property
     def published_judgments(self) -> DataFrame:
@@ -101,66 +145,85 @@ class CheckedTables:
         }
 
 
-def check_tables(judgments: Source, results: Source, config: EvaluationConfig) -> CheckedTables:
-    judged = rules.conform(judgments.table, JUDGMENTS, f"judgments ({judgments.origin})").columns
-    returned = rules.conform(results.table, RESULTS, f"results ({results.origin})").columns
-    rules.require_columns(judged, returned, config.convention, results.origin)
-    if "dataset" in judged and "dataset" in config.model_fields_set:
-        raise ConfigurationError(
-            f"dataset: the configuration says {config.dataset!r}, but the tables name their datasets; remove it, or "
-            "the column"
-        )
+def check_tables(
+    judgments: Source,
+    results: Source,
+    config: EvaluationConfig,
+    checks: Checks,
+) -> CheckedTables:
+    """Both tables without the rows that break a rule, with their counts. InputError if the counts refuse them."""
     excluded = see(results.without) if results.without else []
-    good, judged_counts, rejected = check_judgments(judgments, config)
-    good_results, counts, rejected_results, cut = _check_results(results, good, judged_counts.queries, config)
-    limits.refuse_unrelated(counts, results.origin, good, good_results)
-    limits.refuse_gaps(judged_counts, counts, config.max_missing_fraction, config.max_unjudged_fraction)
-    both = (*rejected, *rejected_results)
+    good, judged_counts, rejected = check_judgments(judgments, config, checks.judgments)
+    lists = _check_results(results, good, judged_counts.queries, config, checks.results)
+    limits.refuse_unrelated(lists.counts, results.origin, good, lists.good)
+    limits.refuse_gaps(
+        judged_counts,
+        lists.counts,
+        config.max_missing_fraction,
+        config.max_unjudged_fraction,
+    )
     seen = (
         Seen(judgments, judged_counts.fingerprints),
-        Seen(results, counts.fingerprints),
+        Seen(results, lists.counts.fingerprints),
         *excluded,
     )
-    batches = results.batches
-    return CheckedTables(good, good_results, judged_counts, counts, both, cut, batches, seen)
+    return CheckedTables(
+        good,
+        lists.good,
+        judged_counts,
+        lists.counts,
+        (*rejected, *lists.rejected),
+        lists.cut,
+        results.batches,
+        seen,
+    )
 
 
-def check_judgments(judgments: Source, config: EvaluationConfig) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
-    table, convention = judgments.table, config.convention
-    rules.conform(table, JUDGMENTS, f"judgments ({judgments.origin})")
-    types = dict(table.dtypes)
-    relevance = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
-    reason = rules.rejection_reason(rules.judgment_rules(types, gain(relevance, convention), convention))
-    return _split(judgments, table, reason, scan.count_judgments(table, reason), JUDGMENTS, config)
+def check_judgments(
+    judgments: Source,
+    config: EvaluationConfig,
+    tests: Sequence[RowTest],
+) -> tuple[DataFrame, JudgmentCounts, list[DataFrame]]:
+    """The good rows, the counts, and the rejected rows if there are some."""
+    table, reason = judgments.table, rules.rejection_reason(tests)
+    counts = scan.count_judgments(table, reason)
+    return _split(judgments, table, reason, counts, JUDGMENTS, config)
 
 
-def check_lists(results: Source, config: EvaluationConfig) -> tuple[DataFrame, ResultCounts, DataFrame]:
-    """Results that need no judgments: the good rows, the counts, and the good rows that are not too deep."""
-    columns = rules.conform(results.table, RESULTS, f"results ({results.origin})").columns
-    rules.require_columns(columns, columns, config.convention, results.origin)
-    good, counts, _, cut = _check_results(results, None, {}, config)
-    return good, counts, cut(good) if cut else good
+def check_lists(
+    results: Source,
+    config: EvaluationConfig,
+    checks: ListChecks,
+) -> tuple[DataFrame, ResultCounts]:
+    """Results that need no judgments: the good rows that are not too deep, and the counts."""
+    good, counts, _, cut = _check_results(results, None, {}, config, checks)
+    return cut(good) if cut else good, counts
+
+
+class _CheckedLists(NamedTuple):
+    good: DataFrame
+    counts: ResultCounts
+    rejected: list[DataFrame]
+    cut: Callable[[DataFrame], DataFrame] | None
 
 
 def _check_results(
-    results: Source, judgments: DataFrame | None, judged: Mapping[str | None, int], config: EvaluationConfig
-) -> tuple[DataFrame, ResultCounts, list[DataFrame], Callable[[DataFrame], DataFrame] | None]:
-    table, convention = results.table, config.convention
+    results: Source,
+    judgments: DataFrame | None,
+    judged: Mapping[str | None, int],
+    config: EvaluationConfig,
+    checks: ListChecks,
+) -> _CheckedLists:
+    table = results.table
     limits.refuse_category(results)
     if results.without:
-        table = _with_excluded(table, results.without)
-    reason = rules.rejection_reason(rules.result_rules(dict(table.dtypes), convention))
-    judged_queries = None if judgments is None else judgments.select(*query_key(judgments.columns)).distinct()
-    rows, queries = results.expected_rows or 0 if results.materialize else 0, sum(judged.values())
-    # A list from which documents are removed needs more results from below the deepest cutoff.
-    skipping = None if results.without else plan_skipping(convention, config.cutoffs, table.columns, rows, queries)
-    if isinstance(skipping, Floors) and judged_queries is not None and rows >= _MANY_A_QUERY * queries:
-        key = query_key(table.columns)
-        sample = table.select(*(F.col(name).cast("string").alias(name) for name in key)).limit(_SAMPLE)
-        is_mostly_judged = 2 * judged_queries.join(sample, on=key, how="inner").count() >= _SAMPLE
-        skipping = skipping if is_mostly_judged else None
-    has_both = convention.order == "score" and {"score", "rank"} <= set(table.columns)
-    files = max(1, len(results.files)) if has_both else 0
+        table = _with_excluded(table, results.without, checks)
+    reason = rules.rejection_reason(checks.tests)
+    judged_queries = None
+    if judgments is not None:
+        judged_queries = judgments.select(*query_key(judgments.columns)).distinct()
+    skipping = _skipping(results, judged_queries, sum(judged.values()), checks)
+    files = max(1, len(results.files)) if checks.has_ranks_beside_scores else 0
     counts, lists = scan.count_results(
         table, reason, judged_queries, results.batches, files, skipping, results.materialize
     )
@@ -170,7 +233,29 @@ def _check_results(
     limits.refuse_merged_runs(results, counts, config)
     limits.refuse_opposite_ranks(counts, config)
     limits.refuse_swapped(results, counts, config)
-    return good, counts, rejected, cut
+    return _CheckedLists(good, counts, rejected, cut)
+
+
+def _skipping(
+    results: Source,
+    judged_queries: DataFrame | None,
+    queries: int,
+    checks: ListChecks,
+) -> Pruning | Floors | None:
+    """How results of so many judged queries are skipped that cannot matter; None if all may, or it is not worth it."""
+    if results.without:
+        # A list from which documents are removed needs more results from below the deepest cutoff.
+        return None
+    table = results.table
+    rows = results.expected_rows or 0 if results.materialize else 0
+    skipping = plan_skipping(checks.convention, checks.cutoffs, table.columns, rows, queries)
+    if not isinstance(skipping, Floors) or judged_queries is None or rows < _MANY_A_QUERY * queries:
+        return skipping
+    key = query_key(table.columns)
+    names = [F.col(name).cast("string").alias(name) for name in key]
+    sample = table.select(*names).limit(_SAMPLE)
+    judged = judged_queries.join(sample, on=key, how="inner").count()
+    return skipping if 2 * judged >= _SAMPLE else None
 
 
 def _cut(
@@ -202,18 +287,17 @@ def _with_empty_runs(
     return kept
 
 
-def _with_excluded(table: DataFrame, exclude: Source) -> DataFrame:
+def _with_excluded(table: DataFrame, exclude: Source, checks: ListChecks) -> DataFrame:
     """The results with the column EXCLUDED. InputError for an excluded row without a query or a document."""
-    excluded = rules.conform(exclude.table, EXCLUDE, f"exclude ({exclude.origin})")
-    reason = rules.rejection_reason(rules.name_rules(dict(exclude.table.dtypes), EXCLUDE.names))
-    ((rows, rejected),) = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason")).collect()
+    reason = rules.rejection_reason(checks.exclude_tests)
+    counted = exclude.table.select(reason.alias("reason")).agg(F.count("*"), F.count("reason"))
+    ((rows, rejected),) = counted.collect()
     rejections = scan.count_rejections("exclude", exclude.table, reason) if rejected else []
     limits.refuse_rejected(exclude, Counts(rows=rows, rejected=rejected, rejections=rejections))
-    key = [name for name in excluded.columns if name in table.columns]
-    marks = excluded.select(*key).distinct().withColumn(EXCLUDED, F.lit(True))
+    excluded = rules.conform(exclude.table, EXCLUDE, exclude.name)
     # Ids may have been read as numbers.
-    texts = {name: F.col(name).cast("string") for name in key}
-    return marks.join(table.withColumns(texts), on=key, how="right")
+    texts = {name: F.col(name).cast("string") for name in checks.exclude_key}
+    return marked(table.withColumns(texts), excluded, checks.exclude_key, EXCLUDED)
 
 
 def _split(

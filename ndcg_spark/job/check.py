@@ -17,7 +17,6 @@ from ndcg_spark.job.inputs import (
     engine_for,
     read_inputs,
     refuse_low_rates,
-    results_to_score,
     scores_by_batch,
     translated_failures,
 )
@@ -35,7 +34,7 @@ def _checked(config: EvaluationConfig) -> Iterator[Context]:
         context = read_inputs(engine, config)
         with translated_failures(context.sources):
             # At any depth.
-            refuse_duplicates(context.checked, *context.sources, context.config.convention)
+            refuse_duplicates(context.checked, *context.sources, context.evaluation.convention)
             yield context
 
 
@@ -62,10 +61,9 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
     with _checked(config) as context:
         checked = context.checked
         # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to find.
-        evaluation = dataclasses.replace(
-            context.evaluation, convention=context.config.convention.replace(unjudged="zero")
-        )
-        table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
+        convention = context.evaluation.convention.replace(unjudged="zero")
+        evaluation = dataclasses.replace(context.evaluation, convention=convention)
+        table = to_judge(checked.judgments, checked.of_judged_queries(checked.needed_results), evaluation)
         return first_to_judge(table.toArrow(), limit)
 
 

@@ -24,19 +24,19 @@ from ndcg_spark.inputs.read import read_judgments
 from ndcg_spark.job.evaluate import evaluate
 from ndcg_spark.job.inputs import (
     PlanRefusedError,
-    adapted,
     counted_refusals,
     engine_for,
     read_inputs,
+    report_notes,
     report_read,
     results_source,
-    runs_table,
     translated_failures,
 )
 from ndcg_spark.list_comparison import KEY, checked_cutoffs, compared_runs, list_changes
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
+from ndcg_spark.scoring.prepare import judgment_tests, prepare_lists
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
 
@@ -52,7 +52,8 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     for config in (b,) if context else (a, b):
         source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
         with translated_failures([source]):
-            good, counts, _ = check_judgments(source, config)
+            tests = judgment_tests(source, config.convention)
+            good, counts, _ = check_judgments(source, config, tests)
         report_read(source, counts)
         sides.append(good)
         seen.append(Seen(source, counts.fingerprints))
@@ -63,7 +64,7 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     means = pd.DataFrame({"dataset": []})
     if context:
         evaluation = dataclasses.replace(context.evaluation, cutoffs=a.cutoffs[-1:], measures=NDCG_ONLY)
-        results, runs = context.checked.needed_results, runs_table(context, context.checked)
+        results, runs = context.checked.needed_results, context.checked.runs()
         with counted_refusals(context):
             scores = (query_scores(side, keep_judged_queries(results, side), runs, evaluation) for side in sides)
             means = agreement.mean_scores(*scores).toArrow().to_pandas()
@@ -119,15 +120,16 @@ def _checked_lists(
 ) -> tuple[list[Seen], DataFrame, Convention, set[str]]:
     """Results and what they exclude, good rows that are not too deep, convention, and runs."""
     source = results_source(engine, config)
-    config = adapted(config, source)
+    report_notes(source)
     with translated_failures([source]):
+        checks = prepare_lists(source, source.without, config.options)
         excluded = see(source.without) if source.without else []
-        _, counts, needed = check_lists(source, config)
+        needed, counts = check_lists(source, config, checks)
     report_read(source, counts)
     for sentence in about_merged(counts, config):
         report_step("warning", sentence)
     seen = [Seen(source, counts.fingerprints), *excluded]
-    return seen, needed, config.convention, {run.run for run in counts.runs}
+    return seen, needed, checks.convention, {run.run for run in counts.runs}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,7 @@ from pyspark.sql.types import DoubleType
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.changes import refuse_changed
-from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
-from ndcg_spark.convention.parsing import parse_measure_set
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, Cutoff, MeasureSet
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError, EngineError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
@@ -68,8 +67,8 @@ class EvaluationOutcome:
     output: str | None
     #: The duration of each step in seconds.
     seconds: dict[str, float]
-    #: The requested measures, each with its cutoff, such as precision@5; empty for NDCG alone.
-    measures: list[str] = dataclasses.field(default_factory=list)
+    #: The requested measures; none for NDCG alone.
+    measures: MeasureSet = NDCG_ONLY
     #: The verdict on each night; empty without a gate.
     verdicts: Sequence[Verdict] = ()
     #: How many lists were recomputed in plain Python, or why scores that differ were published.
@@ -86,10 +85,6 @@ class EvaluationOutcome:
     @property
     def datasets(self) -> list[str]:
         return sorted({row["dataset"] for row in self.dataset_scores})
-
-    @functools.cached_property
-    def measure_set(self) -> MeasureSet:
-        return parse_measure_set(self.measures, self.headline)
 
     @property
     def exit_code(self) -> int:
@@ -119,7 +114,7 @@ def evaluate(
         usable_gate(config, accepted)
     with _failures_logged(config), contextlib.nullcontext(engine) if engine else engine_for(config, clock) as opened:
         context, tables = _with_query_tables(read_inputs(opened, config, clock))
-        config, checked = context.config, context.checked
+        checked, convention = context.checked, context.evaluation.convention
         runs = {run.run for run in checked.result_counts.runs}
         if baseline is not None and baseline not in runs:
             raise unknown_name("baseline", "run", baseline, runs)
@@ -140,15 +135,15 @@ def evaluate(
                 comparison = _compared(read(), tables, baseline, config.measure_set)
         return EvaluationOutcome(
             context.evaluation.evaluation_id,
-            config.convention.label,
-            config.convention.formula,
+            convention.label,
+            convention.formula,
             opened.name,
             means[0],
             counts=checked.counts(len(config.cutoffs)),
             rejected=[dataclasses.asdict(rejection) for rejection in checked.rejections],
             output=output,
             seconds=context.clock.with_total(),
-            measures=config.measures,
+            measures=config.measure_set,
             headline=config.headline,
             slice_scores=means[1],
             verdicts=verdicts,

@@ -44,14 +44,14 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
     """
     from pyspark.sql import functions as F
 
-    from ndcg_spark.job.inputs import counted_refusals, read_inputs, runs_table
+    from ndcg_spark.job.inputs import counted_refusals, read_inputs
     from ndcg_spark.scoring.evaluation import query_scores
     from ndcg_spark.scoring.ideal import judged_documents
     from ndcg_spark.scoring.lists import returned_documents
     from ndcg_spark.scoring.ranking import by_window
 
     context = read_inputs(engine, config)
-    checked, config = context.checked, context.config
+    checked = context.checked
     cutoff = request.cutoff_or(config.measure_set.main_cutoff("ndcg", config.cutoffs))
     evaluation = dataclasses.replace(context.evaluation, cutoffs=(cutoff,), rank=by_window)
     convention, queries = evaluation.convention, checked.judgment_counts.queries
@@ -76,7 +76,7 @@ def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainReque
         if not judged:
             names = keep_dataset(checked.judgments).select("query_id").distinct().limit(_COMPARED).collect()
             raise _not_judged(request.query, sum(queries.values()), (row["query_id"] for row in names))
-        table = keep_dataset(runs_table(context, checked)).where(F.col("run").isin(*runs))
+        table = keep_dataset(checked.runs()).where(F.col("run").isin(*runs))
         scores = query_scores(judgments, results, table, evaluation).collect()
         returned = [row.asDict() for row in returned_documents(results, documents, key, convention).collect()]
     facts = {row["run"]: query_facts(row.asDict(), returned, judged, convention) for row in scores}

@@ -2,30 +2,27 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
-from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import CheckedTables, check_tables
 from ndcg_spark.contract.doubtful_scores import about_judged_rates, about_no_values
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
-from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
 from ndcg_spark.errors import ConventionError, EngineError, InputError, StorageError
 from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
-from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
+from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
-from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores
-from ndcg_spark.scoring.lists import keep_judged_queries
-from ndcg_spark.scoring.ranking import by_window, list_by_list
+from ndcg_spark.scoring.evaluation import Evaluation, query_scores
+from ndcg_spark.scoring.prepare import Lists, Tables, prepare
 from ndcg_spark.steps import Clock, report_step
 from ndcg_spark.tables.table import without_slices
 
@@ -41,9 +38,12 @@ _NOT_WORTH_A_SCAN = 0.1
 @dataclasses.dataclass(frozen=True)
 class Context:
     engine: Engine
+    #: As it was given; what is computed is in `evaluation`.
     config: EvaluationConfig
     sources: Sources
     checked: CheckedTables
+    #: The results that are scored; several where they are scored in batches.
+    lists: Sequence[Lists]
     evaluation: Evaluation
     clock: Clock
     #: The table QUERY_ATTRIBUTES if there is one, and its slices.
@@ -61,37 +61,49 @@ def engine_for(config: EvaluationConfig, clock: Clock | None = None) -> Iterator
 
 
 def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = None) -> Context:
-    """Both tables of a configuration, checked and reported; the convention has all options that are used."""
+    """Both tables of a configuration, checked, reported and prepared to be scored."""
     clock = clock or Clock()
     with clock.step("read", "looking at the inputs"):
         # Computed first, so that a Python gain that cannot be imported is reported before any table is read.
         unjudged_gain(config.convention)
         judgments = read_judgments(engine, config.judgments.on(config.date), config.convention.gain != "judged")
-        sources = judgments, results_source(engine, config)
-        config = adapted(config, *sources)
+        results = results_source(engine, config)
+    report_notes(judgments, results)
+    sources = judgments, results
     with clock.step("check", "reading judgments and results"), translated_failures(sources):
-        checked = check_tables(*sources, config)
-    report_read(sources[0], checked.judgment_counts)
-    report_read(sources[1], checked.result_counts)
-    counts = checked.judgment_counts, checked.datasets_without_results, checked.result_counts
-    for sentence in limits.about_input(*counts, config.convention):
-        report_step("warning", sentence)
-    doubts = [
-        *limits.about_merged(checked.result_counts, config),
-        *limits.about_grades(checked.judgment_counts, config.convention, config.measure_set),
-        *limits.about_scores_as_grades(sources[0], checked.judgment_counts),
-    ]
-    for sentence in doubts:
-        report_step("warning", sentence)
-    convention, best_grade = config.convention, checked.judgment_counts.best_grade
-    if config.measure_set.needs_highest_grade and convention.max_grade == "highest":
-        # Recorded, so that nights whose judgments have different highest grades have different conventions.
-        highest = 1.0 if best_grade is None or best_grade <= 0 else counted_grade(best_grade, convention)
-        config = config.model_copy(update={"convention": convention.replace(max_grade=highest or 1.0)})
-    rank = list_by_list if engine.kind == "embedded" else by_window
-    named = config.cutoffs, config.date, new_id(), config.dataset
-    evaluation = Evaluation(config.convention, *named, rank, config.measure_set)
-    return Context(engine, config, sources, checked, evaluation, clock)
+        prepared = prepare(
+            Tables(judgments, results, results.without),
+            config.options,
+            functools.partial(check_tables, judgments, results, config),
+            is_sail=engine.kind == "embedded",
+        )
+    checked, evaluation = prepared.guarded, prepared.evaluation
+    report_read(judgments, checked.judgment_counts)
+    report_read(results, checked.result_counts)
+    _warn(sources, checked, evaluation, config)
+    return Context(engine, config, sources, checked, prepared.lists, evaluation, clock)
+
+
+def _warn(sources: Sources, checked: CheckedTables, evaluation: Evaluation, config: EvaluationConfig) -> None:
+    """Warn of probable mistakes that the counts show."""
+    judged, returned = checked.judgment_counts, checked.result_counts
+    convention = evaluation.convention
+    for sentences in (
+        limits.about_input(judged, checked.datasets_without_results, returned, convention),
+        limits.about_merged(returned, config),
+        limits.about_grades(judged, convention, evaluation.measures),
+        limits.about_scores_as_grades(sources[0], judged),
+    ):
+        for sentence in sentences:
+            report_step("warning", sentence)
+
+
+def report_notes(*sources: Source) -> None:
+    """Report what was recognised in tables and not configured."""
+    for table in sources:
+        for source in table.sources:
+            for note in source.notes:
+                report_step("read", f"{source.name}: {note}")
 
 
 def results_source(engine: Engine, config: EvaluationConfig) -> Source:
@@ -99,20 +111,6 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     source = read_results(engine, config.results.on(config.date))
     exclude = config.exclude and config.exclude.on(config.date)
     return dataclasses.replace(source, without=read_excluded(engine, exclude)) if exclude else source
-
-
-def adapted(config: EvaluationConfig, *sources: Source) -> EvaluationConfig:
-    """The configuration for these tables, the last of which are results: ranks order results without scores."""
-    for source in (source for table in sources for source in table.sources):
-        for note in source.notes:
-            report_step("read", f"{source.name}: {note}")
-    convention = config.convention
-    options = rules.options_without_scores(convention, sources[-1].table.columns)
-    if not options:
-        return config
-    changed = [f"{option}={value}" for option, value in options.items() if getattr(convention, option) != value]
-    report_step("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
-    return config.model_copy(update={"convention": convention.replace(**options)})
 
 
 def report_read(source: Source, counts: JudgmentCounts | ResultCounts) -> None:
@@ -184,40 +182,12 @@ def counted_refusals(context: Context) -> Iterator[None]:
 
 
 def scores_by_batch(context: Context) -> list[tuple[DataFrame, DataFrame]]:
-    """The table QUERY_SCORES of each batch of checked tables, and the runs of that batch."""
-    with_runs = ((batch, runs_table(context, batch)) for batch in context.checked.by_batch)
-    return [(_scores(batch, runs, context.evaluation), runs) for batch, runs in with_runs]
-
-
-def runs_table(context: Context, checked: CheckedTables) -> DataFrame:
-    """The table that `evaluation.count_unjudged_queries` computes, built from counts that the check already has."""
-    runs = checked.result_counts.runs
-    columns = {
-        "run": pa.array([run.run for run in runs], pa.string()),
-        "unjudged_queries": pa.array([run.unjudged_queries for run in runs], pa.int64()),
-    }
-    if "dataset" in checked.judgments.columns:
-        columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
-    # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
-    return context.engine.session.createDataFrame(pa.table(columns))
-
-
-def _scores(checked: CheckedTables, runs: DataFrame, evaluation: Evaluation) -> DataFrame:
-    results, rows = checked.needed_results, checked.result_counts.rows
-    # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer rows are
-    # moved if Spark prunes them itself before it moves any.
-    is_moved = evaluation.rank is by_window and checked.cut is not None and 2 * checked.unjudged_rows <= rows
-    if is_moved:
-        results = results.repartition(*query_key(checked.judgments.columns))
-    # Where results are not repartitioned, leaving some out repartitions them.
-    if not is_moved or checked.unjudged_rows > _NOT_WORTH_A_SCAN * rows:
-        results = results_to_score(checked, results)
-    return query_scores(checked.judgments, results, runs, evaluation)
-
-
-def results_to_score(checked: CheckedTables, results: DataFrame) -> DataFrame:
-    """Checked results without those of unjudged queries."""
-    return keep_judged_queries(results, checked.judgments) if checked.unjudged_rows else results
+    """The table QUERY_SCORES of each batch of results, and the runs of that batch."""
+    scored = []
+    for results, runs in context.lists:
+        scores = query_scores(context.checked.judgments, results, runs, context.evaluation)
+        scored.append((scores, runs))
+    return scored
 
 
 def accepted_means(context: Context, rows: Iterable[Row | Mapping[str, Any]]) -> Means:

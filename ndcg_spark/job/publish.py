@@ -20,8 +20,6 @@ from ndcg_spark.job.inputs import (
     Context,
     Means,
     accepted_means,
-    results_to_score,
-    runs_table,
     scores_by_batch,
     translated_failures,
 )
@@ -135,7 +133,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
         publication.verify("query_scores", counts["query_scores"])
     with clock.step("aggregate", "averaging the query scores"):
         written = publication.read("query_scores", context.engine.session)
-        table = dataset_scores(written, runs_table(context, checked), evaluation, context.slices)
+        table = dataset_scores(written, checked.runs(), evaluation, context.slices)
         rows = [row.asDict() for row in table.collect()]
         # Every list of nights reads this small table. An engine may write several files, and this is one.
         publication.write_rows("dataset_scores", rows)
@@ -180,7 +178,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
     for number, batch in enumerate(checked.by_batch):
         # Pruning by ranks drops documents that tie with the last one, if ranks break ties.
         needed = batch.results if convention.ties == "rank" else batch.needed_results
-        results = results_to_score(batch, needed)
+        results = batch.of_judged_queries(needed)
         if lists is not None:
             results = rows_with_keys(results, lists, ["run", *key])
         documents = ranked_documents(judgments, results, evaluation, with_ideal=number == 0)
@@ -200,7 +198,7 @@ def _write_documents(context: Context, publication: Publication, lists: DataFram
 
 def night_record(context: Context) -> dict[str, Any]:
     """What the log keeps of an evaluation, as JSON values without secrets: what was computed from what."""
-    config, checked = context.config, context.checked
+    config, checked, convention = context.config, context.checked, context.evaluation.convention
     inputs = {other.name: _files(other) for source in context.sources for other in source.sources}
     for source, counts in zip(context.sources, (checked.judgment_counts, checked.result_counts), strict=True):
         # Inputs with equal fingerprints have the same rows, in any order and format.
@@ -209,9 +207,9 @@ def night_record(context: Context) -> dict[str, Any]:
         inputs[source.name] |= known
     record = {
         "configuration": {**config.for_log({"convention"}), **config.source},
-        "convention": config.convention.label,
-        "options": config.convention.options(),
-        "formula": config.convention.formula,
+        "convention": convention.label,
+        "options": convention.options(),
+        "formula": convention.formula,
         "datasets": [config.dataset if name is None else name for name in checked.datasets],
         "datasets_without_results": checked.datasets_without_results,
         "engine": context.engine.name,

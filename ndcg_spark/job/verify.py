@@ -164,13 +164,13 @@ def _sentence(context: Context, subject: Subject, outcome: Outcome, differences:
     """What differs, the command that shows the first list, and the file with all of them."""
     engine, name = context.engine.name, context.evaluation.evaluation_id
     sentence = in_words(engine, len(outcome.lists), differences)
-    command = _explain_command(context.config, differences[0])
+    command = _explain_command(context.config, context.evaluation.convention, differences[0])
     if command:
         sentence += f"; to see the list: {command}"
     return f"{sentence}; {write_case(engine, name, subject.definition, outcome, differences)}"
 
 
-def _explain_command(config: EvaluationConfig, first: Difference) -> str:
+def _explain_command(config: EvaluationConfig, convention: Convention, first: Difference) -> str:
     """The command that shows a list; empty where there is none, or its run or its tables have no name there."""
     is_nameless = config.results.run is not None or not first.run or first.query_id is None
     if is_nameless or (config.source["overridden"] and config.source["file"]):
@@ -178,7 +178,7 @@ def _explain_command(config: EvaluationConfig, first: Difference) -> str:
     if config.source["file"]:
         options = {"config": config.source["file"], "date": config.date.isoformat()}
     else:
-        options = _table_options(config) | _convention_options(config)
+        options = _table_options(config) | _convention_options(convention)
     command = command_line("explain", [], {**options, "query": first.query_id, "run": first.run})
     return "" if PREFIX in command else command
 
@@ -201,9 +201,8 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
     return options
 
 
-def _convention_options(config: EvaluationConfig) -> dict[str, Any]:
-    """The convention of a configuration as options of a command."""
-    convention = config.convention
+def _convention_options(convention: Convention) -> dict[str, Any]:
+    """A convention as options of a command."""
     preset = Convention.preset(convention.based_on).options()
     options: dict[str, Any] = {}
     if convention.based_on != "standard":

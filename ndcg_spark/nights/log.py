@@ -55,7 +55,7 @@ class Night:
         verdict = {**{name: row[name] for name in _VERDICT}, **row["findings"]} if row["verdict"] else None
         return {**row, "verdict": verdict, "seconds": row["steps"], "notes": list(self.notes)}
 
-    @property
+    @functools.cached_property
     def measure_set(self) -> MeasureSet:
         configuration = self.record["configuration"]
         measures = configuration.get("measures") or ()

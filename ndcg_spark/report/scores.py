@@ -48,7 +48,7 @@ _STATUS = {
 
 def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
     """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if there are any."""
-    compared, measures = outcome.comparison, outcome.measure_set
+    compared, measures = outcome.comparison, outcome.measures
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
     runs = sorted_runs(outcome.dataset_scores, measures)
     rows: Sequence[Row] = [*(row for run in runs for row in run), *outcome.slice_scores]
@@ -64,6 +64,7 @@ def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
         tables += comparison_tables(compared) if compared else []
     tables += [verdict_table(verdict.as_json(), len(outcome.verdicts) > 1) for verdict in outcome.verdicts]
     value = dataclasses.asdict(dataclasses.replace(outcome, comparison=None))
+    value["measures"] = measures.texts
     value["output"] = outcome.output and masked(outcome.output)
     del value["comparison"]
     if compared:

@@ -38,9 +38,16 @@ def rows_with_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> D
 
 def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -> DataFrame:
     """The rows of the table whose values in the columns `names` none of the fewer `keys` has."""
-    marks = keys.select(*names).distinct().withColumn(_MARK, F.lit(True))
-    marked = marks.join(table, on=[*names], how="right")
-    return marked.where(F.col(_MARK).isNull()).drop(_MARK)
+    return marked(table, keys, names, _MARK).where(F.col(_MARK).isNull()).drop(_MARK)
+
+
+def marked(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: str) -> DataFrame:
+    """The table with a column: true in the rows whose values in the columns `names` one of the fewer `keys` has.
+
+    It is null in the others.
+    """
+    marks = keys.select(*names).distinct().withColumn(mark, F.lit(True))
+    return marks.join(table, on=[*names], how="right")
 
 
 def listed_gains(

@@ -114,7 +114,7 @@ def prepare(
     """
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
-    convention = ordered(options.convention, returned)
+    convention = _ordered(options.convention, returned)
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
         raise ConfigurationError(
@@ -123,7 +123,7 @@ def prepare(
     options = options._replace(convention=convention)
     checks = Checks(
         judgment_tests(tables.judgments, convention),
-        list_checks(tables.results, tables.exclude, options),
+        _list_checks(tables.results, tables.exclude, options),
     )
     guarded = guard(checks)
     if guarded.highest_grade is not None:
@@ -149,8 +149,15 @@ def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
     return rules.judgment_rules(types, gain(grade, convention), convention)
 
 
-def list_checks(results: Table, exclude: Table | None, options: Options) -> ListChecks:
-    """What a guard enforces of results under a convention that has their order."""
+def prepare_lists(results: Table, exclude: Table | None, options: Options) -> ListChecks:
+    """What a guard enforces of results that are ranked without judgments."""
+    columns = _columns(results, RESULTS)
+    convention = _ordered(options.convention, columns)
+    rules.require_columns(columns, columns, convention, results.origin)
+    return _list_checks(results, exclude, options._replace(convention=convention))
+
+
+def _list_checks(results: Table, exclude: Table | None, options: Options) -> ListChecks:
     convention = options.convention
     columns = _columns(results, RESULTS)
     exclude_tests: list[RowTest] = []
@@ -171,7 +178,7 @@ def list_checks(results: Table, exclude: Table | None, options: Options) -> List
     )
 
 
-def ordered(convention: Convention, results: Sequence[str]) -> Convention:
+def _ordered(convention: Convention, results: Sequence[str]) -> Convention:
     """The convention for results with these columns: without scores, their ranks give the order."""
     needed = rules.options_without_scores(convention, results)
     changed = []

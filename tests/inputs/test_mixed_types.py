@@ -10,7 +10,6 @@ import pytest
 from input_files import written
 
 from ndcg_spark import config
-from ndcg_spark.contract.check import check_tables
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import read
 from ndcg_spark.inputs.dataframes import frame
@@ -67,7 +66,7 @@ def fingerprints(engine, tmp_path):
                 written(folder / name / f"{number}.parquet", table)
         wanted = config.validate(settings, "test")
         sources = read.read_judgments(engine, wanted.judgments), read.read_results(engine, wanted.results)
-        tables = check_tables(*sources, wanted)
+        tables = checked.check_tables(*sources, wanted)
         return tables.judgment_counts.fingerprint, tables.result_counts.fingerprint
 
     return taken

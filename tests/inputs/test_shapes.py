@@ -2,12 +2,11 @@
 
 import pytest
 import sessions
+from checked import check_tables
 from input_files import judged, returned, written
 
 from ndcg_spark import config, rules
-from ndcg_spark.contract.check import check_tables
 from ndcg_spark.errors import InputError
-from ndcg_spark.job.inputs import adapted
 from ndcg_spark.schemas import RESULTS
 
 #: Query, document, score and rank, or one of these.
@@ -98,7 +97,7 @@ def test_what_the_fields_of_structs_are_is_told(engine, tmp_path):
 def checked(engine, qrels, run):
     tables = judged(engine, qrels), returned(engine, run)
     settings = config.validate({"judgments": str(qrels), "results": str(run)}, "test")
-    return check_tables(*tables, adapted(settings, *tables))
+    return check_tables(*tables, settings)
 
 
 @pytest.mark.parametrize("shape", chosen(REFUSED))

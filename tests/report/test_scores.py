@@ -9,6 +9,7 @@ import re
 import pandas as pd
 import pytest
 
+from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.job.evaluate import EvaluationOutcome
 from ndcg_spark.report.scores import print_outcome, print_query_scores
 
@@ -25,7 +26,8 @@ def query_score(query_id="q1", ndcg=0.5, cutoff=10, **more):
 
 
 def printed(capsys, style, *rows, measures=()):
-    outcome = EvaluationOutcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}, list(measures))
+    asked = parse_measure_set(measures)
+    outcome = EvaluationOutcome("id", "trec_eval", "gain", "embedded", [*rows], {}, [], None, {}, asked)
     print_outcome(outcome, style)
     return capsys.readouterr().out
 

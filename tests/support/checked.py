@@ -1,5 +1,6 @@
 """Inputs held to the contract: what was read of files, or the words of the refusal; and tables of rows."""
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -8,13 +9,22 @@ import tables
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import config
-from ndcg_spark.contract.check import CheckedTables, check_tables
+from ndcg_spark.contract import check as contract
+from ndcg_spark.contract.check import CheckedTables
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs import read
 from ndcg_spark.inputs.batches import Runs
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.read import Source
+from ndcg_spark.scoring.prepare import Tables, prepare
+
+
+def check_tables(judgments: Source, results: Source, wanted: config.EvaluationConfig) -> CheckedTables:
+    """Both tables as the job counts them."""
+    guard = functools.partial(contract.check_tables, judgments, results, wanted)
+    sources = Tables(judgments, results, results.without)
+    return prepare(sources, wanted.options, guard, is_sail=True).guarded
 
 
 def check(engine: Engine, settings: dict) -> dict:
