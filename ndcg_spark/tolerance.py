@@ -1,7 +1,7 @@
 """What counts as equal, and how many digits of a number are compared. No other module says so.
 
-Scores are sums, and sums of the same numbers differ in their last digits with the order in which they
-are added: between engines, between partitions, and between this program and another tool.
+Scores are sums, and sums of the same numbers differ in their last digits with the order in which
+they are added: between engines, between partitions, and between this program and another tool.
 """
 
 #: Scores and differences of scores that are at most this far apart are equal: a tie. Shares of a

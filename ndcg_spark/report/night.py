@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, explains, slice_causes
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History, TrendLine
@@ -19,7 +19,7 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.baselines import Request, outline, shown_points
+from ndcg_spark.report.baselines import Request, outline, shown_points, shown_rows
 from ndcg_spark.report.words import LEAST_SHARE, TONES
 from ndcg_spark.text import day
 
@@ -84,7 +84,7 @@ class NightData:
         #: The runs that the baseline does not have.
         self.new = [run for run in self.runs if self.baseline.nights and run not in self.compared]
         #: The share of the difference that each slice has, the largest first; and the one that explains most.
-        self.causes = causes(self.row, self.slices) if self.row else []
+        self.causes = slice_causes(self._sides, self.row, self.slices, attributes) if self._sides and self.row else []
         self.cause = next(filter(explains, self.causes), None)
         #: What should have arrived.
         self.missing = self._missing_results()
@@ -190,7 +190,10 @@ class NightData:
         return sides.without_rejudged() if self._gate.get("unchanged_queries") else sides
 
     def _compare(self) -> tuple[list[dict[str, Any]], list[str]]:
-        rows = comparison_rows(self._sides, self.options) if self._sides else []
+        rows: list[dict[str, Any]] = []
+        if self._sides:
+            slices = self.request.attributes
+            rows = shown_rows(self.outline, self._sides, self.options, slices)
         decided = []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
