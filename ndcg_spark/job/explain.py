@@ -27,8 +27,8 @@ from ndcg_spark.nights.read import (
     select_nights,
 )
 from ndcg_spark.schemas import query_key
-from ndcg_spark.tables.table import DECIMALS
 from ndcg_spark.text import did_you_mean, unknown_name
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -22,13 +22,13 @@ from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
 from ndcg_spark.report.baselines import Request, outline, shown_points, shown_rows
 from ndcg_spark.report.words import LEAST_SHARE, TONES
 from ndcg_spark.text import day
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
 _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-_TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
 
@@ -89,12 +89,12 @@ class NightData:
         #: What should have arrived.
         self.missing = self._missing_results()
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
-        self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
+        self.queries = sorted(self._queries(), key=lambda query: (round(query.change, DECIMALS), query.query_id))
         self.compares = any(query.before is not None for query in self.queries[:1])
         #: The queries that are shown with their documents: those that lost and won most, or score least and most.
         self.ends = list(dict.fromkeys([*self.queries[:_EXTREMES], *self.queries[-_EXTREMES:]]))
         if self.compares:
-            self.ends = [query for query in self.ends if abs(query.change) > _TIE]
+            self.ends = [query for query in self.ends if abs(query.change) > EQUAL]
         #: The end of the anchors of the dataset, which no other dataset has.
         self.id = f"-{hashlib.blake2s(night.dataset.encode(), digest_size=16).hexdigest()}"
         self.anchors = {query.query_id: f"q{at}{self.id}" for at, query in enumerate(self.ends)}
@@ -287,7 +287,7 @@ class NightData:
                 lost += min(change["part"], 0.0)
                 unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
-        shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
+        shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
         share = fsum(covered) / total if total else 1.0
         # Where all judgments have one grade, as clicks do, unjudged documents are as good as judged ones without it.
         known = {grade for lists in self.documents.values() for grade, _ in lists.facts.judged.values()}
