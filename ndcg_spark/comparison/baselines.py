@@ -47,6 +47,12 @@ class Refusal(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
+    """What the runs of a night are compared with; made by the functions below, never changed.
+
+    A further kind, such as a night that somebody accepted, is a further `Kind` and a function that
+    makes it; how its scores are read, and on how many sides, is for `sources` to say.
+    """
+
     kind: Kind
     #: As the configuration of a gate names it; None if it comes from no gate.
     name: str | None = None
