@@ -19,9 +19,7 @@ from ndcg_spark.report.shapes import bars, difference_chart
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import unknown_name
-
-#: Differences of at most this size are ties.
-_TIE = 1e-9
+from ndcg_spark.tolerance import EQUAL
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -56,7 +54,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     if both.empty:
         raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
     both["change"] = both["run"] - both["baseline"]
-    both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
+    both["tone"] = ["bad" if change < -EQUAL else "ok" if change > EQUAL else "mid" for change in both["change"]]
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
     counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
@@ -66,7 +64,7 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
         f"{title}: {counts}",
         dots=True,
         bars=bars(both.sort_values("change").to_dict("records")),
-        most=max(both["change"].abs().max(), _TIE),
+        most=max(both["change"].abs().max(), EQUAL),
         low=min([0.0, *both["run"], *both["baseline"]]),
         high=max([1.0, *both["run"], *both["baseline"]]),
         counts=counts,
@@ -85,7 +83,7 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     measure = measure or str(scores.table().columns[0])
     means = scores.per_query(measure).mean().sort_values(ascending=False)
     if baseline is None:
-        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
+        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), EQUAL)
         marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
         rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
         return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})

@@ -26,6 +26,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cuto
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,7 +98,7 @@ class Scores:
             indexed[heading] = _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
         table = pd.DataFrame(indexed)
         # Sums in different orders differ in their last digits.
-        order = pd.DataFrame({"score": -table.iloc[:, 0].round(12)}).reset_index()
+        order = pd.DataFrame({"score": -table.iloc[:, 0].round(DECIMALS)}).reset_index()
         nulls: Literal["first", "last"] = "first" if "attribute" in key else "last"
         order = order.sort_values([*key, "score", "run"], na_position=nulls)
         ordered: pd.DataFrame = table.iloc[order.index]

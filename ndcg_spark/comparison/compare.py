@@ -1,4 +1,4 @@
-"""The scores of nights or of tables compared measure by measure, and published nights compared with others."""
+"""The scores of nights or tables compared measure by measure."""
 
 import dataclasses
 import itertools
@@ -29,8 +29,9 @@ from ndcg_spark.text import unknown_name
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline; all queries come
-    #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
+    #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline;
+    #: all queries come before the slices. A weighted row follows the unweighted one and has a
+    #: `weight_effective_n`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
     warnings: list[Notice]
@@ -42,7 +43,7 @@ class Comparison:
 def compare_sources(
     own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
+    """Every dataset beside its baseline: another night, in `others`, else runs of its own."""
     theirs = own if others is None else list(others.values())
     _refuse_unknown_runs("baseline", options.baselines, theirs)
     _refuse_unknown_runs("run", options.runs, [*own, *theirs])
@@ -54,13 +55,7 @@ def compare_sources(
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
         for sides in _sides(source, other, options):
-            rows = comparison_rows(sides, options)
-            comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
-            for sentence in [*_other_judgments(sides), *map(Notice, _without_weight(rows))]:
-                if sentence not in comparison.warnings:
-                    comparison.warnings.append(sentence)
-            for run, baseline in sides.pairs if options.queries else ():
-                comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+            _add(comparison, sides, options)
             for name in list(strange):
                 if matches(strange[name], source.dataset, sides.own.queries):
                     del strange[name]
@@ -70,14 +65,28 @@ def compare_sources(
     return comparison
 
 
+def _add(comparison: Comparison, sides: Sides, options: ComparisonOptions) -> None:
+    rows = comparison_rows(sides, options)
+    for row in rows:
+        comparison.rows.append({name: row[name] for name in COMPARISONS.names})
+    for sentence in [*_other_judgments(sides), *map(Notice, _without_weight(rows))]:
+        if sentence not in comparison.warnings:
+            comparison.warnings.append(sentence)
+    if options.queries:
+        for run, baseline in sides.pairs:
+            comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+
+
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
-    """A sentence for each dataset without results of runs that at least half of the datasets have."""
-    datasets = Counter(run for source in own for run in source.runs)
+    """A sentence for each dataset that lacks runs that at least half of the datasets have."""
+    datasets: Counter[str] = Counter()
+    for source in own:
+        datasets.update(source.runs)
     usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
     if options.runs:
         usual = [run for run in usual if run in options.runs]
     for source in own:
-        absent = sorted({*usual} - {*source.runs, *source.silent})
+        absent = sorted(set(usual).difference(source.runs, source.silent))
         if absent:
             what = f"{len(absent)} run(s) of other datasets have no results there, e.g. {absent[0]}"
             yield f"{source.dataset}: {what}"
@@ -156,7 +165,7 @@ def _asked_runs(source: ScoreSource, options: ComparisonOptions) -> list[str]:
 
 
 def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The runs of a night beside those of its runs that are baselines; without any, beside themselves."""
+    """The runs of a night beside its own baselines; without any, beside themselves."""
     runs = _asked_runs(source, options)
     if not options.baselines:
         return [(run, run) for run in runs]
@@ -172,7 +181,7 @@ def _pairs_between(
     other: ScoreSource,
     options: ComparisonOptions,
 ) -> list[tuple[str, str]]:
-    """The runs of a night beside those of another: runs that are baselines, else the one of the same name."""
+    """The runs of a night beside the baselines of another, else those of the same name."""
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
@@ -228,7 +237,10 @@ def parse_metrics(
     text: str,
     options: Mapping[str, str] | None = None,
 ) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff."""
+    """Columns of scores and their cutoffs from a text; None stands for every cutoff.
+
+    Such a text is ``ndcg@10,dcg,P@5 AP``.
+    """
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
         cutoffs.setdefault(column, []).append(cutoff)
@@ -248,8 +260,8 @@ def compare_nights(
 ) -> Comparison:
     """Compare the runs of the nights of a date, by default the newest.
 
-    `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without attributes, in the slices
-    that the nights keep.
+    `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without
+    attributes, in the slices that the nights keep.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.schemas import TO_JUDGE
-from ndcg_spark.tables.table import DECIMALS
+from ndcg_spark.tolerance import DECIMALS
 
 #: The key of TO_JUDGE.
 KEY = ["dataset", "query_id", "doc_id"]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ndcg_spark.advice import OPTIONS
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import DECIMALS, Table, answered_in_words, make_table, rounded, signed
+from ndcg_spark.tables.table import Table, answered_in_words, make_table, rounded, signed
 from ndcg_spark.tables.writers import View
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +148,7 @@ def _flag(flag: str, row: Row) -> str:
 
 def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
+    return f"{measure_at(row['measure'], row['cutoff'])}{weighted}"
 
 
 def counts(rows: Rows) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, causes, comparison_rows, explains
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, explains, slice_causes
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History, TrendLine
@@ -19,16 +19,16 @@ from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.baselines import Request, outline, shown_points
+from ndcg_spark.report.baselines import Request, outline, shown_points, shown_rows
 from ndcg_spark.report.words import LEAST_SHARE, TONES
 from ndcg_spark.text import day
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, of those that lost most and of those that won most.
 _EXTREMES = 20
 #: The parts of a loss are those of at most so many queries: those that changed most.
 _EXPLAINED = 1_000
-_TIE = 1e-9
 #: With more kept documents than this, missing judged ones are not counted.
 _COUNTED = 10_000_000
 
@@ -84,17 +84,17 @@ class NightData:
         #: The runs that the baseline does not have.
         self.new = [run for run in self.runs if self.baseline.nights and run not in self.compared]
         #: The share of the difference that each slice has, the largest first; and the one that explains most.
-        self.causes = causes(self.row, self.slices) if self.row else []
+        self.causes = slice_causes(self._sides, self.row, self.slices, attributes) if self._sides and self.row else []
         self.cause = next(filter(explains, self.causes), None)
         #: What should have arrived.
         self.missing = self._missing_results()
         #: The queries of the run, the largest loss first; without a baseline the lowest score.
-        self.queries = sorted(self._queries(), key=lambda query: (round(query.change, 12), query.query_id))
+        self.queries = sorted(self._queries(), key=lambda query: (round(query.change, DECIMALS), query.query_id))
         self.compares = any(query.before is not None for query in self.queries[:1])
         #: The queries that are shown with their documents: those that lost and won most, or score least and most.
         self.ends = list(dict.fromkeys([*self.queries[:_EXTREMES], *self.queries[-_EXTREMES:]]))
         if self.compares:
-            self.ends = [query for query in self.ends if abs(query.change) > _TIE]
+            self.ends = [query for query in self.ends if abs(query.change) > EQUAL]
         #: The end of the anchors of the dataset, which no other dataset has.
         self.id = f"-{hashlib.blake2s(night.dataset.encode(), digest_size=16).hexdigest()}"
         self.anchors = {query.query_id: f"q{at}{self.id}" for at, query in enumerate(self.ends)}
@@ -190,7 +190,10 @@ class NightData:
         return sides.without_rejudged() if self._gate.get("unchanged_queries") else sides
 
     def _compare(self) -> tuple[list[dict[str, Any]], list[str]]:
-        rows = comparison_rows(self._sides, self.options) if self._sides else []
+        rows: list[dict[str, Any]] = []
+        if self._sides:
+            slices = self.request.attributes
+            rows = shown_rows(self.outline, self._sides, self.options, slices)
         decided = []
         for row in rows:
             result = self.result(row["run"]) if row["attribute"] is None else None
@@ -284,7 +287,7 @@ class NightData:
                 lost += min(change["part"], 0.0)
                 unjudged += min(change["part"], 0.0) if change["baseline_rank"] in unjudged_ranks else 0.0
         total = fsum(abs(query.change) for query in self.queries)
-        shown = {what: value for what, value in sums.items() if abs(value) > _TIE}
+        shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
         share = fsum(covered) / total if total else 1.0
         # Where all judgments have one grade, as clicks do, unjudged documents are as good as judged ones without it.
         known = {grade for lists in self.documents.values() for grade, _ in lists.facts.judged.values()}

@@ -23,6 +23,7 @@ from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUD
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
+from ndcg_spark.tolerance import EQUAL
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_inputs import PresetScores
@@ -219,7 +220,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     if baseline is not None:
         changed = f"{measure} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
         changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
-        if abs(score.ideal_dcg - baseline.score.ideal_dcg) > 1e-9:
+        if abs(score.ideal_dcg - baseline.score.ideal_dcg) > EQUAL:
             changed += f"; ideal DCG {baseline.score.ideal_dcg:.4f} to {score.ideal_dcg:.4f}"
         documents = changed_documents(facts, [baseline])
         moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]

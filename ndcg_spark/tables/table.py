@@ -8,9 +8,7 @@ from typing import Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
 from ndcg_spark.text import printable
-
-#: Scores are compared to this many decimals, because sums in different orders differ after them.
-DECIMALS = 12
+from ndcg_spark.tolerance import DECIMALS
 
 
 def rounded(value: float | None) -> str:
