@@ -4,9 +4,8 @@ import datetime
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate
-
-import pyarrow.parquet
 
 from ndcg_spark.api import tasks, worker
 from ndcg_spark.api.scores import Scores
@@ -18,6 +17,7 @@ from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
+from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scratch import PREFIX, Scratch
 from ndcg_spark.tables.writers import to_pandas
@@ -252,6 +252,6 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
     rows = to_arrow(table, names or None, name)
     path = f"{scratch.folder()}/{name}.parquet"
-    pyarrow.parquet.write_table(rows, path, write_statistics=False)
+    write_table(rows, Path(path), keeps_arrow_types=True)
     names_runs = "run" in resolve_columns({}, ["run"], rows.column_names, name)
     return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}

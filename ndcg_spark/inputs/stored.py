@@ -4,7 +4,6 @@ The libraries of Delta and Iceberg apply deleted rows and column mapping, and th
 table of a catalog that the engine knows is read by the engine.
 """
 
-import base64
 import contextlib
 import functools
 import importlib.util
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from ndcg_spark import parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
@@ -68,18 +68,14 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
 
 
 def read_footer(file: File, kind: str, where: str) -> Footer:
-    from pyarrow import orc, parquet
+    from pyarrow import orc
 
     system, fs_path = file.location(where)
     with reading(file.path, where, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
         if kind == "orc":
             schema, rows = orc.ORCFile(stream).schema, 0
         else:
-            metadata = parquet.read_metadata(stream)
-            schema, rows = metadata.schema.to_arrow_schema(), metadata.num_rows
-            if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
-                # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
-                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
+            schema, rows = parquet_files.read_footer(stream)
     refuse_alike(schema.names, f"{where}: {file.path}")
     return Footer({field.name: field.type for field in schema}, rows)
 
@@ -186,17 +182,13 @@ def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.
             return filled(columns, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
-        from pyarrow import dataset
-
         # The library of each format raises kinds of its own.
         with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
                 yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
             else:
                 system, path = file.location(where)
-                stored = dataset.dataset(path, filesystem=system, format=shape.kind)
-                columns = [name for name in stored.schema.names if name in schema.names]
-                yield from stored.to_batches(columns=columns, batch_readahead=1)
+                yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
 

@@ -1,7 +1,8 @@
 """The rows of a table as this process reads them from Parquet, without an engine.
 
 They are read a second time to check what an engine has computed, so nothing here trusts an engine, a
-filter of the Parquet reader, or the statistics of a footer.
+filter of the Parquet reader, or the statistics of a footer. This is a reader apart, on purpose: what is
+wrong in `parquet_files`, which the engine's rows come through, is not wrong here too.
 """
 
 import contextlib
@@ -250,13 +251,6 @@ class Stretch:
             wanted = pa.array(sorted(queries), pa.string())
             rows = rows.filter(_is_among(rows[self.sources["query_id"]], wanted))
         return self.stored._rows(rows, self.file, self.sources)
-
-
-def write_rows(path: Path, rows: pa.Table) -> None:
-    """Write rows as a file of Parquet."""
-    from pyarrow import parquet
-
-    parquet.write_table(rows, path, write_statistics=False)
 
 
 def copied_rows(folder: Path, columns: Mapping[str, str], names: Sequence[str], where: str) -> StoredRows:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import NotVerifiedError
-from ndcg_spark.inputs.stored_rows import copied_rows, write_rows
+from ndcg_spark.inputs.stored_rows import copied_rows
+from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.scoring.evaluation import Evaluation
 from ndcg_spark.scoring.measures import highest_grade
@@ -70,7 +71,7 @@ class LazyCheck:
     ) -> Outcome:
         means = Means(definition.measures, self.attributes)
         with tempfile.TemporaryDirectory() as folder:
-            write_rows(Path(folder) / "query_scores.parquet", fetched)
+            write_table(fetched, Path(folder) / "query_scores.parquet")
             stored = copied_rows(Path(folder), {}, QUERY_SCORES.names, "the query scores")
             rows = dataset_scores.to_pylist()
             subject = self._subject(definition, rows)._replace(bucket=bucket)
