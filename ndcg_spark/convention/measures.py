@@ -216,7 +216,7 @@ class MeasureSet:
     @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [f"{name}{arguments(name, self.options)}@{format_cutoff(cutoff)}" for name, cutoff in self.pairs]
+        return [metric_name(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs]
 
     @property
     def columns(self) -> list[str]:
@@ -239,7 +239,12 @@ def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
     return name if cutoff is None else f"{name}@{cutoff}"
 
 
+def metric_name(column: str, cutoff: Cutoff) -> str:
+    """A column of scores and its cutoff: ndcg@10, and ndcg@all for the whole ranking."""
+    return f"{column}@{format_cutoff(cutoff)}"
+
+
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     is_whole = MEASURES[measure].whole
-    return measure if is_whole else f"{measure}@{format_cutoff(cutoff)}"
+    return measure if is_whole else metric_name(measure, cutoff)

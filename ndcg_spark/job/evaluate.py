@@ -37,7 +37,7 @@ from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.spot_check.recompute import LARGE, in_bucket, make_bucket
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.tables.table import DECIMALS
+from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.text import unknown_name
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from ndcg_spark.nights.read import (
     select_nights,
 )
 from ndcg_spark.schemas import query_key
-from ndcg_spark.tables.table import DECIMALS
+from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.text import did_you_mean, unknown_name
 
 if TYPE_CHECKING:

@@ -19,25 +19,29 @@ from ndcg_spark.job.explain import explain_night
 from ndcg_spark.job.gate import gate_published, newest_date
 from ndcg_spark.library import call, make_config
 from ndcg_spark.nights.read import iso_date
-from ndcg_spark.report import words
 from ndcg_spark.report.baselines import Request
+from ndcg_spark.report.charts import (
+    differences_drawing,
+    draw,
+    means_drawing,
+    queries_drawing,
+    tone_of,
+)
 from ndcg_spark.report.comparisons import notes_on_answers, notes_on_tests, significance_marks
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.labels import Labels, read_labels
 from ndcg_spark.report.nights import trend_view, verdict_view
 from ndcg_spark.report.page import Page, write_report
 from ndcg_spark.report.scores import explanation_view, paper_table
-from ndcg_spark.report.shapes import bars, difference_chart
 from ndcg_spark.scores import Scores, SparkScores
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.tables.writers import View, rendered
+from ndcg_spark.tables.format import difference
+from ndcg_spark.tables.writers import View
 from ndcg_spark.tables.writers import latex as latex_lines
 from ndcg_spark.text import unknown_name
 
 _Date = datetime.date | str | None
 _Path = str | os.PathLike[str]
-#: Differences of at most this size are ties.
-_TIE = 1e-9
 
 
 def trend(
@@ -188,23 +192,15 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     if both.empty:
         raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
     both["change"] = both["run"] - both["baseline"]
-    both["tone"] = ["bad" if change < -_TIE else "ok" if change > _TIE else "mid" for change in both["change"]]
+    both["tone"] = both["change"].map(tone_of)
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
-    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
+    mean = difference(both["change"].mean())
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {mean}"
     title = f"{run} minus {baseline}, {measure or scores.table().columns[0]}, query by query"
-    return _plot(
-        title,
-        f"{title}: {counts}",
-        dots=True,
-        bars=bars(both.sort_values("change").to_dict("records")),
-        most=max(both["change"].abs().max(), _TIE),
-        low=min([0.0, *both["run"], *both["baseline"]]),
-        high=max([1.0, *both["run"], *both["baseline"]]),
-        counts=counts,
-        run=run,
-        baseline=baseline,
-    )
+    rows = _rows(both.sort_values("change"))
+    drawing = queries_drawing(title, f"{title}: {counts}", counts, rows, run, baseline)
+    return Plot(draw(drawing))
 
 
 def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
@@ -217,10 +213,10 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     measure = measure or str(scores.table().columns[0])
     means = scores.per_query(measure).mean().sort_values(ascending=False)
     if baseline is None:
-        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), _TIE)
-        marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
-        rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
-        return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
+        title = f"mean {measure}"
+        label = f"{title} of {len(means)} runs"
+        by_run = {str(run): mean for run, mean in means.items()}
+        return Plot(draw(means_drawing(title, label, by_run)))
     compared = _rows(compare(scores, baseline, measures=measure, full=True))
     compared = [row for row in compared if row["attribute"] is None]
     missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
@@ -229,8 +225,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     title = f"{measure} minus that of {baseline}, with 95 % intervals"
     if missing:
         title += f"; {', '.join(missing)} returned nothing"
-    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
-    return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
+    label = ", ".join(f"{row['run']} {difference(row['difference'])}" for row in compared[:20])
+    return Plot(draw(differences_drawing(title, f"{title}: {label}", compared)))
 
 
 def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
@@ -266,7 +262,3 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table, None where there is no value."""
     rows: list[dict[Any, Any]] = table.astype(object).mask(table.isna(), None).to_dict("records")
     return rows
-
-
-def _plot(title: str, label: str, **chart: Any) -> Plot:
-    return Plot(rendered("report/plots.svg.j2", words=words, title=title, label=label, **chart))

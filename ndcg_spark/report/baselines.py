@@ -15,9 +15,12 @@ from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import baseline_night, earlier
 from ndcg_spark.report.labels import Labels
-from ndcg_spark.report.words import NIGHTS, day
+from ndcg_spark.tables.format import day
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, unknown_name
+
+#: The nights of a trend.
+NIGHTS = 28
 
 
 @dataclasses.dataclass(frozen=True)

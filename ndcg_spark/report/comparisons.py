@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import metric_name
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import DECIMALS, Table, answered_in_words, make_table, rounded, signed
+from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.format import DECIMALS
+from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
 
 if TYPE_CHECKING:
@@ -125,11 +127,16 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         mean: row["mean"],
         "baseline": row["baseline_mean"],
         "difference": row["difference"],
-        "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
+        "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
     }
+
+
+def _interval(row: Row) -> str:
+    low, high = (numbers.difference(row[end]) for end in ("interval_low", "interval_high"))
+    return f"{low}, {high}"
 
 
 def _shown_flags(row: Row) -> list[str]:
@@ -144,7 +151,7 @@ def _flag(flag: str, row: Row) -> str:
 
 def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{row['measure']}@{format_cutoff(row['cutoff'])}{weighted}"
+    return f"{metric_name(row['measure'], row['cutoff'])}{weighted}"
 
 
 def counts(rows: Rows) -> str:
@@ -189,7 +196,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         if is_unsure and row["minimum_detectable"] is not None:
             sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
     if sizes:
-        ranges = {measure: dict.fromkeys(map(rounded, (min(own), max(own)))) for measure, own in sizes.items()}
+        ranges = {measure: dict.fromkeys(map(numbers.score, (min(own), max(own)))) for measure, own in sizes.items()}
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
     return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))]
