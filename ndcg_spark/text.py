@@ -1,5 +1,6 @@
 """Text for people: names that cannot control a terminal, URLs without secrets, and what is wrong with names."""
 
+import datetime
 import difflib
 import os
 import re
@@ -11,6 +12,8 @@ from ndcg_spark.errors import ConfigurationError, InputError
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
 GOOD = "good"
+#: A baseline that begins with this is a run of the same night.
+RUN = "run "
 
 #: What to do about columns without a name.
 _UNNAMED = "the first line may be a title above the names of the columns; remove it, or name every column"
@@ -117,6 +120,17 @@ def printable(text: str) -> str:
 
 def message(text: str) -> str:
     return printable(masked(text))
+
+
+def day(date: str, year: bool = False) -> str:
+    """A date as people write it: `20 November`, with the year if that is asked for."""
+    parsed = datetime.date.fromisoformat(date)
+    return f"{parsed.day} {parsed:%B %Y}" if year else f"{parsed.day} {parsed:%B}"
+
+
+def baseline_run(baseline: str) -> str | None:
+    """The run of the same night that a baseline names; None if it stands for other nights."""
+    return baseline.removeprefix(RUN) if baseline.startswith(RUN) else None
 
 
 def table_prefix(where: str) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.compare import ScoreSource, compare_sources, parse_metrics
+from ndcg_spark.comparison.compare import compare_sources, parse_metrics
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import answered_rows
+from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed

@@ -15,11 +15,8 @@ from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
+from ndcg_spark.tolerance import DECIMALS, EQUAL
 
-#: Differences of at most this size are rounding noise from adding numbers in another order, and ties.
-NOISE = 1e-9
-#: Differences vary only by rounding if their deviation is at most this share of their mean.
-_SAME = 1e-9
 #: With fewer changed queries the row is flagged.
 _FEWEST_CHANGED = 10
 #: A slice explains a change if it has at least so many times its share of the queries.
@@ -85,15 +82,28 @@ class Sides:
 
     @property
     def rejudged(self) -> NDArray[np.bool_]:
-        """By query, whether both sides know its judgments, and they differ."""
+        """By query, whether both sides judge it, and not alike: this is what rejudged means."""
         ours, theirs = self.own.hashes(), self.baseline.hashes()
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
+
+    @property
+    def newly_judged(self) -> NDArray[np.bool_]:
+        """By query, whether tonight judges it, and the baseline does not."""
+        return np.asarray((self.own.hashes() != 0) & (self.baseline.hashes() == 0))
 
     @property
     def judged(self) -> NDArray[np.bool_]:
         """By query, whether both sides judge it, or neither says so, and it takes part."""
         is_alike = (self.own.hashes() != 0) == (self.baseline.hashes() != 0)
         return np.asarray(is_alike if self.only is None else is_alike & self.only)
+
+    def without_rejudged(self) -> "Sides":
+        return dataclasses.replace(self, only=~self.rejudged)
+
+    def with_judgments_alike(self) -> "Sides":
+        """Only the queries whose judgments are the same on both sides."""
+        alike = self.own.hashes() == self.baseline.hashes()
+        return dataclasses.replace(self, only=np.asarray(alike))
 
     def answered(self, run: str, baseline: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """By query, whether a run returned anything, and whether what it is compared with did."""
@@ -116,69 +126,146 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
     """
     samples = list(_samples(sides, options))
     rows = [row for row, _ in samples]
-    tested = [(row, units) for row, units in samples if row["effect_size"] is not None]
-    if options.only_losses:
-        tested = [(row, units) for row, units in tested if row["difference"] < 0 and row["p_value"] < options.alpha]
-    for precise in (False, True):
-        for row, units in tested:
-            # Precise where it matters: near alpha, or near what the correction compares it with.
-            known = [row["p_randomization"], row.get("p_decides")]
-            if not precise or any(options.alpha / 2 < p < 2 * options.alpha for p in known):
-                row["p_randomization"] = statistics.random_signs(units, precise=precise)
-        for is_weighted in (False, True):
-            _adjust([row for row in rows if (row["weight_effective_n"] is not None) == is_weighted], options.correction)
+    tested = [sample for sample in samples if _needs_signs(sample[0], options)]
+    for row, units in tested:
+        row["p_randomization"] = statistics.random_signs(units)
+    _adjust_families(rows, options.correction)
+    # Drawing so many signs that p is precise takes long, so only where it matters.
+    near_alpha = [sample for sample in tested if _is_near(sample[0], options.alpha)]
+    for row, units in near_alpha:
+        row["p_randomization"] = statistics.random_signs(units, precise=True)
+    _adjust_families(rows, options.correction)
     for row in rows:
-        # Both as they are, and both adjusted, where other rows can make the difference.
-        pairs = ((row[one], row[other]) for one, other in (("p_value", "p_randomization"), ("p_adjusted", "p_decides")))
-        if any(None not in pair and len({p < options.alpha for p in pair}) > 1 for pair in pairs):
+        if _is_doubtful(row, options.alpha):
             row["flags"].append("doubt")
         row["conclusion"] = _conclusion(row, options)
     return [{name: row[name] for name in (*COMPARISONS.names, *_BESIDE)} for row in rows]
 
 
+def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:
+    """Whether the randomization test is made, which takes longest."""
+    if row["effect_size"] is None:
+        return False
+    if not options.only_losses:
+        return True
+    return bool(row["difference"] < 0 and row["p_value"] < options.alpha)
+
+
+def _is_near(row: Mapping[str, Any], alpha: float) -> bool:
+    """Whether p is near alpha, or near what the correction compares it with."""
+    return any(alpha / 2 < row[name] < 2 * alpha for name in ("p_randomization", "p_decides"))
+
+
+def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
+    """Whether the tests disagree: as they are or both adjusted, where other rows make the difference."""
+    for one, other in (("p_value", "p_randomization"), ("p_adjusted", "p_decides")):
+        if row[one] is None or row[other] is None:
+            continue
+        if (row[one] < alpha) != (row[other] < alpha):
+            return True
+    return False
+
+
 def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
     """A row for every pair on every slice, without weights and with them, and the units whose signs are random."""
-    dataset, queries, rejudged = sides.key["dataset"], sides.own.queries, sides.rejudged
+    dataset, queries = sides.key["dataset"], sides.own.queries
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
-    slices += [] if options.attributes is None else masks(options.attributes, dataset, queries)
+    if options.attributes is not None:
+        slices.extend(masks(options.attributes, dataset, queries))
     weights = [np.ones(len(queries))]
-    weights += [] if options.weights is None else [weight_vector(options.weights, dataset, queries)]
+    if options.weights is not None:
+        weights.append(weight_vector(options.weights, dataset, queries))
     for run, baseline in sides.pairs:
-        scores, theirs = sides.scores(run, baseline)
-        has, has_theirs = ~np.isnan(scores), ~np.isnan(theirs)
-        answered, theirs_answered = sides.answered(run, baseline)
-        with np.errstate(over="ignore"):
-            apart = scores - theirs
+        pair = _Pair.of(sides, run, baseline)
+        known = pair.known
         for attribute, value, mask in slices:
-            known = has | has_theirs | (sides.judged & ~(answered & theirs_answered))
             if attribute is not None and not known[mask].any():
                 continue
             for is_weighted, weight in enumerate(weights):
-                counted = mask & ~np.isnan(weight)
-                both = has & has_theirs & counted
-                flags = [] if _answers(run, sides.own, counted) else ["run_missing"]
-                flags += [] if _answers(baseline, sides.baseline, counted) else ["baseline_missing"]
-                # What was not returned at all was not measured.
-                is_missing = bool(flags)
-                paired = np.flatnonzero(both & (not is_missing))
-                counts = _answered_counts(answered, theirs_answered, counted & sides.judged)
-                flags += ["few_answered"] if not is_missing and _answered_few(counts) else []
-                if attribute is not None and not is_missing and len(paired) < options.min_queries:
-                    flags.insert(0, "below_min_queries")
-                flags += ["other_judgments"] if rejudged[paired].any() else []
                 row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
-                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None, "flags": flags}
-                row |= counts
-                unpaired = (has | has_theirs) if is_missing else (has != has_theirs)
-                row["unpaired_queries"] = int(np.count_nonzero(unpaired & counted))
-                row["change"] = float(np.sum(apart[both]))
-                row["change_queries"] = int(np.count_nonzero(both))
-                units = apart[paired]
-                row |= _numbers(scores[paired], theirs[paired], units, weight[paired], options.alpha, flags)
+                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None}
+                paired, numbers = _sample(pair, attribute is not None, mask, weight, options)
+                row |= numbers
                 row["effect_size" if is_weighted else "weight_effective_n"] = None
+                units = pair.apart[paired]
                 if len(units) > statistics.UNITS:
-                    units = np.bincount(queries.buckets[paired], units, statistics.UNITS).astype(np.float64)
+                    buckets = queries.buckets[paired]
+                    units = np.bincount(buckets, units, statistics.UNITS).astype(np.float64)
                 yield row, units
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pair:
+    """A run and what it is compared with, by query."""
+
+    sides: Sides
+    run: str
+    baseline: str
+    scores: Numbers
+    theirs: Numbers
+    #: The differences of the scores.
+    apart: Numbers
+    answered: NDArray[np.bool_]
+    theirs_answered: NDArray[np.bool_]
+    has: NDArray[np.bool_]
+    has_theirs: NDArray[np.bool_]
+    rejudged: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, sides: Sides, run: str, baseline: str) -> "_Pair":
+        scores, theirs = sides.scores(run, baseline)
+        answered, theirs_answered = sides.answered(run, baseline)
+        with np.errstate(over="ignore"):
+            apart = scores - theirs
+        return cls(
+            sides=sides,
+            run=run,
+            baseline=baseline,
+            scores=scores,
+            theirs=theirs,
+            apart=apart,
+            has=~np.isnan(scores),
+            has_theirs=~np.isnan(theirs),
+            answered=answered,
+            theirs_answered=theirs_answered,
+            rejudged=sides.rejudged,
+            judged=sides.judged,
+        )
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """By query, whether it has a score on a side, or was not answered on one."""
+        is_unanswered = self.judged & ~(self.answered & self.theirs_answered)
+        return np.asarray(self.has | self.has_theirs | is_unanswered)
+
+
+def _sample(
+    pair: _Pair, is_slice: bool, mask: NDArray[np.bool_], weight: Numbers, options: ComparisonOptions
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """The queries of a slice that are paired, and what a row says of them."""
+    counted = mask & ~np.isnan(weight)
+    both = pair.has & pair.has_theirs & counted
+    flags = []
+    if not _answers(pair.run, pair.sides.own, counted):
+        flags.append("run_missing")
+    if not _answers(pair.baseline, pair.sides.baseline, counted):
+        flags.append("baseline_missing")
+    # What was not returned at all was not measured.
+    is_missing = bool(flags)
+    paired = np.flatnonzero(both & (not is_missing))
+    unpaired = (pair.has | pair.has_theirs) if is_missing else (pair.has != pair.has_theirs)
+    counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
+    if not is_missing and _answered_few(counts):
+        flags.append("few_answered")
+    if is_slice and not is_missing and len(paired) < options.min_queries:
+        flags.insert(0, "below_min_queries")
+    if pair.rejudged[paired].any():
+        flags.append("other_judgments")
+    row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
+    row |= {"change": float(np.sum(pair.apart[both])), "change_queries": int(np.count_nonzero(both))}
+    own = pair.scores[paired], pair.theirs[paired], pair.apart[paired], weight[paired]
+    return paired, row | _numbers(*own, options.alpha, flags)
 
 
 def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
@@ -203,25 +290,23 @@ def _numbers(
     scores: Numbers, theirs: Numbers, apart: Numbers, weights: Numbers, alpha: float, flags: list[str]
 ) -> dict[str, Any]:
     """What paired scores say by themselves, with `largest`, the largest plausible difference; adds to the flags."""
+    n = len(scores)
+    wins = int(np.count_nonzero(apart > EQUAL))
+    losses = int(np.count_nonzero(apart < -EQUAL))
+    effective = 0.0
+    deviation = 0.0
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
-    n, effective, deviation = len(scores), 0.0, 0.0
-    wins, losses = (int(np.count_nonzero(sign * apart > NOISE)) for sign in (1, -1))
     with np.errstate(all="ignore"):
         if n:
-            means = (np.average(values, weights=weights) for values in (scores, theirs, apart))
-            numbers = dict(zip(numbers, means, strict=True))
+            numbers["mean"] = np.average(scores, weights=weights)
+            numbers["baseline_mean"] = np.average(theirs, weights=weights)
+            numbers["difference"] = np.average(apart, weights=weights)
             # How many queries of equal weight would be as informative, and which deviation gives the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
-        if n < 2:
-            flags.append("too_few")
-        if n and not wins + losses:
-            flags.append("unchanged")
-        elif n > 1 and np.std(apart, ddof=1) <= _SAME * abs(np.mean(apart)):
-            flags.append("no_variation")
-        elif n > 1 and wins + losses < _FEWEST_CHANGED:
-            flags.append("few_changed")
-        deviation = np.nan if (_UNTESTED | _MISSING) & {*flags} else deviation
+        flags.extend(_flags_of(apart, wins + losses))
+        if (_UNTESTED | _MISSING) & {*flags}:
+            deviation = np.nan
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
         cancels = bool(abs(np.sum(apart)) < _CANCELLED * np.sum(np.abs(apart)))
@@ -235,13 +320,37 @@ def _numbers(
     return finite | counts | {"weight_effective_n": float(effective), "cancels": cancels}
 
 
+def _flags_of(apart: Numbers, changed: int) -> list[str]:
+    """What differences, of which so many are no ties, cannot say."""
+    n = len(apart)
+    flags = []
+    if n < 2:
+        flags.append("too_few")
+    if n and not changed:
+        flags.append("unchanged")
+    elif n > 1 and np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)):
+        # They vary only by rounding.
+        flags.append("no_variation")
+    elif n > 1 and changed < _FEWEST_CHANGED:
+        flags.append("few_changed")
+    return flags
+
+
+def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
+    """Adjust p values: of the rows without weights, and of those with weights by themselves."""
+    _adjust([row for row in rows if row["weight_effective_n"] is None], correction)
+    _adjust([row for row in rows if row["weight_effective_n"] is not None], correction)
+
+
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
     for row in rows:
         row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
     family = [row for row in rows if row["p_value"] is not None and "unchanged" not in row["flags"]]
     for name in ("p_adjusted", "p_decides"):
-        for row, p in zip(family, statistics.adjusted([row[name] for row in family], correction).tolist(), strict=True):
-            row.update({name: p, "family_size": len(family)})
+        adjusted = statistics.adjusted([row[name] for row in family], correction).tolist()
+        for row, p in zip(family, adjusted, strict=True):
+            row[name] = p
+            row["family_size"] = len(family)
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
@@ -273,10 +382,9 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     shares = []
     for part in slices:
         if 0 < part["change_queries"] < row["queries"]:
-            share = part["change"] / row["change"]
-            counts = {"queries": part["change_queries"], "of_queries": row["queries"]}
-            counts |= {"share": share}
-            shares.append({"attribute": part["attribute"], "value": part["value"], **counts})
+            share = {"attribute": part["attribute"], "value": part["value"]}
+            share |= {"queries": part["change_queries"], "of_queries": row["queries"]}
+            shares.append({**share, "share": part["change"] / row["change"]})
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
 
@@ -297,11 +405,11 @@ def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str
     key |= {"run": run, "baseline": baseline, "measure": sides.metric[0], "cutoff": sides.metric[1]}
     rows = []
     for sign in (-1, 1):
-        at = np.flatnonzero(sign * (scores - theirs) > NOISE)
+        at = np.flatnonzero(sign * (scores - theirs) > EQUAL)
         if not len(at):
             continue
         # The last digits of a sum are not compared.
-        sizes = np.round(sign * (scores - theirs)[at], 12)
+        sizes = np.round(sign * (scores - theirs)[at], DECIMALS)
         table = pa.table({"size": sizes, "id": sides.own.queries.ids.take(pa.array(at)), "at": at})
         largest = pc.select_k_unstable(table, limit, [("size", "descending"), ("id", "ascending")])
         for row in table.take(largest).to_pylist():

@@ -3,6 +3,7 @@
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,50 +106,98 @@ def read_matrix(
     InputError if an id is null or empty, a score is infinite, a run has a query twice, or the judgments of a query
     differ.
     """
-    names, (measure, cutoff) = pa.array(runs, pa.string()), metric
-    # A row per query, so that they grow without being copied.
-    values, seen = np.empty((0, len(runs))), np.empty((0, len(runs)), np.bool_)
-    answers = np.empty((0, len(runs)), np.bool_)
-    hashes = np.zeros(0, np.int64)
-
-    def refuse(what: str, rows: NDArray[np.bool_]) -> None:
-        if rows.any():
-            at = int(np.argmax(rows))
-            raise InputError(
-                f"{where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of query_id={queries.ids[int(query[at])]} of "
-                f"run={runs[int(run[at])]}; scores are finite or null, and each query has one, of one evaluation"
-            )
-
+    cells = _Cells(queries, runs, where)
+    names = pa.array(runs, pa.string())
     for table in _together(batches):
-        for name in ("run", "query_id"):
-            empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
-            if empty:
-                raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
+        _refuse_empty_names(table, where)
         run = np.asarray(pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1))
-        at = np.flatnonzero((np.asarray(pc.fill_null(table["cutoff"], 0)) == (cutoff or 0)) & (run >= 0))
-        rows, run = table if len(at) == len(table) else table.take(pa.array(at)), run[at]
+        cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
+        at = np.flatnonzero((cutoffs == (metric[1] or 0)) & (run >= 0))
+        rows = table if len(at) == len(table) else table.take(pa.array(at))
+        cells.add(rows, run[at], metric)
+    return ScoreMatrix(queries, runs, cells.values.T, cells.hashes, cells.answers.T)
+
+
+def _refuse_empty_names(table: pa.Table, where: str) -> None:
+    for name in ("run", "query_id"):
+        empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
+        if empty:
+            raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
+
+
+class _Cells:
+    """The scores that were read so far: a row per query, as queries become more, and a column per run."""
+
+    def __init__(self, queries: Queries, runs: Sequence[str], where: str) -> None:
+        self._queries = queries
+        self._runs = runs
+        self._where = where
+        self.values = np.empty((0, len(runs)))
+        self.answers = np.empty((0, len(runs)), np.bool_)
+        self.hashes = np.zeros(0, np.int64)
+        self._seen = np.empty((0, len(runs)), np.bool_)
+
+    def add(self, rows: pa.Table, run: NDArray[np.int64], metric: Metric) -> None:
+        """Add rows of a cutoff, each with the number of its run; InputError for what breaks the contract."""
+        measure, cutoff = metric
         encoded = rows["query_id"].combine_chunks().dictionary_encode()
-        query = queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
-        # In the same memory, where the system can.
-        for array, empty in ((values, np.nan), (seen, False), (answers, False), (hashes, 0)):
-            grown = len(array)
-            array.resize((len(queries), *array.shape[1:]), refcheck=False)
-            array[grown:] = empty
-        before, again = np.count_nonzero(seen), seen[query, run]
-        seen[query, run] = True
-        if np.count_nonzero(seen) < before + len(rows):
-            first = np.unique(query * len(runs) + run, return_index=True)[1]
-            refuse(f"repeat a query at cutoff {format_cutoff(cutoff)}", again | ~np.isin(np.arange(len(rows)), first))
+        query = self._queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
+        self._grow()
+        repeated = self._mark_seen(query, run)
+        self._refuse(f"repeat a query at cutoff {format_cutoff(cutoff)}", repeated, query, run)
         scores = np.asarray(pc.fill_null(rows[measure].cast(pa.float64()), np.nan))
-        refuse(f"with an infinite score in {measure}", np.isinf(scores))
-        values[query, run] = scores
-        answers[query, run] = answered_rows(rows)
+        self._refuse(f"with an infinite score in {measure}", np.isinf(scores), query, run)
+        self.values[query, run] = scores
+        self.answers[query, run] = answered_rows(rows)
         judged = np.asarray(pc.fill_null(rows["judgments_hash"], 0), np.int64)
-        known = hashes[query]
-        hashes[query] = np.where(judged == 0, known, judged)
-        differs = (hashes[query] != judged) | ((known != judged) & (known != 0))
-        refuse("with another judgments_hash than others of the query", differs & (judged != 0))
-    return ScoreMatrix(queries, runs, values.T, hashes, answers.T)
+        differs = self._add_hashes(query, judged)
+        self._refuse("with another judgments_hash than others of the query", differs, query, run)
+
+    def _grow(self) -> None:
+        """Make room for the queries that are new."""
+        many = len(self._queries)
+        self.values = _padded(self.values, many, np.nan)
+        self.answers = _padded(self.answers, many, False)
+        self.hashes = _padded(self.hashes, many, 0)
+        self._seen = _padded(self._seen, many, False)
+
+    def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """By row, whether the run had a score of the query before it, and mark that it has one now."""
+        repeated = np.asarray(self._seen[query, run])
+        before = np.count_nonzero(self._seen)
+        self._seen[query, run] = True
+        # Sorting takes long, and it is seldom that a row occurs twice.
+        if np.count_nonzero(self._seen) < before + len(query):
+            cell = query * len(self._runs) + run
+            first = np.unique(cell, return_index=True)[1]
+            is_first = np.zeros(len(cell), np.bool_)
+            is_first[first] = True
+            repeated = repeated | ~is_first
+        return repeated
+
+    def _add_hashes(self, query: NDArray[np.int64], judged: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """By row, whether its hash, 0 if it has none, is another one than that of rows of the same query."""
+        known = self.hashes[query]
+        self.hashes[query] = np.where(judged == 0, known, judged)
+        differs_within = self.hashes[query] != judged
+        differs_before = (known != judged) & (known != 0)
+        return np.asarray((differs_within | differs_before) & (judged != 0))
+
+    def _refuse(self, what: str, rows: NDArray[np.bool_], query: NDArray[np.int64], run: NDArray[np.int64]) -> None:
+        if not rows.any():
+            return
+        at = int(np.argmax(rows))
+        example = f"query_id={self._queries.ids[int(query[at])]} of run={self._runs[int(run[at])]}"
+        advice = "scores are finite or null, and each query has one, of one evaluation"
+        raise InputError(f"{self._where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}")
+
+
+def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
+    """The array with so many rows; the new ones are empty."""
+    if len(array) == rows:
+        return array
+    new = np.full((rows - len(array), *array.shape[1:]), empty, array.dtype)
+    return np.concatenate([array, new])
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
@@ -179,28 +228,41 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
 
     Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.
     """
-    hashes, n = np.zeros(0, np.int64), len(tonight.judgments_hash)
-    sums: dict[str, tuple[Numbers, NDArray[np.int16]]] = {}
-    answers: dict[str, NDArray[np.bool_]] = {}
+    n = len(tonight.judgments_hash)
+    hashes = np.zeros(0, np.int64)
+    sums: dict[str, _Sum] = {}
     for matrix in matrices:
         # Every night may have queries that those before it have not; they have no judgments tonight.
-        known = np.pad(hashes, (0, len(tonight.queries) - len(hashes)))
+        known = _padded(hashes, len(tonight.queries), 0)
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
+        has_tonights = (matrix.hashes() == tonight.hashes())[:n]
         for run in matrix.runs:
-            scores = matrix.scores(run)[:n]
-            counted = (matrix.hashes() == tonight.hashes())[:n] & ~np.isnan(scores)
-            total, count = sums.setdefault(run, (np.zeros(n), np.zeros(n, np.int16)))
-            total += np.where(counted, scores, 0.0)
-            count += counted
-            answers[run] = answers.get(run, False) | matrix.answered(run)[:n]
+            if run not in sums:
+                sums[run] = _Sum(n)
+            sums[run].add(matrix.scores(run)[:n], has_tonights, matrix.answered(run)[:n])
     values = np.full((len(sums), n), np.nan)
     counts = np.zeros((len(sums), n), np.int16)
     answered = np.zeros((len(sums), n), np.bool_)
-    for at, (run, (total, count)) in enumerate(sums.items()):
-        np.divide(total, count, out=values[at], where=count > 0)
-        counts[at] = count
-        answered[at] = answers[run]
+    for at, own in enumerate(sums.values()):
+        np.divide(own.total, own.count, out=values[at], where=own.count > 0)
+        counts[at] = own.count
+        answered[at] = own.answered
     return ScoreMatrix(tonight.queries, list(sums), values, hashes, answered, counts)
+
+
+class _Sum:
+    """The scores of a run, added up over nights, for each of n queries."""
+
+    def __init__(self, n: int) -> None:
+        self.total = np.zeros(n)
+        self.count = np.zeros(n, np.int16)
+        self.answered = np.zeros(n, np.bool_)
+
+    def add(self, scores: Numbers, is_counted: NDArray[np.bool_], answered: NDArray[np.bool_]) -> None:
+        counted = is_counted & ~np.isnan(scores)
+        self.total += np.where(counted, scores, 0.0)
+        self.count += counted
+        self.answered |= answered
 
 
 def _known_rows(table: pa.Table, dataset: str, queries: Queries) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -257,8 +319,11 @@ def unmatched(name: str, table: pa.Table) -> str:
 
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
     """The tables that a configuration names and that not all of these nights keep; InputError for a broken contract."""
+    attributes, weights = config.query_attributes, config.query_weights
     is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)
-    named = {"query_attributes": None if is_kept else config.query_attributes, "query_weights": config.query_weights}
-    tables = {name: read_query_table(table.on(config.date), name) for name, table in named.items() if table}
-    attributes, weights = tables.get("query_attributes"), tables.get("query_weights")
-    return None if attributes is None else attribute_rows(attributes), None if weights is None else weight_rows(weights)
+    slices = None
+    if attributes is not None and not is_kept:
+        slices = attribute_rows(read_query_table(attributes.on(config.date), "query_attributes"))
+    if weights is None:
+        return slices, None
+    return slices, weight_rows(read_query_table(weights.on(config.date), "query_weights"))

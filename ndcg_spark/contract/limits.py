@@ -16,7 +16,7 @@ from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, metric_name
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
@@ -192,7 +192,7 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
     if below:
         run = min(below, key=lambda name: (below[name], name))
         to_do = "judge more of what it returns" if below[run] else advice
-        rate = metric_name("judged_rate", cutoff)
+        rate = measure_at("judged_rate", cutoff)
         raise InputError(
             f"results: {len(below)} run(s) with a {rate} below min_judged_rate={least:g}, "
             f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"

@@ -25,6 +25,11 @@ def format_cutoff(cutoff: Cutoff) -> str:
     return str(cutoff or "all")
 
 
+def measure_at(measure: str, cutoff: Cutoff) -> str:
+    """A measure at a cutoff, by its column: ndcg@10, ap@all."""
+    return f"{measure}@{format_cutoff(cutoff)}"
+
+
 def column_at(column: str, cutoff: Cutoff) -> str:
     """The name of a column at one cutoff: dcg_10, dcg_all."""
     return f"{column}_{format_cutoff(cutoff)}"
@@ -216,7 +221,7 @@ class MeasureSet:
     @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [metric_name(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs]
+        return [measure_at(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs]
 
     @property
     def columns(self) -> list[str]:
@@ -239,12 +244,7 @@ def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
     return name if cutoff is None else f"{name}@{cutoff}"
 
 
-def metric_name(column: str, cutoff: Cutoff) -> str:
-    """A column of scores and its cutoff: ndcg@10, and ndcg@all for the whole ranking."""
-    return f"{column}@{format_cutoff(cutoff)}"
-
-
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     is_whole = MEASURES[measure].whole
-    return measure if is_whole else metric_name(measure, cutoff)
+    return measure if is_whole else measure_at(measure, cutoff)

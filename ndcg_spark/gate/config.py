@@ -8,10 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
 from ndcg_spark.convention.parsing import listed, parse_cutoff
-from ndcg_spark.text import GOOD
-
-#: A baseline that begins with this is a run of the same night.
-_RUN = "run "
+from ndcg_spark.text import GOOD, RUN
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -21,14 +18,9 @@ _Queries = Annotated[int, Field(ge=2)]
 def _baselines(given: object) -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(map(str, listed(given))))
     for text in texts:
-        if not re.fullmatch(rf"{GOOD}|\d{{4}}-\d\d-\d\d|{_RUN}.+", text):
-            raise ValueError(f"{text!r} is not {GOOD!r}, a date YYYY-MM-DD or '{_RUN}NAME'")
+        if not re.fullmatch(rf"{GOOD}|\d{{4}}-\d\d-\d\d|{RUN}.+", text):
+            raise ValueError(f"{text!r} is not {GOOD!r}, a date YYYY-MM-DD or '{RUN}NAME'")
     return texts
-
-
-def baseline_run(baseline: str) -> str | None:
-    """The run of the same night that a baseline names; None if it stands for other nights."""
-    return baseline.removeprefix(_RUN) if baseline.startswith(_RUN) else None
 
 
 class Strict(BaseModel):

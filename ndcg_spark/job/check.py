@@ -26,8 +26,8 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.nights.store import Store
 from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
-from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.tables.table import without_slices
+from ndcg_spark.tolerance import DECIMALS
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 

@@ -37,8 +37,8 @@ from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
 from ndcg_spark.spot_check.recompute import LARGE, in_bucket, make_bucket
 from ndcg_spark.steps import Clock, report_step
-from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.text import unknown_name
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from ndcg_spark.comparison.compare import Comparison

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_spark.comparison.baselines import named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import format_cutoff
@@ -19,7 +20,6 @@ from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import (
     Where,
-    baseline_night,
     night_rows,
     read_again,
     read_dataset_scores,
@@ -27,8 +27,8 @@ from ndcg_spark.nights.read import (
     select_nights,
 )
 from ndcg_spark.schemas import query_key
-from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.text import did_you_mean, unknown_name
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -213,7 +213,7 @@ def night_documents_to_judge(
     """
     known = committed(output)
     nights = select_nights(known, output, date, dataset)
-    others = [baseline_night(known, night, baseline_date) for night in nights] if baseline_date else []
+    others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
     if others == nights and baseline in (None, run):
         raise ConfigurationError(f"baseline-date: {nights[0]} would be compared with itself; choose another night")
     for night, other in zip(nights, others, strict=False):

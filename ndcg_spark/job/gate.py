@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import read_query_tables
+from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import DONE, GATE_FAILED, ConfigurationError
-from ndcg_spark.gate.baselines import ScoreCache
 from ndcg_spark.gate.config import GateConfig
 from ndcg_spark.gate.decide import Judged, judge, rehearse
 from ndcg_spark.gate.verdict import Verdict, accept_command, can_begin, has_dated_baseline

@@ -26,7 +26,7 @@ from ndcg_spark.job.inputs import (
     translated_failures,
 )
 from ndcg_spark.job.verify import verify
-from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.expire import leftovers, remove
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.schemas import query_key
@@ -66,7 +66,7 @@ def publish(
     `unverified` is the reason why scores are published that the spot check does not agree with.
     """
     config, evaluation, session = context.config, context.evaluation, context.engine.session
-    for sentence in remove(output, removable(output)[0]):
+    for sentence in remove(output, leftovers(output)):
         report_step("removed", sentence)
     verdicts: list[Verdict] = []
     with Publication(output, evaluation.evaluated_on.isoformat(), evaluation.evaluation_id) as publication:

@@ -1,15 +1,14 @@
 """Removes what does not count: leftovers of killed evaluations, superseded evaluations, and nights that are too old."""
 
-import itertools
+import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from ndcg_spark.nights.log import Night, Nights, committed
+from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import REMOVING, Store, folder
 from ndcg_spark.schemas import KEPT
-from ndcg_spark.text import GOOD
 
 #: What has no row in the log is left alone for a day, because its evaluation may still be writing.
 SECONDS_WITHOUT_ROW = 24 * 3600.0
@@ -20,6 +19,8 @@ _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/"
 
 #: The date and the id of an evaluation.
 _Evaluation = tuple[str, str]
+#: Which dates gates compare with, given all nights and the dates that are too old.
+Needed = Callable[[Nights, set[str]], set[str]]
 
 
 class Removal(NamedTuple):
@@ -62,50 +63,93 @@ def _is_published(store: Store, key: _Evaluation) -> bool:
     return is_published
 
 
+@dataclasses.dataclass(frozen=True)
+class _Output:
+    """What an output has, and what of it counts."""
+
+    store: Store
+    #: The evaluations that have folders.
+    there: set[_Evaluation]
+    known: Nights
+    #: When each published evaluation was superseded; infinite if it still counts.
+    superseded: Mapping[_Evaluation, float]
+    #: By the clock of the storage.
+    now: float
+
+
+def leftovers(output: str) -> list[Removal]:
+    """What does not count: superseded evaluations, and those that were killed. Raises StorageError."""
+    store = Store(output)
+    with store.failures("cannot be used"):
+        return _leftovers(_read(store))
+
+
 def removable(
-    output: str, before: str = "", baselines: bool = False, date: str | None = None
+    output: str, *, before: str = "", date: str | None = None, needed: Needed
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
 
-    Unless `baselines` is set or the `date` is theirs, as many of the newest good nights of a
-    dataset are kept as the gates of the nights that stay take, at least one, and those that these
-    gates name: without them the next night could have no verdict. Where the log of a date cannot
-    be read, its gate is not known, and no night is too old.
+    The dates of old nights that are `needed` are kept, but for the `date` itself. Where the log of a
+    date cannot be read, what its gate compares with is not known, and no night is too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
-        # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
-        matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
-        there = {(match[1], match[2]) for match in matches}
-        known = committed(store)
-        known.refuse_damaged([] if date is None else [date])
-        now = store.now() if there else 0.0
-        since = _superseded(known)
-        left = {key for key in there - since.keys() if now - _last_written(store, key) > SECONDS_WITHOUT_ROW}
-    gone = {key: "was superseded" for key, time in since.items() if now - time > SECONDS_SUPERSEDED}
-    gone |= dict.fromkeys(left, "did not publish")
-    removals = []
-    for key in sorted(gone.keys() & there):
-        if key[0] not in known.damaged:
-            what = f"{key[1]} of {key[0]}, which {gone[key]}"
-            removals.append(Removal(what, _folders(key), key if key in left else None))
+        output_read = _read(store)
+        output_read.known.refuse_damaged([] if date is None else [date])
+        removals = _leftovers(output_read)
+    known = output_read.known
     dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
-    needed = set() if baselines else _baselines(known, old) - {date or ""}
-    kept = [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & needed)]
-    if before and known.damaged and not baselines:
+    if before and known.damaged and needed is not nothing:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
         advice = "restore it, or --baselines removes what gates need, too"
-        kept = [f"{len(old)} old night(s) stay: {why}; {advice}"]
-        old = set()
-    for day in sorted(old - needed):
-        # In the order in which they were added, so that no older row ever counts.
-        rows = [row for row in known.rows if row["evaluated_on"] == day]
-        rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
-        keys = sorted(key for key in there & since.keys() if key[0] == day)
-        paths = [*(row["file"] for row in rows), *(path for key in keys for path in _folders(key))]
-        removals.append(Removal(f"the nights of {day}", [*dict.fromkeys(paths)]))
-    return removals, kept
+        return removals, [f"{len(old)} old night(s) stay: {why}; {advice}"]
+    stays = needed(known, old) - {date or ""}
+    removals.extend(_nights_of(output_read, day) for day in sorted(old - stays))
+    return removals, [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & stays)]
+
+
+def nothing(nights: Nights, old: set[str]) -> set[str]:
+    """The answer to which dates are needed, where all may go."""
+    return set()
+
+
+def _read(store: Store) -> _Output:
+    # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
+    matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
+    there = {(match[1], match[2]) for match in matches}
+    known = committed(store)
+    now = store.now() if there else 0.0
+    return _Output(store, there, known, _superseded(known), now)
+
+
+def _leftovers(output: _Output) -> list[Removal]:
+    removals = []
+    for key in sorted(output.there):
+        if key[0] in output.known.damaged:
+            continue
+        if key in output.superseded:
+            if output.now - output.superseded[key] > SECONDS_SUPERSEDED:
+                removals.append(_removal(key, "was superseded"))
+        elif output.now - _last_written(output.store, key) > SECONDS_WITHOUT_ROW:
+            removals.append(_removal(key, "did not publish")._replace(unpublished=key))
+    return removals
+
+
+def _removal(key: _Evaluation, why: str) -> Removal:
+    return Removal(f"{key[1]} of {key[0]}, which {why}", _folders(key))
+
+
+def _nights_of(output: _Output, day: str) -> Removal:
+    """All nights of a date."""
+    # In the order in which they were added, so that no older row ever counts.
+    rows = [row for row in output.known.rows if row["evaluated_on"] == day]
+    rows.sort(key=lambda row: (row["number"] or 0, row["written"], row["revision"] or 0))
+    paths = [row["file"] for row in rows]
+    for key in sorted(output.there & output.superseded.keys()):
+        if key[0] == day:
+            paths.extend(_folders(key))
+    return Removal(f"the nights of {day}", list(dict.fromkeys(paths)))
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
@@ -122,41 +166,12 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
 
 
 def _last_written(store: Store, key: _Evaluation) -> float:
-    return max((file.mtime_ns / 1e9 for path in _folders(key) for file in store.files(path, "").values()), default=0.0)
+    times = [0.0]
+    for path in _folders(key):
+        times.extend(file.mtime_ns / 1e9 for file in store.files(path, "").values())
+    return max(times)
 
 
 def _folders(key: _Evaluation) -> list[str]:
     """The folders of an evaluation. query_scores, by which it is found, is written first and comes last here."""
     return [folder(table, *key) for table in reversed(KEPT)]
-
-
-def _baselines(nights: Sequence[Night], old: set[str]) -> set[str]:
-    """The dates that gates compare with: those of nights that are not `old`, or stay for others.
-
-    The newest night of a dataset tells what the next one is compared with, however old it is.
-    """
-    by_dataset = [list(own) for _, own in itertools.groupby(nights, lambda night: night.dataset)]
-    needed: set[str] = set()
-    while True:
-        more = set(needed)
-        for own in by_dataset:
-            staying = [night for night in own[:-1] if night.evaluated_on not in old - needed]
-            staying.append(own[-1])
-            gates = [night.record["configuration"].get("gate") or {} for night in staying]
-            more |= _compared_with(own, gates)
-        if more == needed:
-            return needed
-        needed = more
-
-
-def _compared_with(nights: Sequence[Night], gates: Iterable[Mapping[str, Any]]) -> set[str]:
-    """As many of the newest good nights of a dataset as any of these gates takes, and those named."""
-    # Which runs are expected follows from the newest good night, whatever the baseline is.
-    count, named = 1, set[str]()
-    for gate in gates:
-        names = gate.get("baseline", ())
-        named.update(names)
-        if GOOD in names:
-            count = max(count, gate.get("nights", 1))
-    good = [night.evaluated_on for night in nights if night.is_good]
-    return {*good[-count:], *named}

@@ -21,7 +21,7 @@ from ndcg_spark.nights.store import LOG
 from ndcg_spark.schemas import DATASET_SCORES, IN_PATHS, KEPT, measure_first
 from ndcg_spark.tables.table import without_slices
 from ndcg_spark.tables.writers import to_pandas
-from ndcg_spark.text import GOOD, masked, unknown_name
+from ndcg_spark.text import masked, unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Row = dict[str, Any]
-#: Why a night has no pass although all was measured: its mean fell by more than is allowed.
-_LOSSES = ("dropped", "may_be_chance")
 #: The scores of a query that every night has.
 _ALWAYS = ("ndcg", "dcg", "ideal_dcg", "cg")
 #: Conditions on rows: a column has one of these values, of which None is null.
@@ -179,18 +177,6 @@ def earlier(nights: Iterable[Night], dataset: str, evaluated_on: str) -> list[Ni
     return [night for night in nights if night.dataset == dataset and night.evaluated_on < evaluated_on]
 
 
-def baseline_nights(nights: Iterable[Night], night: Night, baseline: str) -> list[Night]:
-    """The nights that `baseline`, a date or GOOD, may stand for on a night."""
-    if baseline == GOOD:
-        # Earlier ones, so that a night that is evaluated again is not compared with what it replaces.
-        good = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
-        # Who accepts a loss does not want later nights to be compared with the scores before it.
-        losses = (at for at, other in enumerate(good) if other.row["accepted"] and other.row["reason"] in _LOSSES)
-        return good[max(losses, default=0) :]
-    own = (night.dataset, baseline)
-    return [other for other in nights if (other.dataset, other.evaluated_on) == own and other.unverified is None]
-
-
 def refuse_unverified(nights: Iterable[Night]) -> None:
     """ConfigurationError for a night whose scores are not verified: they are compared with nothing."""
     for night in nights:
@@ -199,21 +185,6 @@ def refuse_unverified(nights: Iterable[Night]) -> None:
                 f"date: the scores of {night} are not verified ({night.unverified}); evaluate it again, or choose "
                 "another night"
             )
-
-
-def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
-    """The newest night that `baseline` may stand for; StorageError if a damaged date may be it."""
-    chosen = baseline_nights(nights, night, baseline)
-    if baseline == GOOD:
-        newest = chosen[-1].evaluated_on if chosen else ""
-        nights.refuse_damaged(nights.damaged_between(newest, night.evaluated_on))
-    else:
-        nights.refuse_damaged([baseline])
-    refuse_unverified(other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline))
-    if not chosen:
-        absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
-        raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")
-    return chosen[-1]
 
 
 def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") -> "DataFrame":

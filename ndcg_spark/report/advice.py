@@ -5,7 +5,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ndcg_spark.gate.config import baseline_run
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.night import NightPage
@@ -26,9 +25,9 @@ from ndcg_spark.report.words import (
     warnings,
     worse_others,
 )
-from ndcg_spark.tables.format import count, day
+from ndcg_spark.tables.format import count
 from ndcg_spark.tables.html import joined, marked, name
-from ndcg_spark.text import GOOD
+from ndcg_spark.text import GOOD, baseline_run, day
 
 Row = Mapping[str, Any]
 #: The share of a loss at ranks without judgments that is worth having documents judged.

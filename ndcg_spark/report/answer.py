@@ -22,9 +22,9 @@ from ndcg_spark.report.words import (
     unanswered,
     verdict_label,
 )
-from ndcg_spark.tables.format import day, difference, level, p_in_words, score
+from ndcg_spark.tables.format import difference, level, p_in_words, score
 from ndcg_spark.tables.html import joined, marked, name
-from ndcg_spark.text import message
+from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
 #: The share of a difference whose cause belongs into the answer.

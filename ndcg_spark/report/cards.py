@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.comparison.differences import NOISE
 from ndcg_spark.report import advice, charts, words
 from ndcg_spark.report.answer import Answer, answer, notes
 from ndcg_spark.report.details import Part, details
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.sentences import Sentence, said, together
 from ndcg_spark.report.words import TONES
-from ndcg_spark.tables.format import day, difference, score
+from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
+from ndcg_spark.text import day
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
 #: How many runs without a difference are listed, and how many queries in the card of queries.
@@ -188,8 +189,8 @@ def _first_queries(page: NightPage) -> list[QueryScore]:
         return list(page.queries[:_QUERIES])
     if _has_won(page):
         won = list(reversed(page.queries[-_QUERIES:]))
-        return [query for query in won if query.change > NOISE]
-    return [query for query in page.queries[:_QUERIES] if query.change < -NOISE]
+        return [query for query in won if query.change > EQUAL]
+    return [query for query in page.queries[:_QUERIES] if query.change < -EQUAL]
 
 
 def _query_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:

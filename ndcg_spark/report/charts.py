@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.comparison.differences import NOISE
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.answer import NEW
@@ -14,9 +13,11 @@ from ndcg_spark.report.comparisons import in_words
 from ndcg_spark.report.moved import Moved
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.words import TONES
-from ndcg_spark.tables.format import day, difference, level, score
+from ndcg_spark.tables.format import difference, level, score
 from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.writers import rendered
+from ndcg_spark.text import day
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
 #: At most so many runs and bars are drawn.
@@ -52,7 +53,7 @@ class Box(NamedTuple):
 
 def tone_of(value: float) -> str:
     """The colour of a change."""
-    if abs(value) <= NOISE:
+    if abs(value) <= EQUAL:
         return "mid"
     return "bad" if value < 0 else "ok"
 
@@ -403,7 +404,7 @@ def draw(drawing: Drawing) -> str:
 def queries_drawing(title: str, label: str, counts: str, queries: Sequence[Row], run: str, baseline: str) -> Drawing:
     """Bars and dots of queries: rows with `query`, `run`, `baseline` and `change`."""
     drawn = spread(queries)
-    most = max([NOISE, *(abs(query["change"]) for query in queries)])
+    most = max([EQUAL, *(abs(query["change"]) for query in queries)])
     scores = [query[side] for query in queries for side in ("run", "baseline")]
     low, high = min([0.0, *scores]), max([1.0, *scores])
     boxes, dots = [], []
@@ -431,7 +432,7 @@ def queries_drawing(title: str, label: str, counts: str, queries: Sequence[Row],
 def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
     """A dot for the mean of every run."""
     low = min([0.0, *means.values()])
-    width = max([NOISE, *(mean - low for mean in means.values())])
+    width = max([EQUAL, *(mean - low for mean in means.values())])
     dots, texts = [], []
     for at, (run, mean) in enumerate(means.items()):
         y = 48 + 28 * at

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.compare import score_source
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
-from ndcg_spark.comparison.matrix import Queries, mean_matrix, read_attributes
+from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.nights.log import Night
@@ -90,26 +90,8 @@ def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
     baseline = shown.baseline
     if not baseline.nights and not baseline.run:
         return None
-    queries = Queries()
-    source = score_source(shown.night, history.scores(shown.night))
-    others = [score_source(night, history.scores(night)) for night in baseline.nights]
-    own = source.read(queries, shown.metric)
-    theirs = own
-    newest = None
-    if others:
-        newest = others[-1].evaluated_on
-        read = (other.read(queries, shown.metric) for other in others)
-        theirs = mean_matrix(read, own) if len(others) > 1 else next(read)
-    pairs = []
-    for run in source.runs:
-        pair = (run, baseline.run or run)
-        if pair[1] in theirs.runs and (others or pair[0] != pair[1]):
-            pairs.append(pair)
-    key = source.key(newest, len(others) or None)
-    sides = Sides(own, theirs, shown.metric, key, pairs)
-    if gate.get("unchanged_queries"):
-        return dataclasses.replace(sides, only=~sides.rejudged)
-    return sides
+    sides = both_sides(baseline, shown.night, shown.metric, ScoreCache(history.scores))
+    return sides.without_rejudged() if gate.get("unchanged_queries") else sides
 
 
 def _as_decided(row: dict[str, Any], result: Row | None) -> dict[str, Any]:

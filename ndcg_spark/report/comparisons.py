@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.convention.measures import metric_name
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
 from ndcg_spark.tables import format as numbers
-from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +151,7 @@ def _flag(flag: str, row: Row) -> str:
 
 def _measure(row: Row) -> str:
     weighted = " weighted" if row.get("weight_effective_n") is not None else ""
-    return f"{metric_name(row['measure'], row['cutoff'])}{weighted}"
+    return f"{measure_at(row['measure'], row['cutoff'])}{weighted}"
 
 
 def counts(rows: Rows) -> str:

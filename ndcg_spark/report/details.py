@@ -10,10 +10,10 @@ from ndcg_spark.report.moved import Lists
 from ndcg_spark.report.night import NightPage, QueryScore
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.report.sentences import night_command
-from ndcg_spark.tables.format import count, day, score
+from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import Block, Cell, HtmlTable, marked, name, page_table, plain_table
 from ndcg_spark.tables.table import Table, make_table
-from ndcg_spark.text import message
+from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
 #: The table of queries has at most so many rows.

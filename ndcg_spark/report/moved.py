@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.differences import NOISE
 from ndcg_spark.explanation.explain import Facts, changed_documents
 from ndcg_spark.job.explain import read_facts
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.baselines import Outline
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
 #: What moved is that of at most so many queries: those that changed most.
@@ -95,7 +95,7 @@ def what_moved(documents: Mapping[str, Lists], changes: Mapping[str, float]) -> 
         return None
     total = fsum(map(abs, changes.values()))
     share = fsum(covered) / total if total else 1.0
-    shown = {what: value for what, value in sums.items() if abs(value) > NOISE}
+    shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
     # Where there is one grade, what is unjudged is as good as what is judged without it.
     is_graded = len(_grades(documents)) > 1
     return Moved(shown, unjudged / lost if lost and is_graded else 0.0, len(covered), share)

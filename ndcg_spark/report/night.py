@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from ndcg_spark.comparison.differences import NOISE, causes, explains
+from ndcg_spark.comparison.baselines import Baseline
+from ndcg_spark.comparison.differences import causes, explains
 from ndcg_spark.comparison.trend import History, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, metric_name
+from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import night_rows, read_rows, returned_nothing
-from ndcg_spark.report.baselines import Outline, PageBaseline, Request, outline, shown_points
+from ndcg_spark.report.baselines import Outline, Request, outline, shown_points
 from ndcg_spark.report.compared import Compared, compare_night, gate_result
 from ndcg_spark.report.moved import Lists, Moved, read_lists, what_moved
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
 #: How many queries are shown with their documents, at each end: the largest losses and gains.
@@ -95,7 +97,7 @@ class NightPage:
         return self.outline.request
 
     @property
-    def baseline(self) -> PageBaseline:
+    def baseline(self) -> Baseline:
         return self.outline.baseline
 
     @property
@@ -106,7 +108,7 @@ class NightPage:
     def measure(self) -> str:
         """As it is written for people: `NDCG@10`."""
         column, cutoff = self.metric
-        return metric_name(column.replace("ndcg", "NDCG"), cutoff)
+        return measure_at(column.replace("ndcg", "NDCG"), cutoff)
 
     @functools.cached_property
     def record(self) -> Row:
@@ -270,7 +272,7 @@ def _both_ends(queries: Sequence[QueryScore]) -> list[QueryScore]:
     """Those that lost and won most, or score least and most."""
     ends = list(dict.fromkeys([*queries[:_EXTREMES], *queries[-_EXTREMES:]]))
     if queries and queries[0].before is not None:
-        return [query for query in ends if abs(query.change) > NOISE]
+        return [query for query in ends if abs(query.change) > EQUAL]
     return ends
 
 

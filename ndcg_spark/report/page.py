@@ -24,9 +24,8 @@ from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
-from ndcg_spark.tables.format import day
 from ndcg_spark.tables.writers import rendered
-from ndcg_spark.text import masked
+from ndcg_spark.text import day, masked
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate import EvaluationOutcome

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 import ndcg_spark
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
-from ndcg_spark.convention.measures import metric_name
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
@@ -33,9 +33,8 @@ from ndcg_spark.report.console import write_file
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.format import day
 from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
-from ndcg_spark.text import GOOD, unknown_name
+from ndcg_spark.text import GOOD, day, unknown_name
 
 #: The night before and the night of a run; None where it has none.
 _Pair = tuple[Point | None, Point | None]
@@ -316,7 +315,7 @@ class _Index:
         self._margin = page.compared_with.options.margin
         dataset = page.night.dataset
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
-        metric = metric_name(*page.metric)
+        metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
 
     def cards(self) -> Iterator[_Card]:

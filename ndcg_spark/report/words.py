@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import Rule, Sentence, sentence, slice_name
-from ndcg_spark.tables.format import count, day, difference, part, score, share
+from ndcg_spark.tables.format import count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
+from ndcg_spark.text import day
 
 if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage

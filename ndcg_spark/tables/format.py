@@ -1,9 +1,7 @@
-"""How numbers and dates are written for people: on pages, in tables and in sentences."""
+"""How numbers are written for people: on pages, in tables and in sentences."""
 
-import datetime
+from ndcg_spark.tolerance import DECIMALS
 
-#: Scores are compared to this many decimals, because sums in different orders differ after them.
-DECIMALS = 12
 #: Smaller p values are not told apart.
 _SMALLEST_P = 0.0001
 #: A share of at least this is all of it.
@@ -63,13 +61,6 @@ def apart(value: float, limit: float) -> tuple[str, str]:
         if pair[0] != pair[1]:
             return pair
     return shown[0]
-
-
-def day(date: str, year: bool = False) -> str:
-    """An ISO date in words: `13 November`, with the year `13 November 2026`."""
-    parsed = datetime.date.fromisoformat(date)
-    shown = f"{parsed.day} {parsed:%B}"
-    return f"{shown} {parsed.year:04}" if year else shown
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

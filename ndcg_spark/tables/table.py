@@ -8,8 +8,8 @@ from typing import Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
 from ndcg_spark.tables import format as numbers
-from ndcg_spark.tables.format import DECIMALS
 from ndcg_spark.text import printable
+from ndcg_spark.tolerance import DECIMALS
 
 
 def answered_in_words(row: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_spark.config import NightConfig, load, validate
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.config import baseline_run
+from ndcg_spark.text import baseline_run
 
 CONF = Path(__file__).parents[2] / "conf"
 CHECK = {"cutoff": 10, "max_drop": 0.01}

@@ -7,7 +7,8 @@ import pytest
 from gates import N, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions, explains
-from ndcg_spark.gate.baselines import ScoreCache, row_key
+from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.gate.compared import row_key
 from ndcg_spark.gate.decide import judge, rehearse
 from ndcg_spark.nights.log import committed
 from ndcg_spark.nights.read import read_rows

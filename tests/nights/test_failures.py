@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from kept_nights import DATE, SHOP, WEB, damage, publish, record, seen, whole, written
 
+from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import ConfigurationError, InputError, StorageError
-from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.expire import leftovers, nothing, removable, remove
 from ndcg_spark.nights.log import append, committed, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import select_nights
@@ -32,9 +33,9 @@ def ids(output):
     return sorted({path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")})
 
 
-def clean(output, *before):
+def clean(output, before=""):
     """Remove what can be removed, baselines too; returns how much that was."""
-    return len(remove(output, removable(output, *before, baselines=True)[0]))
+    return len(remove(output, removable(output, before=before, needed=nothing)[0]))
 
 
 def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
@@ -101,7 +102,7 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
                 select_nights(known, output, date)
         with pytest.raises(StorageError):
             written(output, "c", 0.3).commit(record(), {"web": {}})
-        assert removable(output, LATER, baselines=True)[0][-1][0] == "the nights of 2026-11-15"
+        assert removable(output, before=LATER, needed=nothing)[0][-1][0] == "the nights of 2026-11-15"
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
     for other in (path.parent / "notes.txt", tmp_path / LOG / "x.parquet", tmp_path / LOG / "evaluated_on=now" / "x"):
@@ -158,10 +159,10 @@ def test_a_date_expires_with_all_its_nights_and_baselines_stay(output):
     publish(output, "c", 0.3, date="2026-11-11", verdict="fail")
     log_attempt(output, "2026-11-12", "x", StorageError("why"), 3)
     publish(output, "d", 0.4, date="2026-11-12")
-    old, kept = removable(output, "2026-11-14")
+    old, kept = removable(output, before="2026-11-14", needed=needed_dates)
     # The last good night of web is a; that of shop is b.
     assert ([what for what, *_ in old], len(kept)) == (["the nights of 2026-11-12"], 2)
-    assert removable(output, date="2026-11-10")[0][-1][0] == "the nights of 2026-11-10"
+    assert removable(output, date="2026-11-10", needed=needed_dates)[0][-1][0] == "the nights of 2026-11-10"
     remove(output, old)
     assert ids(output) == ["a", "b", "c"]
     clean(output, "2026-11-14")
@@ -175,7 +176,7 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     publish(output, "c", 0.3, datasets=["shop"])
     revise(committed(output)[0], note="of shop")
     left = [seen(output)]
-    (removal,), _ = removable(output, LATER, baselines=True)
+    (removal,), _ = removable(output, before=LATER, needed=nothing)
     for path in removal.paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
@@ -195,7 +196,7 @@ def test_what_the_gate_of_the_newest_night_compares_with_is_kept(configuration, 
     for day in range(1, 7):
         verdict = "fail" if day == 6 else "pass"
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
-    old, sentences = removable(str(tmp_path), DATE)
+    old, sentences = removable(str(tmp_path), before=DATE, needed=needed_dates)
     assert {what for what, *_ in old} == {f"the nights of 2026-11-{day:02}" for day in {1, 2, 3, 4, 5, 6} - kept}
     assert len(sentences) == len(kept)
 
@@ -206,10 +207,10 @@ def test_what_the_gates_of_nights_that_stay_compare_with_is_kept_whatever_the_ne
         # The last one was evaluated once without a gate.
         configuration, verdict = ({}, None) if day == 8 else (gated, "pass")
         publish(str(tmp_path), "e", 0.1, date=f"2026-11-{day:02}", verdict=verdict, configuration=configuration)
-    old, _ = removable(str(tmp_path), "2026-11-07")
+    old, _ = removable(str(tmp_path), before="2026-11-07", needed=needed_dates)
     assert [what for what, *_ in old] == [f"the nights of 2026-11-0{day}" for day in (1, 3, 4)]
     # Without any night that stays by its age, those that stay as baselines tell.
-    old, _ = removable(str(tmp_path), "2026-12-01")
+    old, _ = removable(str(tmp_path), before="2026-12-01", needed=needed_dates)
     assert [what for what, *_ in old] == [f"the nights of 2026-11-0{day}" for day in (1, 3, 4, 8)]
 
 
@@ -218,11 +219,11 @@ def test_no_night_expires_by_its_age_while_the_gate_of_a_date_cannot_be_read(tmp
     for day in (1, 2, 3):
         publish(output, "e", 0.1, date=f"2026-11-0{day}", verdict="pass")
     damage(tmp_path, "2026-11-02")
-    removals, (sentence,) = removable(output, LATER)
+    removals, (sentence,) = removable(output, before=LATER, needed=needed_dates)
     assert (removals, sentence.startswith("2 old night(s) stay")) == ([], True)
     assert clean(output, LATER) == 2
     with pytest.raises(StorageError, match="2026-11-02"):
-        removable(output, date="2026-11-02")
+        removable(output, date="2026-11-02", needed=needed_dates)
 
 
 def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for_nothing(tmp_path, monkeypatch):
@@ -230,11 +231,11 @@ def test_an_evaluation_whose_rows_were_removed_while_it_was_published_counts_for
     publish(output, "a", 0.1)
     slow = written(output, "b", 0.2)
     aged(output, 2 * DAY, "=b/")
-    leftovers, _ = removable(output)
+    found = leftovers(output)
 
     def append_late(*arguments):
         # Right after the last look at the files, and right before the row.
-        removed = remove(output, leftovers)
+        removed = remove(output, found)
         assert len(removed) == 1
         return append(*arguments)
 
@@ -248,9 +249,9 @@ def test_leftovers_that_were_published_meanwhile_stay(tmp_path):
     output = str(tmp_path)
     slow = written(output, "b", 0.2)
     aged(output, 2 * DAY, "=b/")
-    leftovers, _ = removable(output)
+    found = leftovers(output)
     slow.commit(record(), {"web": {}})
-    assert remove(output, leftovers) == []
+    assert remove(output, found) == []
     assert seen(output) == {WEB: whole(0.2, "b")}
     assert not [*tmp_path.rglob(".removing")]
 
@@ -273,7 +274,7 @@ def test_links_that_lead_back_end_no_command(tmp_path):
             (folder / name).symlink_to("..", target_is_directory=True)
     began = time.monotonic()
     assert seen(output) == shown
-    removable(output, LATER)
+    removable(output, before=LATER, needed=needed_dates)
     assert time.monotonic() - began < 5
 
 
@@ -293,7 +294,7 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
     output = str(tmp_path)
     publish(output, "a", 0.1)
     writing = written(output, "b", 0.2)
-    removals, _ = removable(output, LATER, baselines=True)
+    removals, _ = removable(output, before=LATER, needed=nothing)
     writing.commit(record(), {"web": {}})
     remove(output, removals)
     assert seen(output) == {WEB: whole(0.2, "b")}

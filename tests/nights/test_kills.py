@@ -62,7 +62,7 @@ def work(output, told, seed, environment, waste_after, begun):
             file.write(json.dumps([name, "published"]) + "\n")
             if number % 4 == 3:
                 publish(output, f"{name}-old", ndcg_from(name), datasets=datasets, date=date(0))
-                expire.remove(output, expire.removable(output, date(9), baselines=True)[0])
+                expire.remove(output, expire.removable(output, before=date(9), needed=expire.nothing)[0])
             for column in ("note", "accepted"):
                 with contextlib.suppress(StorageError):
                     night = rng.choice(committed(output, [DATE]))
@@ -121,7 +121,7 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     assert told.stat().st_size
     counting = {night.evaluation_id for night in committed(output)}
     with mock.patch.multiple(expire, SECONDS_SUPERSEDED=-9.0, SECONDS_WITHOUT_ROW=-9.0):
-        expire.remove(output, expire.removable(output)[0])
+        expire.remove(output, expire.leftovers(output))
     assert {path.split("=")[2].split("/")[0] for path in Store(output).files("query_scores")} == counting
     assert {is_whole(seen(output)), is_whole(seen(output, "dataset_scores"))} == {True}
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from night_pages import against, changed, failed_page, judged, last_point
 
+from ndcg_spark.comparison.baselines import Kind
 from ndcg_spark.comparison.trend import NOTHING
 from ndcg_spark.report import answer, words
 from ndcg_spark.report.night import Answered, Unanswered
@@ -177,7 +178,7 @@ def test_the_headline_says_what_happened_to_the_run(page, change, kind):
         (without_gate, ("FAIL", "bad", "worse")),
         # The verdict is about something else, so that it comes first.
         (by(result={"result": "pass"}), ("FAIL", "bad", "verdict")),
-        (lambda page: {**against(page, is_first=True), "record": {"verdict": None}}, ("FAIL", "bad", "first_night")),
+        (lambda page: {**against(page, kind=Kind.FIRST), "record": {"verdict": None}}, ("FAIL", "bad", "first_night")),
     ],
 )
 def test_the_verdict_is_the_headline_if_it_is_about_something_else(page, change, expected):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.nights.expire import removable, remove
+from ndcg_spark.nights.expire import leftovers, remove
 from ndcg_spark.nights.log import Night, committed, log_row
 from ndcg_spark.nights.publish import Publication
 from ndcg_spark.nights.read import read_rows
@@ -52,7 +52,7 @@ def publish(
     configuration: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Publish nights as a job does; returns what its commit says of others."""
-    remove(output, removable(output)[0])
+    remove(output, leftovers(output))
     publication = written(output, evaluation_id, ndcg, datasets=datasets, date=date)
     return publication.commit(record(configuration=configuration or {}), _judged(datasets, verdict))
 

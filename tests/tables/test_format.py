@@ -34,7 +34,6 @@ from ndcg_spark.tables import format as numbers
         (numbers.p_value, 0.00009, "<0.0001"),
         (numbers.level, 0.05, "95 %"),
         (numbers.level, 0.025, "97.5 %"),
-        (numbers.day, "2026-11-03", "3 November"),
     ],
 )
 def test_a_number_has_one_form(write, value, text):

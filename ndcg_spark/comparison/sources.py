@@ -1,0 +1,152 @@
+"""Where the scores of a comparison come from: a night or a table, and both sides of a baseline."""
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.differences import Sides
+from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
+from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.read import (
+    Where,
+    evaluated_metrics,
+    read_batches,
+    read_dataset_scores,
+    returned_nothing,
+)
+
+#: The rows of DATASET_SCORES of a night without slices.
+MeanRows = Sequence[Mapping[str, Any]]
+
+#: So many matrices are kept, of nights that have at most so many query scores.
+_MAX_MATRICES = 64
+_MAX_SCORES = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreSource:
+    dataset: str
+    evaluated_on: datetime.date | None
+    evaluation_id: str | None
+    runs: Sequence[str]
+    #: The measures and cutoffs at which they have values.
+    metrics: Collection[Metric]
+    rows: Night | pa.Table
+    where: str
+    #: The runs that returned nothing for any judged query; they are not among `runs`.
+    silent: Sequence[str] = ()
+
+    def read(
+        self,
+        queries: Queries,
+        metric: Metric,
+        runs: Collection[str] | None = None,
+    ) -> ScoreMatrix:
+        columns = ["run", "query_id", "cutoff", "status", "returned", "judgments_hash"]
+        if metric[0] not in columns:
+            columns.append(metric[0])
+        chosen = [run for run in self.runs if runs is None or run in runs]
+        if isinstance(self.rows, Night):
+            where: Where = {"cutoff": [metric[1]], "run": chosen}
+            batches: Iterable[pa.RecordBatch] = read_batches(
+                [self.rows],
+                "query_scores",
+                columns,
+                where,
+            )
+        else:
+            batches = self.rows.select(columns).to_batches()
+        return read_matrix(batches, queries, chosen, metric, self.where)
+
+    def key(
+        self,
+        baseline_night: datetime.date | None = None,
+        baseline_nights: int | None = None,
+    ) -> dict[str, Any]:
+        """The columns of COMPARISONS that all rows of a comparison share."""
+        return {
+            "dataset": self.dataset,
+            "evaluated_on": self.evaluated_on,
+            "evaluation_id": self.evaluation_id,
+            "baseline_night": baseline_night,
+            "baseline_nights": baseline_nights,
+        }
+
+
+def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
+    return list(map(score_source, nights, read_dataset_scores(nights)))
+
+
+def score_source(night: Night, rows: MeanRows) -> ScoreSource:
+    """The scores of a night, whose DATASET_SCORES are these rows."""
+    runs = {row["run"] for row in rows if not returned_nothing(row)}
+    return ScoreSource(
+        dataset=night.dataset,
+        evaluated_on=datetime.date.fromisoformat(night.evaluated_on),
+        evaluation_id=night.evaluation_id,
+        runs=sorted(runs),
+        metrics=evaluated_metrics(night, rows),
+        rows=night,
+        where=str(night),
+        silent=sorted({row["run"] for row in rows} - runs),
+    )
+
+
+def _mean_rows(night: Night) -> MeanRows:
+    return read_dataset_scores([night])[0]
+
+
+class ScoreCache:
+    """The scores of nights. Small ones are kept: a rehearsal compares many nights with the same ones.
+
+    `mean_rows` reads the DATASET_SCORES of a night, unless somebody has read them already.
+    """
+
+    def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
+        self._queries: dict[str, Queries] = {}
+        self.source = functools.cache(lambda night: score_source(night, mean_rows(night)))
+        self._kept_matrix = functools.lru_cache(_MAX_MATRICES)(self._read)
+
+    def _read(self, night: Night, metric: Metric) -> ScoreMatrix:
+        source: ScoreSource = self.source(night)
+        return source.read(self._queries.setdefault(night.dataset, Queries()), metric)
+
+    def matrix(self, night: Night, metric: Metric) -> ScoreMatrix:
+        is_small = night.kept_rows("query_scores") <= _MAX_SCORES
+        return self._kept_matrix(night, metric) if is_small else self._read(night, metric)
+
+
+def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache) -> Sides:
+    """The scores of a night beside those of its baseline, with every run that both have.
+
+    Those of several nights are their mean, of the nights that evaluated the measure there. InputError
+    and StorageError if scores cannot be read.
+    """
+    source = scores.source(tonight)
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    # Without any value they are read all the same: what has no score is not compared with itself.
+    nights = nights or list(baseline.nights)
+    own = scores.matrix(tonight, metric)
+    if not nights:
+        theirs = own
+    elif len(nights) == 1:
+        theirs = scores.matrix(nights[0], metric)
+    else:
+        theirs = mean_matrix((scores.matrix(night, metric) for night in nights), own)
+    if baseline.nights:
+        newest = scores.source(baseline.nights[-1]).evaluated_on
+        key = source.key(newest, len(baseline.nights))
+    else:
+        key = source.key()
+    pairs = []
+    for run in source.runs:
+        other = baseline.run or run
+        is_itself = run == other and not nights and baseline.kind is not Kind.ITSELF
+        if other in theirs.runs and not is_itself:
+            pairs.append((run, other))
+    return Sides(own, theirs, metric, key, pairs)
