@@ -15,11 +15,10 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import query_key
 from ndcg_spark.scoring.ideal import counted_grade, judged_documents
 from ndcg_spark.scoring.refusals import JUDGED_TWICE, refusal
+from ndcg_spark.tolerance import EQUAL_DECIMALS
 
 #: With more grades than this the matrix of grades has no meaning.
 MAX_GRADES = 100
-#: Means that are equal to this many digits are tied.
-_DIGITS = 9
 
 
 def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str) -> DataFrame:
@@ -136,4 +135,4 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def _rounded(means: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(means, np.float64).round(_DIGITS)
+    return np.asarray(means, np.float64).round(EQUAL_DECIMALS)

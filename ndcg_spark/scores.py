@@ -25,6 +25,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cuto
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
 from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,7 +94,7 @@ class Scores:
         }
         table = pd.DataFrame(indexed)
         # Sums in different orders differ in their last digits.
-        order = pd.DataFrame({"score": -table.iloc[:, 0].round(12)}).reset_index()
+        order = pd.DataFrame({"score": -table.iloc[:, 0].round(DECIMALS)}).reset_index()
         order = order.sort_values([*key, "score", "run"], na_position="first" if "attribute" in key else "last")
         return table.iloc[order.index] if key else table.iloc[order.index].rename_axis(None)
 

@@ -1,13 +1,16 @@
-"""What counts as equal, and how many digits of a number are compared. No other module says so.
+"""What counts as equal, and how many digits of a number are compared and printed.
 
-Scores are sums, and sums of the same numbers differ in their last digits with the order in which they
-are added: between engines, between partitions, and between this program and another tool.
+Scores are sums, and the last digits of a sum depend on the order of its terms: on the engine, and
+on how rows are distributed. So no comparison, no order and no text may depend on those digits.
 """
 
-#: Scores and differences of scores that are at most this far apart are equal: a tie. Shares of a
-#: number, such as of its mean, are equal within the same distance.
+#: Scores that are at most this far apart are equal, and a difference of at most this size is a tie.
+#: Relative to the size of what is compared, the same holds for sums of any size.
 EQUAL = 1e-9
-#: Numbers are ordered, and rounded before they are printed, to this many decimals.
-DECIMALS = 12
-#: A limit holds for a number that is beyond it by no more than this.
+#: The same as a number of decimals, for scores that are rounded before they are compared.
+EQUAL_DECIMALS = 9
+#: A number that is beyond a limit by at most this is not beyond it. A sum that is smaller than this
+#: share of its terms may be nothing but error.
 ROUNDING = 1e-12
+#: Numbers are rounded to this many decimals before they are ordered or printed.
+DECIMALS = 12

@@ -1,7 +1,8 @@
 """What the runs of a night are compared with: the nights, or the run, that a baseline stands for.
 
-Everything here follows from the log alone; `sources` reads the scores. The gate, the page, `compare`
-and `expire` all ask here, so that a word such as `good` means the same nights to each of them.
+Everything here follows from the log alone; `sources` reads the scores. The gate, the page,
+`compare` and `expire` all ask here, so that a word such as `good` means the same nights to each of
+them.
 """
 
 import dataclasses
@@ -128,8 +129,9 @@ def has_judgments_of(other: Night, night: Night) -> bool:
 def good_nights(nights: Iterable[Night], night: Night) -> list[Night]:
     """The good nights before a night, since the newest loss that somebody accepted.
 
-    Only earlier ones, so that a night that is evaluated again is not compared with what it replaces.
-    Who accepts a loss does not want later nights to be compared with the scores before it.
+    Only earlier ones, so that a night that is evaluated again is not compared with what it
+    replaces. Who accepts a loss does not want later nights to be compared with the scores before
+    it.
     """
     good = [other for other in earlier(nights, night.dataset, night.evaluated_on) if other.is_good]
     since = 0
@@ -218,8 +220,8 @@ def _of_tonights_kind(
 def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, most: int) -> Baseline:
     """The good nights, unless a date whose log cannot be read would change which they are.
 
-    It may have been good, or accepted so that no older night counts. So there is no baseline if it is
-    newer than the oldest night used.
+    It may have been good, or accepted so that no older night counts. So there is no baseline if it
+    is newer than the oldest night used.
     """
     oldest = baseline.nights[0].evaluated_on if baseline.nights else ""
     lost = nights.damaged_between(oldest, tonight.evaluated_on)
@@ -240,8 +242,8 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
 def named_night(nights: Nights, night: Night, date: str) -> Night:
     """The night of a date or, of GOOD, the newest good night before this one.
 
-    StorageError if a damaged date may be it; ConfigurationError if there is none, or if its scores are
-    not verified.
+    StorageError if a damaged date may be it; ConfigurationError if there is none, or if its scores
+    are not verified.
     """
     if date == GOOD:
         chosen = good_nights(nights, night)
@@ -279,7 +281,7 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
 
 
 def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
-    """What the gate compared a night with; first what its verdict is about. None if it is not known.
+    """What the gate compared a night with, first what its verdict is about; None if not known.
 
     One that was evaluated again has other numbers than those that the gate saw, so it has no name.
     """
@@ -317,7 +319,7 @@ def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
 
 
 def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]) -> Baseline:
-    """The newest comparable night with the same judgments; on a first night, the best of its `runs`."""
+    """The newest comparable night of the same judgments; on a first night, the best of `runs`."""
     before = earlier(nights, night.dataset, night.evaluated_on)
     own = night.row["judgments_fingerprint"]
     known = comparable_nights(night, before)

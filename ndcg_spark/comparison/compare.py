@@ -1,4 +1,4 @@
-"""The scores of nights or of tables compared measure by measure, and published nights compared with others."""
+"""The scores of nights or tables compared measure by measure."""
 
 import dataclasses
 import itertools
@@ -28,8 +28,9 @@ from ndcg_spark.text import GOOD, unknown_name
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline; all queries come
-    #: before the slices. A weighted row follows the unweighted one and has a `weight_effective_n`.
+    #: Dictionaries with the columns of COMPARISONS: by dataset, measure, cutoff, run and baseline;
+    #: all queries come before the slices. A weighted row follows the unweighted one and has a
+    #: `weight_effective_n`.
     rows: list[dict[str, Any]]
     queries: list[dict[str, Any]]
     warnings: list[str]
@@ -41,7 +42,7 @@ class Comparison:
 def compare_sources(
     own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of every dataset with its baseline: that of another night, in `others`, else runs of its own."""
+    """Every dataset beside its baseline: another night, in `others`, else runs of its own."""
     theirs = own if others is None else list(others.values())
     _refuse_unknown_runs("baseline", options.baselines, theirs)
     _refuse_unknown_runs("run", options.runs, [*own, *theirs])
@@ -70,7 +71,7 @@ def compare_sources(
 
 
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
-    """A sentence for each dataset without results of runs that at least half of the datasets have."""
+    """A sentence for each dataset that lacks runs that at least half of the datasets have."""
     datasets = Counter(run for source in own for run in source.runs)
     usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
     if options.runs:
@@ -155,7 +156,7 @@ def _asked_runs(source: ScoreSource, options: ComparisonOptions) -> list[str]:
 
 
 def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The runs of a night beside those of its runs that are baselines; without any, beside themselves."""
+    """The runs of a night beside its own baselines; without any, beside themselves."""
     runs = _asked_runs(source, options)
     if not options.baselines:
         return [(run, run) for run in runs]
@@ -171,7 +172,7 @@ def _pairs_between(
     other: ScoreSource,
     options: ComparisonOptions,
 ) -> list[tuple[str, str]]:
-    """The runs of a night beside those of another: runs that are baselines, else the one of the same name."""
+    """The runs of a night beside the baselines of another, else those of the same name."""
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
@@ -225,7 +226,10 @@ def parse_metrics(
     text: str,
     options: Mapping[str, str] | None = None,
 ) -> dict[str, list[Cutoff] | None]:
-    """Columns of scores and their cutoffs from a text like ``ndcg@10,dcg,P@5 AP``; None stands for every cutoff."""
+    """Columns of scores and their cutoffs from a text; None stands for every cutoff.
+
+    Such a text is ``ndcg@10,dcg,P@5 AP``.
+    """
     cutoffs: dict[str, list[str]] = {}
     for column, cutoff in parse_columns(text, SCORES, options):
         cutoffs.setdefault(column, []).append(cutoff)
@@ -245,8 +249,8 @@ def compare_nights(
 ) -> Comparison:
     """Compare the runs of the nights of a date, by default the newest.
 
-    `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without attributes, in the slices
-    that the nights keep.
+    `baseline_date` is a date, or GOOD. Without measures, the headline is compared; without
+    attributes, in the slices that the nights keep.
     """
     _refuse_no_baseline(options, baseline_date)
     nights = committed(output)

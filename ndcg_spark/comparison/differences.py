@@ -23,7 +23,8 @@ _FEWEST_CHANGED = 10
 _MIN_EXCESS = 1.5
 #: And at least this share of the change.
 _MIN_SHARE = 0.05
-#: Gains and losses cancel where less than this share of all that changed is left; then no slice is the cause.
+#: Gains and losses cancel where less than this share of all that changed is left; then no slice is
+#: the cause.
 _CANCELLED = 0.1
 #: What rows have besides the columns of COMPARISONS.
 _BESIDE = ("cancels", "change", "change_queries")
@@ -39,10 +40,13 @@ FEW = 0.1
 class ComparisonOptions:
     """What a comparison is asked for; ConfigurationError for an invalid value."""
 
-    #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that were evaluated.
-    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(default_factory=lambda: {"ndcg": None})
-    #: The runs that the others are compared with, each in turn; if these are all, each two of them are compared.
-    #: Without any, runs are compared by their names.
+    #: Columns of numbers, each with the cutoffs at which to compare it; None for all cutoffs that
+    #: were evaluated.
+    measures: Mapping[str, Sequence[Cutoff] | None] = dataclasses.field(
+        default_factory=lambda: {"ndcg": None},
+    )
+    #: The runs that the others are compared with, each in turn; if these are all, each two of them
+    #: are compared. Without any, runs are compared by their names.
     baselines: Sequence[str] = ()
     runs: Sequence[str] = ()
     alpha: float = 0.05
@@ -55,17 +59,22 @@ class ComparisonOptions:
     only_losses: bool = False
     attributes: pa.Table | None = None
     weights: pa.Table | None = None
-    #: How many of the queries that lost most, and that won most, to name for each run, measure and cutoff.
+    #: How many of the queries that lost most, and that won most, to name for each run, measure and
+    #: cutoff.
     queries: int = 0
 
     def __post_init__(self) -> None:
         known = statistics.CORRECTIONS
         if self.correction not in known:
-            raise ConfigurationError(f"correction: unknown {self.correction!r}; choose {', '.join(known)}")
+            raise ConfigurationError(
+                f"correction: unknown {self.correction!r}; choose {', '.join(known)}",
+            )
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; 0.05 is usual")
         if not 0 < self.margin < float("inf"):
-            raise ConfigurationError(f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual")
+            raise ConfigurationError(
+                f"margin: {self.margin!r} is not a difference above 0; 0.01 is usual",
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +119,7 @@ class Sides:
         return self.own.answered(run), self.baseline.answered(baseline)
 
     def scores(self, run: str, baseline: str) -> tuple[Numbers, Numbers]:
-        """By query, the score of a run and that of what it is compared with; NaN where there is none to compare."""
+        """By query, the score of a run and that of its baseline; NaN where there is none."""
         own, theirs = self.own.scores(run), self.baseline.scores(baseline)
         if self.only is None:
             return own, theirs
@@ -118,11 +127,12 @@ class Sides:
 
 
 def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS: by pair all queries and then the slices, each followed by its weighted row.
+    """The rows of COMPARISONS: of each pair all queries, then slices, each before its weighted row.
 
-    p values are adjusted for all of them that were tested and changed, those with weights by themselves. Beside the
-    columns are what `causes` needs: `cancels`, whether gains and losses of its queries cancel; and `change`, the sum of
-    the differences of `change_queries` queries, with those that a run did not answer at all.
+    p values are adjusted for all of them that were tested and changed, those with weights by
+    themselves. Beside the columns are what `causes` needs: `cancels`, whether gains and losses of
+    its queries cancel; and `change`, the sum of the differences of `change_queries` queries, with
+    those that a run did not answer at all.
     """
     samples = list(_samples(sides, options))
     rows = [row for row, _ in samples]
@@ -157,7 +167,7 @@ def _is_near(row: Mapping[str, Any], alpha: float) -> bool:
 
 
 def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
-    """Whether the tests disagree: as they are or both adjusted, where other rows make the difference."""
+    """Whether the tests disagree, as they are or, because of other rows, both adjusted."""
     for one, other in (("p_value", "p_randomization"), ("p_adjusted", "p_decides")):
         if row[one] is None or row[other] is None:
             continue
@@ -167,7 +177,10 @@ def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
 
 
 def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[str, Any], Numbers]]:
-    """A row for every pair on every slice, without weights and with them, and the units whose signs are random."""
+    """Rows of every pair on every slice, without weights and with them, and their units.
+
+    The units are those whose signs are random.
+    """
     dataset, queries = sides.key["dataset"], sides.own.queries
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
     if options.attributes is not None:
@@ -182,8 +195,18 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[tuple[dict[st
             if attribute is not None and not known[mask].any():
                 continue
             for is_weighted, weight in enumerate(weights):
-                row = {**sides.key, "run": run, "baseline": baseline, "attribute": attribute, "value": value}
-                row |= {"measure": sides.metric[0], "cutoff": sides.metric[1], "p_randomization": None}
+                row = {
+                    **sides.key,
+                    "run": run,
+                    "baseline": baseline,
+                    "attribute": attribute,
+                    "value": value,
+                }
+                row |= {
+                    "measure": sides.metric[0],
+                    "cutoff": sides.metric[1],
+                    "p_randomization": None,
+                }
                 paired, numbers = _sample(pair, attribute is not None, mask, weight, options)
                 row |= numbers
                 row["effect_size" if is_weighted else "weight_effective_n"] = None
@@ -241,7 +264,11 @@ class _Pair:
 
 
 def _sample(
-    pair: _Pair, is_slice: bool, mask: NDArray[np.bool_], weight: Numbers, options: ComparisonOptions
+    pair: _Pair,
+    is_slice: bool,
+    mask: NDArray[np.bool_],
+    weight: Numbers,
+    options: ComparisonOptions,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """The queries of a slice that are paired, and what a row says of them."""
     counted = mask & ~np.isnan(weight)
@@ -263,9 +290,17 @@ def _sample(
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
     row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired & counted))}
-    row |= {"change": float(np.sum(pair.apart[both])), "change_queries": int(np.count_nonzero(both))}
+    row |= _change(pair.apart[both])
     own = pair.scores[paired], pair.theirs[paired], pair.apart[paired], weight[paired]
     return paired, row | _numbers(*own, options.alpha, flags)
+
+
+def _change(apart: Numbers) -> dict[str, Any]:
+    """What rows have besides the columns of COMPARISONS."""
+    with np.errstate(all="ignore"):
+        total = float(np.sum(apart))
+        cancels = bool(abs(total) < _CANCELLED * np.sum(np.abs(apart)))
+    return {"cancels": cancels, "change": total, "change_queries": len(apart)}
 
 
 def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
@@ -273,7 +308,11 @@ def _answers(run: str, matrix: ScoreMatrix, of: NDArray[np.bool_]) -> bool:
     return run in matrix.runs and (not of.any() or bool(matrix.answered(run)[of].any()))
 
 
-def _answered_counts(answered: NDArray[np.bool_], theirs: NDArray[np.bool_], of: NDArray[np.bool_]) -> dict[str, int]:
+def _answered_counts(
+    answered: NDArray[np.bool_],
+    theirs: NDArray[np.bool_],
+    of: NDArray[np.bool_],
+) -> dict[str, int]:
     return {
         "judged_queries": int(np.count_nonzero(of)),
         "answered_queries": int(np.count_nonzero(answered & of)),
@@ -287,9 +326,17 @@ def _answered_few(counts: Mapping[str, int]) -> bool:
 
 
 def _numbers(
-    scores: Numbers, theirs: Numbers, apart: Numbers, weights: Numbers, alpha: float, flags: list[str]
+    scores: Numbers,
+    theirs: Numbers,
+    apart: Numbers,
+    weights: Numbers,
+    alpha: float,
+    flags: list[str],
 ) -> dict[str, Any]:
-    """What paired scores say by themselves, with `largest`, the largest plausible difference; adds to the flags."""
+    """What paired scores say by themselves; adds to the flags.
+
+    `largest` is the largest plausible difference.
+    """
     n = len(scores)
     wins = int(np.count_nonzero(apart > EQUAL))
     losses = int(np.count_nonzero(apart < -EQUAL))
@@ -301,23 +348,36 @@ def _numbers(
             numbers["mean"] = np.average(scores, weights=weights)
             numbers["baseline_mean"] = np.average(theirs, weights=weights)
             numbers["difference"] = np.average(apart, weights=weights)
-            # How many queries of equal weight would be as informative, and which deviation gives the weighted error.
+            # How many queries of equal weight would be as informative, and which deviation gives
+            # the weighted error.
             effective = weights.sum() ** 2 / np.sum(weights**2)
             deviation = statistics.weighted_error(apart, weights) * n**0.5
         flags.extend(_flags_of(apart, wins + losses))
         if (_UNTESTED | _MISSING) & {*flags}:
             deviation = np.nan
-        numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=effective - 1)
+        numbers |= statistics.paired_t(
+            n,
+            numbers["difference"],
+            deviation,
+            alpha,
+            freedom=effective - 1,
+        )
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
-        cancels = bool(abs(np.sum(apart)) < _CANCELLED * np.sum(np.abs(apart)))
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
     if "below_min_queries" not in flags and "unchanged" in flags:
         finite["p_value"] = 1.0
     elif "below_min_queries" not in flags and "no_variation" in flags:
-        # Of all combinations of signs only two have a sum as large: all as observed, and all flipped.
+        # Of all combinations of signs only two have a sum as large: all as observed, and all
+        # flipped.
         finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    counts = {"queries": n, "changed_queries": wins + losses, "wins": wins, "ties": n - wins - losses, "losses": losses}
-    return finite | counts | {"weight_effective_n": float(effective), "cancels": cancels}
+    counts = {
+        "queries": n,
+        "changed_queries": wins + losses,
+        "wins": wins,
+        "ties": n - wins - losses,
+        "losses": losses,
+    }
+    return finite | counts | {"weight_effective_n": float(effective)}
 
 
 def _flags_of(apart: Numbers, changed: int) -> list[str]:
@@ -355,7 +415,10 @@ def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
 
 def deciding(row: Mapping[str, Any]) -> float | None:
     """The larger p value of both tests, not adjusted; None if there is none."""
-    return max((row[name] for name in ("p_value", "p_randomization") if row[name] is not None), default=None)
+    return max(
+        (row[name] for name in ("p_value", "p_randomization") if row[name] is not None),
+        default=None,
+    )
 
 
 def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | None:
@@ -371,10 +434,10 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
 
 
 def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The share of a difference that each slice has, given their rows without weights, the largest first.
+    """The share of a difference that each slice has, the largest first, by rows without weights.
 
-    Those that explain it come first; a slice of all queries is left out. None where the difference may be chance, or
-    gains and losses cancel.
+    Those that explain it come first; a slice of all queries is left out. None where the difference
+    may be chance, or gains and losses cancel.
     """
     low, high = row["interval_low"], row["interval_high"]
     if row["cancels"] or low is None or high is None or low <= 0 <= high:
@@ -388,15 +451,35 @@ def causes(row: Mapping[str, Any], slices: Iterable[Mapping[str, Any]]) -> list[
     return sorted(shares, key=lambda cause: (not explains(cause), -cause["share"]))
 
 
+def slice_causes(
+    sides: Sides,
+    row: Mapping[str, Any],
+    slices: Sequence[Mapping[str, Any]],
+    attributes: pa.Table | None,
+) -> list[dict[str, Any]]:
+    """The same for rows of COMPARISONS as they are published, which lack what `causes` needs."""
+    pair = _Pair.of(sides, row["run"], row["baseline"])
+    both = pair.has & pair.has_theirs
+    changes = {}
+    if attributes is not None:
+        for attribute, value, mask in masks(attributes, sides.key["dataset"], sides.own.queries):
+            changes[attribute, value] = _change(pair.apart[both & mask])
+    parts = [{**part, **changes[part["attribute"], part["value"]]} for part in slices]
+    return causes({**row, **_change(pair.apart[both])}, parts)
+
+
 def explains(cause: Mapping[str, Any]) -> bool:
-    """Whether a slice has clearly more of a difference than of the queries, so that it is worth a sentence."""
-    return bool(cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]))
+    """Whether a slice has clearly more of a difference than of the queries."""
+    return bool(
+        cause["share"] >= max(_MIN_SHARE, _MIN_EXCESS * cause["queries"] / cause["of_queries"]),
+    )
 
 
 def extremes(sides: Sides, run: str, baseline: str, limit: int) -> list[dict[str, Any]]:
-    """The queries that lost most, the largest loss first, and then those that won most; at most `limit` of each.
+    """The queries that lost most, then those that won most; at most `limit` of each.
 
-    `baseline_nights`: of how many nights the baseline's score of the query is the mean; null in one.
+    `baseline_nights`: of how many nights the baseline's score of the query is the mean; null in
+    one.
     """
     scores, theirs = sides.scores(run, baseline)
     nights = sides.baseline.night_counts(baseline)

@@ -1,4 +1,4 @@
-"""Scores as a matrix in this process, a row per run and a column per query; slices as masks and weights as vectors."""
+"""Scores as a matrix of run by query; slices as masks, and weights as vectors."""
 
 import dataclasses
 import zlib
@@ -26,7 +26,8 @@ Slice = tuple[str | None, str | None, NDArray[np.bool_]]
 #: The tables QUERY_ATTRIBUTES and QUERY_WEIGHTS, if there are any.
 QueryTables = tuple[pa.Table | None, pa.Table | None]
 
-#: So many rows are encoded at a time: looking up a query costs a pass over all that were seen before.
+#: So many rows are encoded at a time: looking up a query costs a pass over all that were seen
+#: before.
 _ROWS_AT_ONCE = 1 << 20
 
 
@@ -98,19 +99,25 @@ class ScoreMatrix:
 
 
 def read_matrix(
-    batches: Iterable[pa.RecordBatch], queries: Queries, runs: Sequence[str], metric: Metric, where: str
+    batches: Iterable[pa.RecordBatch],
+    queries: Queries,
+    runs: Sequence[str],
+    metric: Metric,
+    where: str,
 ) -> ScoreMatrix:
-    """The scores of these runs by a measure at a cutoff, read batch by batch; rows of others are left out.
+    """The scores of these runs by a measure at a cutoff; rows of others are left out.
 
-    The columns are run and query_id, text; cutoff; the measure; judgments_hash; and perhaps `status` and `returned`.
-    InputError if an id is null or empty, a score is infinite, a run has a query twice, or the judgments of a query
-    differ.
+    The columns are run and query_id, text; cutoff; the measure; judgments_hash; and perhaps
+    `status` and `returned`. InputError if an id is null or empty, a score is infinite, a run has a
+    query twice, or the judgments of a query differ.
     """
     cells = _Cells(queries, runs, where)
     names = pa.array(runs, pa.string())
     for table in _together(batches):
         _refuse_empty_names(table, where)
-        run = np.asarray(pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1))
+        run = np.asarray(
+            pc.fill_null(pc.index_in(table["run"].combine_chunks(), value_set=names), -1),
+        )
         cutoffs = np.asarray(pc.fill_null(table["cutoff"], 0))
         at = np.flatnonzero((cutoffs == (metric[1] or 0)) & (run >= 0))
         rows = table if len(at) == len(table) else table.take(pa.array(at))
@@ -122,11 +129,13 @@ def _refuse_empty_names(table: pa.Table, where: str) -> None:
     for name in ("run", "query_id"):
         empty = pc.sum(pc.fill_null(pc.equal(table[name], ""), True)).as_py()
         if empty:
-            raise InputError(f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}")
+            raise InputError(
+                f"{where}: {empty:,} row(s) with an empty {name}; every score needs its {name}",
+            )
 
 
 class _Cells:
-    """The scores that were read so far: a row per query, as queries become more, and a column per run."""
+    """The scores that were read so far: a row per query, and a column per run."""
 
     def __init__(self, queries: Queries, runs: Sequence[str], where: str) -> None:
         self._queries = queries
@@ -138,7 +147,7 @@ class _Cells:
         self._seen = np.empty((0, len(runs)), np.bool_)
 
     def add(self, rows: pa.Table, run: NDArray[np.int64], metric: Metric) -> None:
-        """Add rows of a cutoff, each with the number of its run; InputError for what breaks the contract."""
+        """Add rows of a cutoff, each with its run's number; InputError for what is wrong."""
         measure, cutoff = metric
         encoded = rows["query_id"].combine_chunks().dictionary_encode()
         query = self._queries.add(encoded.dictionary)[np.asarray(encoded.indices)]
@@ -162,7 +171,7 @@ class _Cells:
         self._seen = _padded(self._seen, many, False)
 
     def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By row, whether the run had a score of the query before it, and mark that it has one now."""
+        """By row, whether the run had a score of the query already; it has one now."""
         repeated = np.asarray(self._seen[query, run])
         before = np.count_nonzero(self._seen)
         self._seen[query, run] = True
@@ -176,20 +185,28 @@ class _Cells:
         return repeated
 
     def _add_hashes(self, query: NDArray[np.int64], judged: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By row, whether its hash, 0 if it has none, is another one than that of rows of the same query."""
+        """By row, whether its hash, 0 for none, differs from those of the same query."""
         known = self.hashes[query]
         self.hashes[query] = np.where(judged == 0, known, judged)
         differs_within = self.hashes[query] != judged
         differs_before = (known != judged) & (known != 0)
         return np.asarray((differs_within | differs_before) & (judged != 0))
 
-    def _refuse(self, what: str, rows: NDArray[np.bool_], query: NDArray[np.int64], run: NDArray[np.int64]) -> None:
+    def _refuse(
+        self,
+        what: str,
+        rows: NDArray[np.bool_],
+        query: NDArray[np.int64],
+        run: NDArray[np.int64],
+    ) -> None:
         if not rows.any():
             return
         at = int(np.argmax(rows))
         example = f"query_id={self._queries.ids[int(query[at])]} of run={self._runs[int(run[at])]}"
         advice = "scores are finite or null, and each query has one, of one evaluation"
-        raise InputError(f"{self._where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}")
+        raise InputError(
+            f"{self._where}: {np.count_nonzero(rows):,} row(s) {what}, e.g. of {example}; {advice}",
+        )
 
 
 def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
@@ -201,7 +218,7 @@ def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """By row of QUERY_SCORES, whether the run returned anything for the query; true if nothing says."""
+    """By row of QUERY_SCORES, whether the run returned anything; true if nothing says."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())
@@ -224,15 +241,17 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreMatrix:
-    """The mean of several nights: a night's score of a query counts where its judgments are tonight's.
+    """The mean of nights: a night's score of a query counts where its judgments are tonight's.
 
-    Runs are those of all nights; the hashes are tonight's where any night has these, else those of the last.
+    Runs are those of all nights; the hashes are tonight's where any night has these, else those of
+    the last.
     """
     n = len(tonight.judgments_hash)
     hashes = np.zeros(0, np.int64)
     sums: dict[str, _Sum] = {}
     for matrix in matrices:
-        # Every night may have queries that those before it have not; they have no judgments tonight.
+        # Every night may have queries that those before it have not; they have no judgments
+        # tonight.
         known = _padded(hashes, len(tonight.queries), 0)
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         has_tonights = (matrix.hashes() == tonight.hashes())[:n]
@@ -258,14 +277,23 @@ class _Sum:
         self.count = np.zeros(n, np.int16)
         self.answered = np.zeros(n, np.bool_)
 
-    def add(self, scores: Numbers, is_counted: NDArray[np.bool_], answered: NDArray[np.bool_]) -> None:
+    def add(
+        self,
+        scores: Numbers,
+        is_counted: NDArray[np.bool_],
+        answered: NDArray[np.bool_],
+    ) -> None:
         counted = is_counted & ~np.isnan(scores)
         self.total += np.where(counted, scores, 0.0)
         self.count += counted
         self.answered |= answered
 
 
-def _known_rows(table: pa.Table, dataset: str, queries: Queries) -> tuple[pa.Table, NDArray[np.int64]]:
+def _known_rows(
+    table: pa.Table,
+    dataset: str,
+    queries: Queries,
+) -> tuple[pa.Table, NDArray[np.int64]]:
     """The rows of a dataset's queries, each with the number of its query."""
     query = queries.find(table["query_id"].combine_chunks())
     known = query >= 0
@@ -275,12 +303,17 @@ def _known_rows(table: pa.Table, dataset: str, queries: Queries) -> tuple[pa.Tab
 
 
 def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
-    """The slices of a dataset, those of each attribute by value, and that of the queries without a value."""
+    """The slices of a dataset by attribute and value, and those of queries without a value."""
     table, query = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
         has = np.asarray(pc.equal(table["attribute"], attribute))
-        own, values = query[has], table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode()
-        by_value = dict(zip(values.dictionary.to_pylist(), range(len(values.dictionary)), strict=True))
+        own, values = (
+            query[has],
+            table["value"].filter(pa.array(has)).combine_chunks().dictionary_encode(),
+        )
+        by_value = dict(
+            zip(values.dictionary.to_pylist(), range(len(values.dictionary)), strict=True),
+        )
         rest = np.ones(len(queries), np.bool_)
         rest[own] = False
         for value in sorted(by_value):
@@ -318,7 +351,10 @@ def unmatched(name: str, table: pa.Table) -> str:
 
 
 def read_query_tables(config: EvaluationConfig, nights: Sequence[Night] = ()) -> QueryTables:
-    """The tables that a configuration names and that not all of these nights keep; InputError for a broken contract."""
+    """The tables that a configuration names and that not all of these nights keep.
+
+    InputError if one breaks its contract.
+    """
     attributes, weights = config.query_attributes, config.query_weights
     is_kept = bool(nights) and all(night.kept_rows("query_attributes") for night in nights)
     slices = None

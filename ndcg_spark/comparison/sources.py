@@ -17,8 +17,10 @@ from ndcg_spark.nights.read import (
     evaluated_metrics,
     read_batches,
     read_dataset_scores,
+    read_rows,
     returned_nothing,
 )
+from ndcg_spark.schemas import NO_VALUE
 
 #: The rows of DATASET_SCORES of a night without slices.
 MeanRows = Sequence[Mapping[str, Any]]
@@ -102,7 +104,10 @@ def _mean_rows(night: Night) -> MeanRows:
 
 
 class ScoreCache:
-    """The scores of nights. Small ones are kept: a rehearsal compares many nights with the same ones.
+    """The scores of nights.
+
+    Small ones are kept, as a rehearsal compares many nights with the same ones.
+
 
     `mean_rows` reads the DATASET_SCORES of a night, unless somebody has read them already.
     """
@@ -121,11 +126,35 @@ class ScoreCache:
         return self._kept_matrix(night, metric) if is_small else self._read(night, metric)
 
 
+def published_rows(night: Night, baseline: Baseline, metric: Metric) -> list[dict[str, Any]]:
+    """The unweighted rows of COMPARISONS that the gate of a night has published of a baseline.
+
+    They are by run, all queries before the slices. There are none if no gate has compared with it.
+    """
+    if baseline.name is None or not night.kept_rows("comparisons"):
+        return []
+    where: dict[str, Sequence[Any]] = {"measure": [metric[0]], "cutoff": [metric[1]]}
+    if baseline.newest is None:
+        where |= {"baseline": [baseline.run], "baseline_night": [None]}
+    else:
+        newest = datetime.date.fromisoformat(baseline.newest)
+        where |= {"baseline_night": [newest], "baseline_nights": [len(baseline.nights)]}
+    rows = read_rows([night], "comparisons", where=where).to_pylist()
+    plain = [row for row in rows if row["weight_effective_n"] is None]
+    return sorted(plain, key=row_order)
+
+
+def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Sorts the rows of a comparison as they are made: by run, and queries without a value last."""
+    attribute, value = row["attribute"] or "", row["value"] or ""
+    return row["run"], attribute, value == NO_VALUE, value
+
+
 def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache) -> Sides:
     """The scores of a night beside those of its baseline, with every run that both have.
 
-    Those of several nights are their mean, of the nights that evaluated the measure there. InputError
-    and StorageError if scores cannot be read.
+    Those of several nights are their mean, of the nights that evaluated the measure there.
+    InputError and StorageError if scores cannot be read.
     """
     source = scores.source(tonight)
     nights = [night for night in baseline.nights if metric in scores.source(night).metrics]

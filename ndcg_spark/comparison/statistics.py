@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 # scipy.stats is not used because it takes half a second to import.
 from scipy.special import stdtr, stdtrit
 
+from ndcg_spark.tolerance import EQUAL
+
 Numbers = NDArray[np.float64]
 
 CORRECTIONS = ("holm", "bonferroni", "bh", "none")
@@ -32,8 +34,6 @@ UNITS = 4_096
 DRAWS, REPLICATES, PRECISION = 1_000, 10_000, 0.0125
 #: So many signs are drawn at once: for more, the system clears memory again and again.
 _AT_ONCE = 1 << 15
-#: Sums that differ by less than this share of the largest sum count as equal.
-_EQUAL = 1e-9
 
 
 def paired_t(
@@ -98,9 +98,9 @@ def random_signs(differences: Numbers, *, precise: bool = False) -> float:
         return 1.0
     differences = differences / np.abs(differences[-1])
     observed, sizes = abs(float(np.sum(differences))), np.abs(differences)
-    sizes = sizes[sizes > _EQUAL]
-    least = observed - _EQUAL * float(sizes.sum())
-    if observed >= sizes.sum() * (1 - _EQUAL):
+    sizes = sizes[sizes > EQUAL]
+    least = observed - EQUAL * float(sizes.sum())
+    if observed >= sizes.sum() * (1 - EQUAL):
         p = 2.0 ** (1 - len(sizes))
     elif len(sizes) <= EXACT:
         sums = np.zeros(1)

@@ -15,6 +15,7 @@ from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
+from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
 
@@ -26,8 +27,6 @@ LINE = (
     *("rank", "doc_id", "score", "tied", "relevance", "gain", "discount", "contribution"),
     *("ideal_doc_id", "ideal_contribution", "ndcg"),
 )
-#: Sums of the same numbers in different orders differ by less than this.
-_SAME = 1e-9
 
 
 @final
@@ -164,7 +163,7 @@ def explain_runs(facts: Mapping[str, Facts], runs: Sequence[str], request: Expla
 def explain(facts: Facts) -> Explanation:
     ideal_dcg = math.fsum(gain * discount for (_, gain), discount in zip(facts.ideal, facts.discounts, strict=False))
     # A night stores neither all documents of an ideal made of the returned ones nor whole groups of ties.
-    is_exact = facts.convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= _SAME
+    is_exact = facts.convention.ties != "average" and abs(ideal_dcg - facts.score.ideal_dcg) <= EQUAL
     if not (facts.whole or is_exact):
         return Explanation(facts, _lines(facts, []))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]

@@ -212,10 +212,10 @@ _REFUSALS = (
 
 
 def decide_cases(gate: GateConfig, cases: Sequence[Case]) -> list[Result]:
-    """One result per case. p values are adjusted by Holm over all rows that were measured and changed.
+    """One result per case; p is adjusted by Holm over all rows that were measured and changed.
 
-    Checks that only warn are a family of their own, so that they do not weaken those that can fail. A
-    row that several checks or baselines share counts once.
+    Checks that only warn are a family of their own, so that they do not weaken those that can fail.
+    A row that several checks or baselines share counts once.
     """
     adjusted_p = {}
     for severity in ("fail", "warn"):
@@ -239,7 +239,7 @@ def _family(cases: Iterable[Case], alpha: float) -> dict[tuple[Any, ...], float]
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The larger p value of both tests, or that of t where nothing can fail by it; None if nothing changed."""
+    """The larger p of both tests, or that of t where it cannot fail; None if nothing changed."""
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
         return None
     p: float | None = row["p_value"]

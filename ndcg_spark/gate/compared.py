@@ -182,7 +182,7 @@ def _not_evaluated(
     metric: Metric,
     scores: ScoreCache,
 ) -> Refusal | None:
-    """Why there is nothing to compare at a measure and cutoff: tonight or all of the nights lack it."""
+    """Why there is nothing to compare at a metric: tonight or all of the nights lack it."""
     there = [night for night in baseline.nights if metric in scores.source(night).metrics]
     if metric not in scores.source(tonight).metrics:
         where = "this night"

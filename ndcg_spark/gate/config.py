@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff
+from ndcg_spark.convention.measures import SCORES, Cutoff, format_cutoff, measure_at
 from ndcg_spark.convention.parsing import listed, parse_cutoff
 from ndcg_spark.text import GOOD, RUN
 
@@ -75,7 +75,7 @@ class CheckConfig(Strict):
 
     def subject(self, run: str) -> str:
         """What it measures: `ndcg@10 of hybrid for language=de`."""
-        what = f"{'weighted ' if self.weighted else ''}{self.measure}@{format_cutoff(self.cutoff)}"
+        what = f"{'weighted ' if self.weighted else ''}{measure_at(*self.metric)}"
         return f"{what} of {run}{f' for {self.slice}' if self.slice else ''}"
 
 

@@ -1,4 +1,4 @@
-"""The decision of the gate: a verdict on a night, from the results of its checks and from what is missing."""
+"""The verdict of a gate on a night, from the results of its checks and what is missing."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -168,7 +168,7 @@ def _absent(
 
 
 def _decisive(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """The word of a verdict, and the results that decide it, in the order in which they are said."""
+    """The word of a verdict, and the results that decide it, in the order of saying them."""
     can_fail = [result for result in results if result.severity == FAIL]
     failed = [result for result in can_fail if result.result == FAIL]
     unknown = [result for result in can_fail if result.result != PASS]
@@ -185,8 +185,8 @@ def _decisive(results: Sequence[Result]) -> tuple[str, list[Result]]:
 def _rank(result: Result) -> tuple[bool, bool, bool, float]:
     """The order in which results decide.
 
-    What is missing comes first, then checks that can fail, then what every night repeats until it is
-    mended, then the largest drop.
+    What is missing comes first, then checks that can fail, then what every night repeats until it
+    is mended, then the largest drop.
     """
     is_repeated = result.reason in ("no_baseline", "may_be_chance", "below_min_value")
     is_check = result.check != _ARRIVAL

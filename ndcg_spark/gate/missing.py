@@ -13,7 +13,7 @@ from ndcg_spark.text import baseline_run
 
 
 class Missing(NamedTuple):
-    """Something without results: the code of its result, a sentence, and the run that it is about."""
+    """Something without results: a code, a sentence, and the run that it is about."""
 
     code: str
     sentence: str
@@ -29,9 +29,9 @@ def find_missing(
 ) -> list[Missing]:
     """Expected datasets and runs without results.
 
-    Expected are the runs of the newest night of the baselines or, if it is newer, of the newest good
-    night, and the datasets evaluated together with this one since. Without such a night, everything
-    ever evaluated is expected.
+    Expected are the runs of the newest night of the baselines or, if it is newer, of the newest
+    good night, and the datasets evaluated together with this one since. Without such a night,
+    everything ever evaluated is expected.
     """
     newest = _newest_baseline(tonight, nights, against)
     since = newest.evaluated_on if newest else ""
@@ -93,7 +93,7 @@ def _expected_datasets(tonight: Night, nights: Nights, since: str) -> dict[str, 
 
 
 def _arrived_datasets(tonight: Night, nights: Nights) -> set[str]:
-    """A dataset that was judged tonight is not there because of an earlier evaluation of the date."""
+    """The datasets with a night of the date, unless tonight judged them without results."""
     arrived = {night.dataset for night in nights if night.evaluated_on == tonight.evaluated_on}
     return arrived.difference(_without_results(tonight))
 
@@ -103,8 +103,8 @@ def _missing_runs(
 ) -> list[Missing]:
     """Expected runs without results, and why the expected runs are not known.
 
-    A run that returned nothing for any judged query has no results; it is expected unless it returned
-    nothing in the newest night of the baselines, too.
+    A run that returned nothing for any judged query has no results; it is expected unless it
+    returned nothing in the newest night of the baselines, too.
     """
     own = scores.source(tonight)
     since = newest.evaluated_on if newest else ""

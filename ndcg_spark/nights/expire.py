@@ -1,4 +1,4 @@
-"""Removes what does not count: leftovers of killed evaluations, superseded evaluations, and nights that are too old."""
+"""Removes what does not count: superseded and killed evaluations, and old nights."""
 
 import dataclasses
 import math
@@ -12,7 +12,8 @@ from ndcg_spark.schemas import KEPT
 
 #: What has no row in the log is left alone for a day, because its evaluation may still be writing.
 SECONDS_WITHOUT_ROW = 24 * 3600.0
-#: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
+#: A reader that has read the log before an evaluation was superseded still finds its rows for an
+#: hour.
 SECONDS_SUPERSEDED = 3600.0
 _KEPT = "they are the newest good nights or baselines of the gate; --baselines removes them, too"
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
@@ -33,7 +34,7 @@ class Removal(NamedTuple):
 
 
 def remove(output: str, removals: Iterable[Removal]) -> list[str]:
-    """Remove all of these. Returns a sentence for each that was still there. Raises StorageError."""
+    """Remove all of these; a sentence for each that was still there. Raises StorageError."""
     store, removed = Store(output), []
     with store.failures("cannot be removed from"):
         for removal in removals:
@@ -78,7 +79,7 @@ class _Output:
 
 
 def leftovers(output: str) -> list[Removal]:
-    """What does not count: superseded evaluations, and those that were killed. Raises StorageError."""
+    """What does not count: superseded and killed evaluations. Raises StorageError."""
     store = Store(output)
     with store.failures("cannot be used"):
         return _leftovers(_read(store))
@@ -87,10 +88,12 @@ def leftovers(output: str) -> list[Removal]:
 def removable(
     output: str, *, before: str = "", date: str | None = None, needed: Needed
 ) -> tuple[list[Removal], list[str]]:
-    """What does not count, and all nights of a `date` and `before` another; and a sentence for each that is kept.
+    """What does not count, and old nights: those of a `date` or `before` another.
 
-    The dates of old nights that are `needed` are kept, but for the `date` itself. Where the log of a
-    date cannot be read, what its gate compares with is not known, and no night is too old.
+    Also returns a sentence for each date that is kept.
+
+    The dates of old nights that are `needed` are kept, but for the `date` itself. Where the log of
+    a date cannot be read, what its gate compares with is not known, and no night is too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
@@ -115,7 +118,8 @@ def nothing(nights: Nights, old: set[str]) -> set[str]:
 
 
 def _read(store: Store) -> _Output:
-    # Before the log: an evaluation that adds its rows to it in between is not taken for one without.
+    # Before the log: an evaluation that adds its rows to it in between is not taken for one
+    # without.
     matches = filter(None, map(_FOLDER.match, store.files("query_scores", "")))
     there = {(match[1], match[2]) for match in matches}
     known = committed(store)
@@ -153,7 +157,10 @@ def _nights_of(output: _Output, day: str) -> Removal:
 
 
 def _superseded(known: Nights) -> dict[_Evaluation, float]:
-    """For each published evaluation, when it was superseded in all its datasets (infinite if it still counts)."""
+    """When each published evaluation was superseded in all its datasets.
+
+    Infinite if it still counts.
+    """
     counting = {(night.dataset, night.evaluated_on): night for night in known}
     since: dict[_Evaluation, float] = {}
     for row in known.rows:
@@ -173,5 +180,8 @@ def _last_written(store: Store, key: _Evaluation) -> float:
 
 
 def _folders(key: _Evaluation) -> list[str]:
-    """The folders of an evaluation. query_scores, by which it is found, is written first and comes last here."""
+    """The folders of an evaluation.
+
+    query_scores, by which it is found, is written first and comes last here.
+    """
     return [folder(table, *key) for table in reversed(KEPT)]

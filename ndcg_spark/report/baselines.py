@@ -14,7 +14,9 @@ from ndcg_spark.comparison.baselines import (
     named_baseline,
     newest_comparable,
 )
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
 from ndcg_spark.comparison.matrix import Metric
+from ndcg_spark.comparison.sources import published_rows, row_order
 from ndcg_spark.comparison.trend import History, Point, metrics
 from ndcg_spark.convention.measures import COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
@@ -66,10 +68,13 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     if request.run not in (None, *runs):
         raise unknown_name("run", "run", str(request.run), runs)
     if not rows:
-        raise StorageError(f"output: {night} has no scores; restore its files, or evaluate it again")
+        raise StorageError(
+            f"output: {night} has no scores; restore its files, or evaluate it again",
+        )
     # Scores that are not verified are compared with nothing.
-    is_verified = night.unverified is None
-    baseline = choose_baseline(history, night, runs, request) if is_verified else Baseline(Kind.NOTHING)
+    baseline = Baseline(Kind.NOTHING)
+    if night.unverified is None:
+        baseline = choose_baseline(history, night, runs, request)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     # Without a gate there is nothing to accept.
     failed = failed_since_good(before) if night.row["verdict"] else None
@@ -99,8 +104,16 @@ def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
     return [point for point in points if point.date <= shown.night.evaluated_on][-NIGHTS:]
 
 
-def choose_baseline(history: History, night: Night, runs: Sequence[str], request: Request) -> Baseline:
-    """What was asked for, what the gate compared with, or the newest comparable night; on a first one the best run."""
+def choose_baseline(
+    history: History,
+    night: Night,
+    runs: Sequence[str],
+    request: Request,
+) -> Baseline:
+    """What was asked for or what the gate compared with, else the newest comparable night.
+
+    On a first night it is the best run.
+    """
     if request.baseline_date is not None:
         asked = [request.baseline] if request.baseline else []
         baseline = named_baseline(history.nights, night, request.baseline_date, asked)
@@ -118,3 +131,18 @@ def choose_baseline(history: History, night: Night, runs: Sequence[str], request
 def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:
     if run not in known:
         raise unknown_name("baseline", "run", run, known)
+
+
+def shown_rows(
+    shown: Outline, sides: Sides, options: ComparisonOptions, slices: pa.Table | None
+) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS of a page, without weights: by run, all queries before the slices.
+
+    They are those that the gate of the night has published. Only runs that it has not compared are
+    compared here, or all of them if the page is asked for other `slices` than the night keeps.
+    """
+    published = published_rows(shown.night, shown.baseline, shown.metric) if slices is None else []
+    there = {row["run"] for row in published}
+    others = [pair for pair in sides.pairs if pair[0] not in there]
+    computed = comparison_rows(dataclasses.replace(sides, pairs=others), options)
+    return sorted(published + computed, key=row_order)

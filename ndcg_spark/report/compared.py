@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.nights.log import Night
-from ndcg_spark.report.baselines import Outline
+from ndcg_spark.report.baselines import Outline, shown_rows
 
 Row = Mapping[str, Any]
 #: What the page says of a loss that the gate failed, or could not decide.
@@ -32,6 +32,14 @@ class Compared:
         """The difference of a run, 0 if there is none."""
         row = self.rows.get(run)
         return (row["difference"] or 0.0) if row else 0.0
+
+    def causes(self, run: str) -> Sequence[Row]:
+        """The share of the difference of a run that each slice has, the largest first."""
+        row = self.rows.get(run)
+        if row is None or self.sides is None:
+            return []
+        slices = self.slices.get(run, [])
+        return slice_causes(self.sides, row, slices, self.options.attributes)
 
     @property
     def rejudged(self) -> int:
@@ -75,7 +83,8 @@ def compare_night(history: History, shown: Outline) -> Compared:
     slices: dict[str, list[Row]] = {}
     decided = []
     results = (shown.night.record["verdict"] or {}).get("results", ())
-    for row in comparison_rows(sides, options) if sides else []:
+    given = shown.request.attributes
+    for row in shown_rows(shown, sides, options, given) if sides else []:
         run = row["run"]
         if row["attribute"] is not None:
             slices.setdefault(run, []).append(row)

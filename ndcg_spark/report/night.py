@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.baselines import Baseline
-from ndcg_spark.comparison.differences import causes, explains
+from ndcg_spark.comparison.differences import explains
 from ndcg_spark.comparison.trend import History, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, measure_at
 from ndcg_spark.nights.log import Night
@@ -71,6 +71,8 @@ class NightPage:
     compared_with: Compared
     #: The run that the page is about.
     run: str
+    #: The share of its difference that each slice has, the largest first.
+    causes: Sequence[Row]
     #: Its queries, the largest loss first; without a baseline the lowest score.
     queries: Sequence[QueryScore]
     #: The documents of queries, by their ids, and what happened to them.
@@ -140,11 +142,6 @@ class NightPage:
     @property
     def slices(self) -> Sequence[Row]:
         return self.compared_with.slices.get(self.run, [])
-
-    @functools.cached_property
-    def causes(self) -> Sequence[Row]:
-        """The share of the difference that each slice has, the largest first."""
-        return causes(self.row, self.slices) if self.row else []
 
     @property
     def cause(self) -> Row | None:
@@ -246,6 +243,7 @@ def load_night(history: History, night: Night, request: Request, output: str | N
         silent=silent,
         compared_with=compared,
         run=run,
+        causes=compared.causes(run),
         queries=queries,
         documents=documents,
         moved=what_moved(documents, changes) if shown.metric[0] == "ndcg" else None,

@@ -24,6 +24,7 @@ from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.table import Marked, Table, cell, make_table, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
+from ndcg_spark.tolerance import EQUAL
 
 if TYPE_CHECKING:
     from ndcg_spark.job.compare_inputs import PresetScores
@@ -233,7 +234,7 @@ def _changed(measure: str, score: Score, before: Score) -> str:
     ndcg = f"{measure} {numbers.score(before.ndcg)} to {numbers.score(score.ndcg)}"
     dcg = f"DCG {numbers.score(before.dcg)} to {numbers.score(score.dcg)}"
     changed = f"{ndcg}, {dcg}; the changes sum to {numbers.difference(score.dcg - before.dcg)}"
-    if abs(score.ideal_dcg - before.ideal_dcg) > 1e-9:
+    if abs(score.ideal_dcg - before.ideal_dcg) > EQUAL:
         ideal = f"{numbers.score(before.ideal_dcg)} to {numbers.score(score.ideal_dcg)}"
         changed += f"; ideal DCG {ideal}"
     return changed

@@ -9,11 +9,7 @@ from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import COLUMNS, Cutoff, MeasureSet
 from ndcg_spark.reference import Ranking
 from ndcg_spark.spot_check.judgments_hash import judgments_hash
-
-#: How far a sum may be from the same sum in another order, as a share of its terms.
-SHARE = 1e-9
-#: How far any number may be; and the share of its terms below which a sum may be nothing but error.
-LEAST = 1e-12
+from ndcg_spark.tolerance import EQUAL, ROUNDING
 
 
 class Expected(NamedTuple):
@@ -56,7 +52,7 @@ def expected_row(
         "ndcg": Expected(score.ndcg, allowed_error(_ratio(dcg_size, score.ideal_dcg))),
         **_measures(ranking, definition, cutoff, highest),
     }
-    if ideal_size > 0 and abs(score.ideal_dcg) < LEAST * ideal_size:
+    if ideal_size > 0 and abs(score.ideal_dcg) < ROUNDING * ideal_size:
         # Whether such a sum is 0 depends on the order of its terms.
         del row["status"], row["ndcg"]
     return row
@@ -101,7 +97,7 @@ def highest_grade(grades: Iterable[float], convention: Convention) -> float:
 
 def allowed_error(size: float) -> float:
     """How far a sum may be off whose terms add up to this size without their signs."""
-    return max(SHARE * abs(size), LEAST)
+    return max(EQUAL * abs(size), ROUNDING)
 
 
 def _ratio(size: float, divisor: float) -> float:

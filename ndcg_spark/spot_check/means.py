@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.schemas import NO_VALUE
-from ndcg_spark.spot_check.expected import LEAST, Expected, allowed_error
+from ndcg_spark.spot_check.expected import Expected, allowed_error
+from ndcg_spark.tolerance import ROUNDING
 
 _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
 _SLICE = "slice"
@@ -50,7 +51,7 @@ class Total:
         below, size = self.sums.get(divisor, 0.0), self.sizes.get(divisor, 0.0)
         if not size:
             return Expected(None)
-        if abs(below) < LEAST * size:
+        if abs(below) < ROUNDING * size:
             return None
         return Expected(self.sums[dividend] / below, allowed_error(self.sizes[dividend] / abs(below)))
 

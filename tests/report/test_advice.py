@@ -73,9 +73,8 @@ def dense_is_worse(page):
 def german_is_worse(page):
     """A slice that is worse where none explains the loss."""
     compared = page.compared_with
-    slices = [{**row, "change": 0.0} for row in compared.slices[page.run]]
-    slices[0]["conclusion"] = "worse"
-    return {"compared_with": dataclasses.replace(compared, slices={page.run: slices})}
+    slices = [{**row, "conclusion": "worse"} for row in compared.slices[page.run]]
+    return {"causes": [], "compared_with": dataclasses.replace(compared, slices={page.run: slices})}
 
 
 def same(page):

@@ -29,18 +29,22 @@ def without_gate(page):
     return {"record": {"verdict": None}}
 
 
-def no_cause(page):
-    """The slices are not what lost."""
+def with_slices(page, conclusion):
+    """Slices with this conclusion."""
     compared = page.compared_with
-    slices = [{**row, "change": 0.0, "conclusion": "same"} for row in compared.slices[page.run]]
+    slices = [{**row, "conclusion": conclusion} for row in compared.slices[page.run]]
     return {"compared_with": dataclasses.replace(compared, slices={page.run: slices})}
 
 
-def uncaused(page, **row):
+def no_cause(page):
+    """The slices are not what lost."""
+    causes = [{**cause, "share": 0.01} for cause in page.causes]
+    return {**with_slices(page, "same"), "causes": causes}
+
+
+def uncaused(page):
     """No slice explains the loss, as it may be chance."""
-    compared = no_cause(page)["compared_with"]
-    rows = {**compared.rows, page.run: {**page.row, "interval_high": 0.1, "conclusion": "cannot_tell", **row}}
-    return {"compared_with": dataclasses.replace(compared, rows=rows)}
+    return {**with_slices(page, "same"), "causes": [], "row": {"conclusion": "cannot_tell"}}
 
 
 def moved(**fields):
@@ -59,13 +63,6 @@ def kept_nothing(page):
 
 def compares_nothing(page):
     return {"queries": [query._replace(before=None) for query in page.queries]}
-
-
-def with_slices(page, conclusion):
-    """Slices with this conclusion."""
-    compared = page.compared_with
-    slices = [{**row, "conclusion": conclusion} for row in compared.slices[page.run]]
-    return {"compared_with": dataclasses.replace(compared, slices={page.run: slices})}
 
 
 def rate(page, value):

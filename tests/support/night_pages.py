@@ -38,7 +38,7 @@ def changed(
 ) -> NightPage:
     """The page with other fields; `record`, `result` of the gate and `row` of its run are changed in part."""
     if row is not None:
-        compared = page.compared_with
+        compared = fields.get("compared_with", page.compared_with)
         rows = {**compared.rows, page.run: {**compared.rows[page.run], **row}}
         fields["compared_with"] = dataclasses.replace(compared, rows=rows)
     own = {**page.record, **(record or {})}

@@ -1,0 +1,106 @@
+"""A page shows the rows that the gate has published, and compares only what the gate has not."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from gates import N, evaluate, gate, spread
+
+from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.differences import (
+    ComparisonOptions,
+    causes,
+    comparison_rows,
+    slice_causes,
+)
+from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.sources import ScoreCache, both_sides, published_rows
+from ndcg_spark.comparison.trend import History
+from ndcg_spark.nights.log import committed
+from ndcg_spark.report.baselines import Request, outline, shown_rows
+
+BASE = 0.6 + spread(0, 0.1)
+BROKEN = BASE - np.where(np.arange(N) < 20, 0.3 + spread(0, 0.01), 0)
+LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 23) + [None] * 3}
+RUNS = {"hybrid": BASE, "bm25": BASE - 0.1}
+#: The columns of a row that say which row it is.
+KEY = ("run", "attribute", "value")
+DE, EN, REST = (("hybrid", "language", value) for value in ("de", "en", "(none)"))
+
+
+def page(output, *, slices=None, config=None):
+    """The rows that a page shows of the second of two nights, and what it has made them of."""
+    config = config or gate({"runs": ["hybrid"]})
+    evaluate(output, config, "2026-11-01", RUNS, attributes=LANGUAGE, accepted="first")
+    lost = {"hybrid": BROKEN, "bm25": BASE - 0.1 + spread(0, 0.01)}
+    evaluate(output, config, "2026-11-02", lost, attributes=LANGUAGE)
+    history = History(committed(str(output)))
+    night = history.nights[-1]
+    shown = outline(history, night, Request())
+    sides = both_sides(shown.baseline, night, shown.metric, ScoreCache(history.scores))
+    options = ComparisonOptions(attributes=read_attributes([night]))
+    return shown_rows(shown, sides, options, slices), shown, sides, options
+
+
+def keys(rows):
+    return [tuple(row[name] for name in KEY) for row in rows]
+
+
+def test_the_gate_s_rows_are_shown_and_other_runs_are_compared(tmp_path, monkeypatch):
+    compared = []
+
+    def noted(sides, options):
+        compared.extend(sides.pairs)
+        return comparison_rows(sides, options)
+
+    monkeypatch.setattr("ndcg_spark.report.baselines.comparison_rows", noted)
+    rows, shown, _, _ = page(tmp_path)
+    assert compared == [("bm25", "bm25")]
+    others = [("bm25", *key[1:]) for key in (DE, EN, REST)]
+    whole = [(run, None, None) for run in ("bm25", "hybrid")]
+    assert keys(rows) == [whole[0], *others, whole[1], DE, EN, REST]
+    published = published_rows(shown.night, shown.baseline, shown.metric)
+    assert rows[4:] == published
+    # A slice of three queries is tested by the gate, and by the page it is not.
+    assert ("below_min_queries" in rows[3]["flags"], rows[7]["p_value"] is None) == (True, False)
+
+
+def test_other_slices_than_those_of_the_night_are_compared(tmp_path):
+    rows, shown, sides, options = page(tmp_path, slices=True)
+    names = rows[0].keys() & published_rows(shown.night, shown.baseline, shown.metric)[0].keys()
+    computed = comparison_rows(sides, options)
+    assert [{name: row[name] for name in names} for row in rows] == [
+        {name: row[name] for name in names} for row in computed
+    ]
+
+
+def test_published_rows_have_the_causes_of_computed_ones(tmp_path):
+    rows, _, sides, options = page(tmp_path)
+    pair = dataclasses.replace(sides, pairs=[("hybrid", "hybrid")])
+    whole, *parts = comparison_rows(pair, options)
+    own = slice_causes(sides, rows[4], rows[5:], options.attributes)
+    assert own == causes(whole, parts)
+    assert own[0]["value"] == "de"
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        # What no gate has named, what it has not compared with, and other nights of its baseline.
+        Baseline(Kind.NIGHTS),
+        Baseline(Kind.RUN, "run bm25", "bm25"),
+        Baseline(Kind.GOOD, "good"),
+    ],
+)
+def test_nothing_is_published_of_other_baselines(tmp_path, baseline):
+    _, shown, _, _ = page(tmp_path)
+    own = shown.night, shown.metric
+    assert published_rows(own[0], shown.baseline, own[1])
+    assert published_rows(own[0], shown.baseline, ("ndcg", 5)) == []
+    assert published_rows(own[0], baseline, own[1]) == []
+
+
+def test_a_baseline_of_the_night(tmp_path):
+    rows, shown, _, _ = page(tmp_path, config=gate(baseline="run bm25"))
+    assert (shown.baseline.run, keys(rows)[0]) == ("bm25", ("hybrid", None, None))
+    assert rows == published_rows(shown.night, shown.baseline, shown.metric)
