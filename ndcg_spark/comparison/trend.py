@@ -17,6 +17,7 @@ from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cuto
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
+from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import unknown_name
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
@@ -112,8 +113,9 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
         low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
         if not low <= value <= high:
             code, side = ("low", "below") if value < low else ("high", "above")
-            usual = f"{low:.4f} to {high:.4f}, the usual range of the {len(before)} comparable nights before"
-            point.flags = ((code, f"{value:.4f} is {side} {usual}"),)
+            nights = f"the usual range of the {len(before)} comparable nights before"
+            usual = f"{score(low)} to {score(high)}, {nights}"
+            point.flags = ((code, f"{score(value)} is {side} {usual}"),)
 
 
 def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
@@ -121,8 +123,8 @@ def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
     while change := _level_change(values, start):
         at, since, before = change
         moved = statistics.fmean(values[since : at + 1]) - before
-        level = f"{before:.4f} in the {REFERENCE} nights from {points[start].date}"
-        words = f"level since {points[since].date}: {moved:+.4f}, from {level}"
+        level = f"{score(before)} in the {REFERENCE} nights from {points[start].date}"
+        words = f"level since {points[since].date}: {difference(moved)}, from {level}"
         points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
         start = at + 1
 

@@ -25,6 +25,7 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
 from ndcg_spark.schemas import BROKEN_LINE, query_key
 from ndcg_spark.scoring.refusals import row_example
+from ndcg_spark.tables.format import score
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
@@ -195,7 +196,7 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
         rate = measure_at("judged_rate", cutoff)
         raise InputError(
             f"results: {len(below)} run(s) with a {rate} below min_judged_rate={least:g}, "
-            f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"
+            f"e.g. run={run} with {score(below[run])}; {to_do}, or allow less"
         )
 
 

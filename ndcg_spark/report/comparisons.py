@@ -188,7 +188,7 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
-        what = f"{100 * (1 - alpha):g} % confidence interval of the mean difference over the queries that both have"
+        what = f"{numbers.level(alpha)} confidence interval of the mean difference over the queries that both have"
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
     for row in rows:
