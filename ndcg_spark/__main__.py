@@ -28,6 +28,7 @@ app = click.Group(
         *(evaluate.evaluate, evaluate.check, evaluate.judge_next, evaluate.judgments, evaluate.convert),
         *(evaluate.conventions, nights.compare, evaluate.compare_lists, nights.gate, evaluate.explain),
         *(nights.trend, nights.report, nights.nights, nights.note, nights.export, nights.expire),
+        evaluate.finish,
     ],
     help="Graded NDCG@k of search and recommendation results, on a laptop and on Spark.",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -6,11 +6,11 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset
-import pyarrow.parquet
 
 from ndcg_spark import background
 from ndcg_spark.config import EvaluationConfig, NightConfig, validate
@@ -21,6 +21,7 @@ from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
+from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
 from ndcg_spark.scores import Scores
 from ndcg_spark.scratch import PREFIX, Scratch
@@ -269,6 +270,6 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
     rows = to_arrow(table, names or None, name)
     path = f"{scratch.folder()}/{name}.parquet"
-    pyarrow.parquet.write_table(rows, path, write_statistics=False)
+    write_table(rows, Path(path), keeps_arrow_types=True)
     names_runs = "run" in resolve_columns({}, ["run"], rows.column_names, name)
     return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}

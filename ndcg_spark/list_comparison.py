@@ -78,15 +78,13 @@ def list_changes(
         theirs = F.broadcast(names).crossJoin(theirs.drop("run"))
     ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
     discount, persistent = np.asarray(discounts(depth, convention.discount)), p**ranks / ranks
-    harmonic = np.cumsum(1 / ranks)
     by_rank = {
         "rank": ranks,
         "discount": discount,
-        "average_before": harmonic - 1 / ranks,
         "persistent": np.cumsum(persistent),
         "persistent_before": np.cumsum(persistent) - persistent,
     }
-    by_cutoff = {"cutoff": cuts, "harmonic": harmonic[cuts - 1], "all_discounts": np.cumsum(discount)[cuts - 1]}
+    by_cutoff = {"cutoff": cuts, "all_discounts": np.cumsum(discount)[cuts - 1]}
     weights, at_cutoffs = (F.broadcast(session.createDataFrame(pa.table(columns))) for columns in (by_rank, by_cutoff))
     sides = [
         weights.join(side, on=["rank"], how="inner").select(
@@ -120,6 +118,7 @@ def _aggregates() -> dict[str, Column]:
     """The aggregates of the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
     ours, theirs = (F.col(f"{prefix}rank") <= F.col("cutoff") for prefix in _SIDES)
     both, common, zero = F.greatest("rank", "baseline_rank"), ours & theirs, F.lit(0.0)
+    persistent_before = F.greatest("persistent_before", "baseline_persistent_before")
     discount, baseline_discount = (
         F.when(is_in, F.col(f"{prefix}discount")).otherwise(zero)
         for prefix, is_in in zip(_SIDES, (ours, theirs), strict=True)
@@ -132,10 +131,7 @@ def _aggregates() -> dict[str, Column]:
         "shared": F.count_if(common & (both <= F.least("length", "baseline_length"))),
         "same_rank": F.count_if(common & (F.col("rank") == F.col("baseline_rank"))),
         "top": F.count_if(common & (both == 1)),
-        **{
-            name: F.sum(F.when(common, F.greatest(name, f"baseline_{name}")).otherwise(zero))
-            for name in ("average_before", "persistent_before")
-        },
+        "persistent_before": F.sum(F.when(common, persistent_before).otherwise(zero)),
         "until": F.max(F.when(ours, F.col("persistent"))),
         "baseline_until": F.max(F.when(theirs, F.col("baseline_persistent"))),
         "gained": F.sum(F.greatest(discount - baseline_discount, zero)),
@@ -147,10 +143,9 @@ def _aggregates() -> dict[str, Column]:
 def _measures(p: float) -> dict[str, Column]:
     """The columns of LIST_CHANGES from `_aggregates`.
 
-    Sources: average overlap Fagin, Kumar and Sivakumar (2003), moved_discount Tan and Clarke (2014), extrapolated
-    rank-biased overlap equation 32 of Webber, Moffat and Zobel (2010), also for unequal lengths: the overlap at the
-    depth s of the shorter list is `shared`, that at the depth l of the longer is `common`, and the overlap of every
-    depth is summed over common documents.
+    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of Webber, Moffat and
+    Zobel (2010), also for unequal lengths: the overlap at the depth s of the shorter list is `shared`, that at the
+    depth l of the longer is `common`, and the overlap of every depth is summed over common documents.
     """
     ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
     one_empty = F.least(ours, theirs) == 0
@@ -167,9 +162,7 @@ def _measures(p: float) -> dict[str, Column]:
         "left": theirs - common,
         "top_changed": F.col("top") == 0,
         "same_order": (F.col("same_rank") == ours) & (F.col("same_rank") == theirs),
-        "overlap": common / F.col("cutoff"),
         "jaccard": common / (ours + theirs - common),
-        "average_overlap": (F.col("harmonic") * common - F.col("average_before")) / F.col("cutoff"),
         "rbo": F.when(one_empty, 0.0).otherwise(rbo),
         "moved_discount": F.when(one_empty, 1.0).otherwise(F.greatest("gained", "lost") / F.col("all_discounts")),
     }

@@ -1,6 +1,7 @@
 """Notifies other programs of the end of an evaluation; if that fails, it is a warning and changes nothing."""
 
 import contextlib
+import dataclasses
 import datetime
 import functools
 import hashlib
@@ -10,17 +11,18 @@ import re
 import shlex
 import subprocess
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, engine_imports, first_line
+from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.gate.verdict import FAIL, NONE, PASS, Verdict, accept_command, can_begin
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
+from ndcg_spark.nights.read import read_dataset_scores
+from ndcg_spark.scratch import write_whole
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import expanded, masked, masked_within, printable, program_of
@@ -48,27 +50,19 @@ _NIGHT = "# The night of "
 _PLAIN, _ODD = re.compile(r"[a-z0-9_-]{1,100}"), re.compile(r"[^A-Za-z0-9_-]")
 
 
-@contextlib.contextmanager
-def notifying(config: EvaluationConfig, is_silent: bool = False) -> Iterator["list[EvaluationOutcome]"]:
-    """Around an evaluation, whose outcome the block adds to the list that it gets: notify programs however it ends.
+def notify_failure(
+    config: EvaluationConfig, error: BaseException, outcome: "EvaluationOutcome | None" = None, is_silent: bool = False
+) -> None:
+    """Notify programs of an evaluation that this error has ended, perhaps after it had an outcome.
 
     What the command prints is not shown if `is_silent`.
     """
-    outcomes: list[EvaluationOutcome] = []
-    exit_code, failure = 0, None
-    try:
-        with engine_imports():
-            yield outcomes
-    except SystemExit as end:
-        exit_code = int(end.code or 0)
-        raise
-    except Exception as error:
-        kind = "" if isinstance(error, NdcgSparkError) else f"{type(error).__name__}: "
-        exit_code, failure = getattr(error, "exit_code", BUG), f"{kind}{error}"
-        raise
-    finally:
-        outcome = outcomes[-1] if outcomes else None
-        notify(config, exit_code or (outcome.exit_code if outcome else 0), failure, outcome, is_silent)
+    if isinstance(error, SystemExit):
+        notify(config, int(error.code or 0), None, outcome, is_silent)
+        return
+    kind = "" if isinstance(error, NdcgSparkError) else f"{type(error).__name__}: "
+    exit_code = getattr(error, "exit_code", BUG)
+    notify(config, exit_code, f"{kind}{error}", outcome, is_silent)
 
 
 def notify(
@@ -78,7 +72,10 @@ def notify(
     outcome: "EvaluationOutcome | None" = None,
     is_silent: bool = False,
 ) -> None:
-    """Write the metrics file if there is an outcome, and run the command, as far as each is configured."""
+    """Write the metrics files if there is an outcome, and run the command, as far as each is configured.
+
+    What the command prints is not shown if `is_silent`.
+    """
     nights: Sequence[Night] = ()
     if config.output and (config.on_end or config.metrics_file):
         with contextlib.suppress(StorageError):
@@ -86,7 +83,7 @@ def notify(
     if config.metrics_file and outcome:
         for dataset in outcome.datasets:
             with _failures_shown("metrics-file"):
-                _write_metrics(config, outcome, dataset, nights)
+                _write_metrics(config, measured_outcome(outcome, dataset), nights)
     if config.on_end:
         content = masked_within(_content(config, exit_code, failure, outcome, nights))
         with _failures_shown("on-end"):
@@ -110,21 +107,63 @@ def _run(command: str, content: bytes, is_silent: bool) -> None:
         raise OSError(f"{program} ended with exit code {done.returncode}")
 
 
-def _write_metrics(
-    config: EvaluationConfig, outcome: "EvaluationOutcome", dataset: str, nights: Sequence[Night]
-) -> None:
-    """Replace the metrics file of a dataset, unless it is, or the output has, of a newer night."""
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What the metrics file of a dataset says of a night."""
+
+    dataset: str
+    evaluated_on: str
+    #: Its rows of DATASET_SCORES, without slices.
+    rows: Sequence[Mapping[str, Any]]
+    #: The columns of the requested measures besides ndcg.
+    measures: Sequence[str]
+    #: How long the evaluation took.
+    seconds: float | None
+    #: When it ended, in seconds since 1970.
+    ended_at: float
+    #: One of `_VERDICTS`; None without a gate.
+    verdict: int | None
+
+
+def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
+    rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
+    verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
+    verdict = _verdict_number(verdicts[0].verdict, verdicts[0].accepted) if verdicts else None
+    night, measures = str(rows[0]["evaluated_on"]), outcome.measure_set.columns
+    return Measured(dataset, night, rows, measures, outcome.seconds["total"], time.time(), verdict)
+
+
+def measured_night(night: Night) -> Measured:
+    """The same of a published night, as its evaluation has written it and people have accepted it."""
+    (rows,) = read_dataset_scores([night])
+    verdict = None
+    if night.row["verdict"] is not None:
+        verdict = _verdict_number(night.row["verdict"], night.row["accepted"])
+    ended_at = datetime.datetime.fromisoformat(night.row["committed_at"]).timestamp()
+    measures, seconds = night.measure_set.columns, night.row["seconds"]
+    return Measured(night.dataset, night.evaluated_on, rows, measures, seconds, ended_at, verdict)
+
+
+def _verdict_number(verdict: str, accepted: str | None) -> int:
+    return _VERDICTS[PASS if verdict == NONE and accepted is not None else verdict]
+
+
+def _write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence[Night]) -> None:
+    """Replace the metrics file of a dataset, unless it is, or the output has, of a newer night.
+
+    The collector, which reads every *.prom of the folder, never sees a part of it.
+    """
+    dataset = measured.dataset
     file = metrics_file(config, dataset)
     if not file.parent.is_dir():
         raise FileNotFoundError(f"no folder {file.parent}, so create it")
     known = [night.evaluated_on for night in nights if night.dataset == dataset]
     # Evaluations into other outputs may have written the file.
-    newest = max([*known, _night_of(_read(file))])
-    if newest > config.date.isoformat():
-        sentence = f"{file} stays as it is, because the night {newest} of {dataset} is newer"
-        report_step("metrics", sentence)
+    newest = max([*known, _night_of(file)])
+    if newest > measured.evaluated_on:
+        report_step("metrics", f"{file} stays as it is, because the night {newest} of {dataset} is newer")
     else:
-        _replace(file, metrics(outcome, dataset))
+        write_whole(file, metrics(measured).encode())
 
 
 def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
@@ -137,47 +176,35 @@ def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
     return Path(expanded(config.dated(config.metrics_file or ""))) / name
 
 
-def _read(file: Path) -> str:
-    """What a metrics file contains, empty if there is none; not as text, where ends of lines are translated."""
-    return file.read_bytes().decode(errors="replace") if file.exists() else ""
-
-
-def _night_of(text: str) -> str:
-    """The date of the night that a metrics file is of; empty if it does not say."""
-    first = text.partition("\n")[0]
+def _night_of(file: Path) -> str:
+    """The date of the night that a metrics file is of; empty if there is no file, or it does not say."""
+    if not file.exists():
+        return ""
+    with file.open("rb") as opened:
+        first = opened.readline().decode(errors="replace").rstrip("\n")
     return first.removeprefix(_NIGHT) if first.startswith(_NIGHT) else ""
 
 
-def _replace(file: Path, text: str) -> None:
-    """Replace the file as a whole: the collector, which reads every *.prom of the folder, never sees a part of it."""
-    part = file.with_name(f".{file.name}.{os.getpid()}-{uuid.uuid4().hex}")
-    try:
-        part.write_bytes(text.encode())
-        part.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
-
-
-def mark_accepted(config: EvaluationConfig, verdicts: Sequence[Verdict]) -> None:
-    """In the metrics files of nights that were without a verdict, these are now accepted."""
-    for verdict in verdicts if config.metrics_file else ():
-        with _failures_shown("metrics-file"):
-            file = metrics_file(config, verdict.dataset)
-            text = _read(file)
-            if _night_of(text) == verdict.evaluated_on:
-                before = _sample("verdict", _VERDICTS[NONE], dataset=verdict.dataset)
-                after = _sample("verdict", _VERDICTS[PASS], dataset=verdict.dataset)
-                _replace(file, text.replace(f"\n{before}\n", f"\n{after}\n"))
+def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verdict]) -> None:
+    """Write the metrics files of nights that are accepted now, from what is published of them."""
+    if not config.metrics_file:
+        return
+    accepted = {(verdict.dataset, verdict.evaluated_on) for verdict in verdicts}
+    with _failures_shown("metrics-file"):
+        nights = committed(output)
+        for night in nights:
+            if (night.dataset, night.evaluated_on) in accepted:
+                with _failures_shown("metrics-file"):
+                    _write_metrics(config, measured_night(night), nights)
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:
     """When an evaluation's process has ended: notify of a signal, or copy nights to the tables of NDCG_SPARK_EXPORT."""
+    tables = os.environ.get("NDCG_SPARK_EXPORT")
     # The exit code of a process that a signal has ended is 128 and the signal's number.
     if exit_code > 128:
         notify(config, exit_code, f"ended by signal {exit_code - 128}")
-    elif config.output and (tables := os.environ.get("NDCG_SPARK_EXPORT")):
+    elif config.output and tables:
         report = functools.partial(report_step, "export")
         export(config.dated(config.output), tables, config.date.isoformat(), report=report)
 
@@ -228,33 +255,31 @@ def _content(
     }
 
 
-def metrics(outcome: "EvaluationOutcome", dataset: str) -> str:
+def metrics(measured: Measured) -> str:
     """The metrics of a dataset in Prometheus' text format; scores that are null have no line."""
-    rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
-    night = str(rows[0]["evaluated_on"])
-    begin = datetime.datetime.fromisoformat(f"{night}T00:00Z").timestamp()
+    begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
     def add(name: str, value: float | None, **labels: str) -> None:
         if value is not None:
-            samples[name].append(_sample(name, value, dataset=dataset, **labels))
+            samples[name].append(_sample(name, value, dataset=measured.dataset, **labels))
 
-    add("last_success_timestamp_seconds", time.time())
+    add("last_success_timestamp_seconds", measured.ended_at)
     add("evaluated_on_timestamp_seconds", begin)
-    add("duration_seconds", outcome.seconds["total"])
-    for verdict in outcome.verdicts:
-        if verdict.dataset == dataset:
-            add("verdict", _VERDICTS[verdict.verdict] if verdict.exit_code else _VERDICTS[PASS])
-    for row in rows:
+    add("duration_seconds", measured.seconds)
+    add("verdict", measured.verdict)
+    for row in measured.rows:
         labels = {"run": row["run"], "cutoff": format_cutoff(row["cutoff"])}
         add("queries", row["queries"], **labels)
         add("judged_rate", row["judged_rate"], **labels)
-        for measure in ("ndcg", *outcome.measure_set.columns):
+        for measure in ("ndcg", *measured.measures):
             add("score", row[measure], **labels, measure=measure)
-    lines = [f"{_NIGHT}{night}"]
+    lines = [f"{_NIGHT}{measured.evaluated_on}"]
     for name, own in samples.items():
         if own:
-            lines += [f"# HELP ndcg_spark_{name} {_HELP[name]}", f"# TYPE ndcg_spark_{name} gauge", *own]
+            lines.append(f"# HELP ndcg_spark_{name} {_HELP[name]}")
+            lines.append(f"# TYPE ndcg_spark_{name} gauge")
+            lines.extend(own)
     return "".join(f"{line}\n" for line in lines)
 
 

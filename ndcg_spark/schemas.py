@@ -122,18 +122,19 @@ COMPARISONS = _table(
 
 #: One row per run, query and rank, down to the deepest finite cutoff; key (dataset, evaluated_on, run, query_id, rank).
 #: `run` is null for the ideal ranking of the query, unless each run has its own (ideal=retrieved). `gain` times
-#: `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group.
+#: `discount` is what the document adds: with averaged ties, `gain` is the mean of its tie group. Documents of a list
+#: that tie share a `tie_group`, which is null in the ideal ranking, and in nights of versions that did not keep it.
 RANKED_DOCUMENTS = _table(
     "dataset string, evaluated_on date, run query_id string, rank int, doc_id string, tied boolean, "
-    "evaluation_id string, score relevance gain discount double"
+    "evaluation_id string, score relevance gain discount double, tie_group int"
 )
 
 #: One row per run, query that either side returned something for, and cutoff; key (dataset, run, query_id, cutoff). It
 #: counts documents within the cutoff. `same_order`: the same documents in the same order.
 LIST_CHANGES = _table(
     "dataset run baseline query_id string, cutoff int, "
-    "returned baseline_returned common entered left bigint, top_changed same_order boolean, "
-    "overlap jaccard average_overlap rbo moved_discount double"
+    "returned baseline_returned entered left bigint, top_changed same_order boolean, "
+    "jaccard rbo moved_discount double"
 )
 
 #: The log: one row per dataset of an evaluation, and one more each time somebody accepts or notes something; key

@@ -113,7 +113,7 @@ if [[ -x $project/.venv/bin/ndcg-spark &&
         source "$project/scripts/environment.sh" "$engine"
         cd "$called_from"
         # On stdout there is what the evaluation has printed, and nothing else.
-        ndcg-spark evaluate "${arguments[@]}" --after "$code" >/dev/null
+        ndcg-spark finish --exit-code "$code" "${arguments[@]}" >/dev/null
     ) || tell error "$night $config: what follows an evaluation failed, as said above; the exit code stays $code"
 fi
 level=error

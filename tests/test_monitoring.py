@@ -7,14 +7,24 @@ import sys
 from dataclasses import replace
 
 import gates
+import kept_nights
 import pytest
+from commands import command_line
 from evaluations import configuration
 from logged import logged_steps
 
 from ndcg_spark.errors import ConfigurationError, EngineError, InputError
 from ndcg_spark.job.evaluate import EvaluationOutcome
-from ndcg_spark.monitoring import _replace, finish, mark_accepted, metrics, notify, notifying
-from ndcg_spark.nights.log import append, committed, log_row
+from ndcg_spark.monitoring import (
+    Measured,
+    finish,
+    mark_accepted,
+    measured_outcome,
+    metrics,
+    notify,
+    notify_failure,
+)
+from ndcg_spark.nights.log import append, committed, log_row, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.store import Store
 
@@ -35,6 +45,11 @@ def outcome(*rows, verdicts=(), measures=()):
     return EvaluationOutcome(*which, [*rows] or [scores()], {}, [], None, {"total": 2.5}, [*measures], verdicts)
 
 
+def content(ended, dataset="web"):
+    """The text of a dataset's metrics file."""
+    return metrics(measured_outcome(ended, dataset))
+
+
 def samples(text):
     """The values by name and labels."""
     values = [SAMPLE.fullmatch(line) for line in text.split("\n")[:-1] if not line.startswith("#")]
@@ -47,7 +62,7 @@ def test_metrics(monkeypatch):
     rows = [scores(precision=0.4), scores("dense", None, 0.25), scores("empty", ndcg=None, judged_rate=None, queries=0)]
     rows.append(scores(dataset="shop"))
     ended = outcome(*rows, measures=["precision@10"], verdicts=[*FAILED, ACCEPTED])
-    web, shop = (samples(metrics(ended, dataset)) for dataset in ("web", "shop"))
+    web, shop = (samples(content(ended, dataset)) for dataset in ("web", "shop"))
     assert web["score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"'] == 0.5
     assert web["score", 'dataset="web",run="bm25",cutoff="10",measure="precision"'] == 0.4
     assert web["score", 'dataset="web",run="dense",cutoff="all",measure="ndcg"'] == 0.25
@@ -67,7 +82,7 @@ ODD = ['a"b\\c\nd', "a\tb", "\\n", "\\t", "a\rb", "\x00\x1b\x7f", "\u2028\x85\u0
 @pytest.mark.parametrize("name", ODD)
 def test_metrics_are_read_by_prometheus(name):
     parser = pytest.importorskip("prometheus_client.parser")
-    text = metrics(outcome(scores(name, dataset=name)), name)
+    text = content(outcome(scores(name, dataset=name)), name)
     families = list(parser.text_string_to_metric_families(text))
     read = [sample for family in families for sample in family.samples]
     assert {sample.labels["dataset"] for sample in read} == {name}
@@ -95,8 +110,7 @@ def ended(tmp_path):
 
 def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
     configured, told = ended
-    with notifying(configured()) as outcomes:
-        outcomes.append(outcome(verdicts=FAILED))
+    notify(configured(), 5, outcome=outcome(verdicts=FAILED))
     said = told()
     assert [(one["dataset"], one["verdict"]) for one in said["verdicts"]] == [("web", "fail")]
     assert (said["evaluation_id"], said["exit_code"], said["reason"]) == ("id", 5, FAILED[0].sentence)
@@ -108,8 +122,8 @@ def test_the_command_gets_a_verdict_and_the_one_before_as_json(ended, capfd):
 
 def test_a_name_in_the_text_makes_no_line_of_its_own(ended):
     configured, told = ended
-    with notifying(configured()) as outcomes:
-        outcomes.append(outcome(verdicts=[replace(FAILED[0], sentence="fell\nweb of 2026-11-20: pass")]))
+    odd = replace(FAILED[0], sentence="fell\nweb of 2026-11-20: pass")
+    notify(configured(), 5, outcome=outcome(verdicts=[odd]))
     first, command = told()["text"].splitlines()
     assert (first.endswith("fell\\nweb of 2026-11-20: pass"), command.split()[1]) == (True, "report")
 
@@ -119,8 +133,7 @@ def test_a_night_that_can_become_the_first_baseline_is_told_how(ended, baseline,
     configured, told = ended
     lacking = replace(FAILED[0].results[0], reason="no_baseline", baseline=baseline, baseline_night=None)
     verdict = replace(FAILED[0], verdict="none", reason="no_baseline", results=(lacking,))
-    with notifying(configured()) as outcomes:
-        outcomes.append(outcome(verdicts=(verdict,)))
+    notify(configured(), 6, outcome=outcome(verdicts=(verdict,)))
     assert ("--accept-baseline" in told()["text"]) == is_told
 
 
@@ -130,8 +143,7 @@ def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, mon
     output = f"s3://KEY:{secret}@nowhere/out"
     settings = configured().model_copy(update={"output": output})
     monkeypatch.setattr("ndcg_spark.monitoring.committed", lambda _: [])
-    with pytest.raises(InputError), notifying(settings):
-        raise InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}")
+    notify_failure(settings, InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}"))
     assert secret not in json.dumps(told())
     assert told()["output"] == "s3://***@nowhere/out"
     monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.1)
@@ -148,8 +160,7 @@ def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, mon
 
 @pytest.mark.parametrize("is_silent", [False, True])
 def test_what_the_command_prints_is_on_stderr_or_nowhere(ended, capfd, is_silent):
-    with notifying(ended[0](), is_silent):
-        pass
+    notify(ended[0](), 0, is_silent=is_silent)
     assert capfd.readouterr() == ("", "" if is_silent else "printed\n")
 
 
@@ -159,13 +170,37 @@ ENDS = [InputError("why"), EngineError("why"), ConfigurationError("why"), Runtim
 @pytest.mark.parametrize(("end", "code"), [*zip(ENDS, (3, 4, 2, 1, 141), strict=True)])
 def test_the_command_is_run_at_any_end(ended, end, code):
     configured, told = ended
-    with pytest.raises((SystemExit, Exception)), notifying(configured()):
-        raise end
+    notify_failure(configured(), end)
     said = told()
     assert (said["exit_code"], said["evaluation_id"], said["datasets"], said["verdicts"]) == (code, None, [], [])
     assert f"exit code {code}" in said["text"]
     # Of the others, the log has no row.
     assert ("ndcg-spark nights" in said["text"]) == (code in (1, 3, 4))
+
+
+def test_an_evaluation_that_cannot_be_printed_is_told_with_its_outcome(ended):
+    configured, told = ended
+    notify_failure(configured(), SystemExit(141), outcome())
+    said = told()
+    assert (said["exit_code"], said["evaluation_id"], said["datasets"]) == (141, "id", ["web"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("evaluate",), 0),
+        (("evaluate", "--sort", "ndcg"), 2),
+        (("evaluate", "--cutoffs", "1", "--baseline", "nobody"), 2),
+        (("finish", "--exit-code", "137"), 137),
+    ],
+)
+def test_the_program_tells_its_end_once(tmp_path, words, code):
+    configuration(tmp_path)
+    hook = f'{sys.executable} -c \'import sys; open("told.json", "a").write(sys.stdin.read())\''
+    done = command_line(*words, "qrels.txt", "run.txt", "--on-end", hook, cwd=tmp_path)
+    told = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert (done.returncode, told["exit_code"]) == (0 if code == 137 else code, code)
+    assert bool(told["evaluation_id"]) == (words == ("evaluate",))
 
 
 def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):
@@ -193,7 +228,7 @@ def test_only_the_newest_night_writes_metrics(ended, folder, date, is_written):
     settings = ended[0](metrics_file=str(folder), on_end=None, date=date)
     with logged_steps() as steps:
         for run in ("bm25", "dense"):
-            notify(settings, 0, None, outcome(scores(run)))
+            notify(settings, 0, None, outcome(scores(run, evaluated_on=date)))
     assert {step for step, _ in steps} == (set() if is_written else {"metrics"})
     assert names(folder) == ["ndcg_spark.web.prom"] * is_written
     assert not is_written or "bm25" not in (folder / "ndcg_spark.web.prom").read_text(encoding="utf-8")
@@ -201,7 +236,7 @@ def test_only_the_newest_night_writes_metrics(ended, folder, date, is_written):
 
 @pytest.mark.parametrize(("dataset", "day", "is_written"), [("web", 21, False), ("web", 20, True), ("shop", 21, True)])
 def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, folder, dataset, day, is_written):
-    before = metrics(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}")), dataset)
+    before = content(outcome(scores(dataset=dataset, evaluated_on=f"2026-11-{day}")), dataset)
     (folder / f"ndcg_spark.{dataset}.prom").write_text(before, encoding="utf-8")
     settings = configuration(tmp_path)(metrics_file=str(folder), output=str(tmp_path / "new"))
     notify(settings, 0, None, outcome())
@@ -210,14 +245,28 @@ def test_a_file_with_a_newer_night_of_another_output_stays(tmp_path, folder, dat
     assert names(folder) == sorted({f"ndcg_spark.{dataset}.prom", "ndcg_spark.web.prom"})
 
 
-@pytest.mark.parametrize(("day", "verdict", "value"), [(20, "none", 0), (19, "none", 2), (20, "fail", 1)])
-def test_a_night_that_is_accepted_later_changes_the_file_that_it_has_written(tmp_path, folder, day, verdict, value):
-    known = replace(FAILED[0], evaluated_on=str(DATE), verdict=verdict)
-    file = folder / "ndcg_spark.web.prom"
-    file.write_text(metrics(outcome(scores("\n"), verdicts=[known]), "web"), encoding="utf-8")
+def without_scores(evaluated_on):
+    """The content of a metrics file of this night."""
+    return metrics(Measured("web", evaluated_on, [], [], None, 0.0, 2))
+
+
+@pytest.mark.parametrize(("known", "is_written"), [(None, True), (0, True), (1, True), (2, False)])
+@pytest.mark.parametrize(("verdict", "value"), [("none", 0), ("fail", 1), (None, None)])
+def test_a_night_that_is_accepted_later_writes_its_file_again(tmp_path, folder, known, is_written, verdict, value):
+    output, file = str(tmp_path / "out"), folder / "ndcg_spark.web.prom"
+    kept_nights.night(tmp_path / "out", 1, {"bm25": 0.5}, verdict=verdict)
+    kept_nights.night(tmp_path / "out", 1, {"bm25": 0.7}, dataset="shop")
+    if known is not None:
+        file.write_text(without_scores(kept_nights.date(known)), encoding="utf-8")
+    (night,) = [night for night in committed(output) if night.dataset == "web"]
+    revise(night, accepted="why")
     settings = configuration(tmp_path)(metrics_file=str(folder))
-    mark_accepted(settings, [replace(known, evaluated_on=f"2026-11-{day}"), replace(known, dataset="other")])
-    assert samples(file.read_text(encoding="utf-8"))["verdict", 'dataset="web"'] == value
+    mark_accepted(settings, output, [replace(FAILED[0], evaluated_on=kept_nights.date(1))])
+    read = samples(file.read_text(encoding="utf-8"))
+    expected = value if is_written else 2
+    assert read.get(("verdict", 'dataset="web"')) == expected
+    score = ("score", 'dataset="web",run="bm25",cutoff="10",measure="ndcg"')
+    assert read.get(score) == (0.5 if is_written else None)
     assert names(folder) == ["ndcg_spark.web.prom"]
 
 
@@ -243,9 +292,6 @@ def test_a_metrics_file_that_cannot_be_replaced_leaves_no_part(tmp_path, folder)
         settings = configuration(tmp_path)(metrics_file=str(folder))
         notify(settings, 0, None, outcome(scores(), scores(dataset="shop")))
     assert [sentence.partition(":")[0] for _, sentence in steps] == ["metrics-file"]
-    assert names(folder) == ["ndcg_spark.shop.prom", "ndcg_spark.web.prom"]
-    with pytest.raises(IsADirectoryError):
-        _replace(folder / "ndcg_spark.web.prom", "text")
     assert names(folder) == ["ndcg_spark.shop.prom", "ndcg_spark.web.prom"]
 
 

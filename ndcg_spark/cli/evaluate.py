@@ -1,10 +1,8 @@
 """The commands that read judgments or results: evaluate, check, explain and their kin."""
 
-import functools
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +11,15 @@ from ndcg_spark.cli.options import FORMATS, argument, choice, command, date, loa
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
 from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.convention.options import parse_option
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, engine_imports
 from ndcg_spark.report.console import echo, is_merged, print_view, refuse_unwritable
 from ndcg_spark.text import expanded, unknown_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ndcg_spark.config import EvaluationConfig
+    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: The formats for query scores: those that can hold any number of rows.
 _QUERY_FORMATS = ("table", "json", "csv")
@@ -23,8 +27,9 @@ _DATE = date("--date", "Date of the night, or of the inputs. [default: the newes
 _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone"
 
 
-@command(
-    options.evaluation(),
+#: The options of `evaluate`, which `finish` takes as well.
+_EVALUATE: list[click.Parameter] = [
+    *options.evaluation(),
     output_format(*FORMATS),
     option("--per-query", None, "Print the scores of every query; JSON is one object per line.", is_flag=True),
     option("--sort", "COLUMN[:asc|desc]", "Order of the scores of queries."),
@@ -37,9 +42,22 @@ _NIGHTS_ONLY = "arguments: --{} is for published nights; give their folder alone
     options.slices,
     option("--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."),
     option("--on-end", "COMMAND", "Run this at the end, also after a failure, with JSON on its stdin."),
-    option("--after", None, "", type=int, hidden=True),  # for nightly.sh: what remains to be done after this exit code
-    codes=options.GATE_CODES,
+]
+#: Those that say what an evaluation prints, accepts or compares, and nothing about what follows it.
+_PRINTED = (
+    "style",
+    "per_query",
+    "sort",
+    "report",
+    "labels",
+    "accept_baseline",
+    "publish_unverified",
+    "junit",
+    "baseline",
 )
+
+
+@command(_EVALUATE, codes=options.GATE_CODES)
 def evaluate(
     style: str,
     per_query: bool,
@@ -50,63 +68,124 @@ def evaluate(
     publish_unverified: str | None,
     junit: Path | None,
     baseline: str | None,
-    after: int | None,
     **arguments: Any,
 ) -> None:
     """Score results against judgments, per query and per dataset.
 
     Paths may contain {date}. With a [gate] in the configuration, the gate checks the night before it is published.
     """
-    from ndcg_spark.job import evaluate as job
-    from ndcg_spark.monitoring import finish, notifying
+    from ndcg_spark.monitoring import notify, notify_failure
     from ndcg_spark.report.nights import write_junit
-    from ndcg_spark.report.scores import print_outcome, print_query_scores
-    from ndcg_spark.schemas import QUERY_SCORES
+    from ndcg_spark.report.scores import print_outcome
 
     config = load_arguments(arguments)
-    if after is not None:
-        finish(config, after)
-        return
-    with notifying(config, is_merged(style)) as outcomes:
-        is_unprintable = per_query and (baseline or style not in _QUERY_FORMATS)
-        refused = (
-            (is_unprintable, f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline"),
-            (sort and not per_query, "--sort orders the rows of --per-query; give both"),
-            (labels and report is None, "--labels names what a --report shows; give both"),
-            (junit and config.gate is None, "--junit needs a [gate] in the configuration"),
-            (publish_unverified is not None and config.output is None, "--publish-unverified needs an --output"),
-        )
-        if reason := next((reason for is_wrong, reason in refused if is_wrong), None):
-            raise ConfigurationError(f"arguments: {reason}")
-        papers = {name: measure.column for measure in MEASURES.values() for name in measure.written}
-        given, sort = sort, sort and re.sub(r"^\w+", lambda match: papers.get(match[0], match[0]), sort)
-        if sort and (column := re.sub(":(asc|desc)$", "", sort)) not in QUERY_SCORES.names:
-            if (name := column.partition("@")[0]) in QUERY_SCORES.names:
-                raise ConfigurationError(f"sort: {given} has a cutoff, but every row has its own; write {name}")
-            raise unknown_name("sort", "column", column, QUERY_SCORES.names)
-        refuse_unwritable("junit", junit, remove=True)
-        evaluated = functools.partial(
-            job.evaluate, accepted=accept_baseline, baseline=baseline, unverified=publish_unverified
-        )
-        if per_query:
-            evaluated.keywords["write_queries"] = lambda scores: print_query_scores(
-                job.query_scores_in_order(scores, sort), style, config.measure_set.columns
-            )
-        if report is None:
-            outcome = evaluated(config)
-        else:
-            # Imported here, because a page needs statistics.
-            from ndcg_spark.report.labels import read_labels
-            from ndcg_spark.report.page import evaluate_with_report
-
-            names = read_labels(labels) if labels else None
-            outcome = evaluate_with_report(config, report, evaluated, baseline, names)
-        outcomes.append(outcome)
-        if junit is not None:
-            write_junit(junit, outcome.verdicts)
-        if not per_query:
-            print_outcome(outcome, style)
+    is_silent, outcome = is_merged(style), None
+    try:
+        with engine_imports():
+            is_unprintable = per_query and (baseline or style not in _QUERY_FORMATS)
+            _refuse_if(is_unprintable, f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
+            _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
+            _refuse_if(labels and report is None, "--labels names what a --report shows; give both")
+            _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
+            is_unpublished = publish_unverified is not None and config.output is None
+            _refuse_if(is_unpublished, "--publish-unverified needs an --output")
+            print_queries = _query_printer(config, style, _sort_order(sort)) if per_query else None
+            refuse_unwritable("junit", junit, remove=True)
+            evaluated = _evaluation(accept_baseline, baseline, print_queries, publish_unverified)
+            outcome = _with_report(config, evaluated, report, labels, baseline)
+            if junit is not None:
+                write_junit(junit, outcome.verdicts)
+            if not per_query:
+                print_outcome(outcome, style)
+    except (Exception, SystemExit) as error:
+        notify_failure(config, error, outcome, is_silent)
+        raise
+    notify(config, outcome.exit_code, None, outcome, is_silent)
     raise SystemExit(outcome.exit_code)
+
+
+def _refuse_if(is_wrong: object, reason: str) -> None:
+    if is_wrong:
+        raise ConfigurationError(f"arguments: {reason}")
+
+
+def _query_printer(config: "EvaluationConfig", style: str, order: str | None) -> "Callable[[DataFrame], None]":
+    from ndcg_spark.job.evaluate import query_scores_in_order
+    from ndcg_spark.report.scores import print_query_scores
+
+    def print_queries(scores: "DataFrame") -> None:
+        print_query_scores(query_scores_in_order(scores, order), style, config.measure_set.columns)
+
+    return print_queries
+
+
+def _evaluation(
+    accepted: str | None,
+    baseline: str | None,
+    print_queries: "Callable[[DataFrame], None] | None",
+    unverified: str | None,
+) -> "Callable[[EvaluationConfig], EvaluationOutcome]":
+    """A function that evaluates a configuration as these options say."""
+    from ndcg_spark.job import evaluate as job
+
+    def evaluated(config: "EvaluationConfig") -> "EvaluationOutcome":
+        return job.evaluate(config, accepted, baseline, print_queries, unverified=unverified)
+
+    return evaluated
+
+
+def _with_report(
+    config: "EvaluationConfig",
+    evaluated: "Callable[[EvaluationConfig], EvaluationOutcome]",
+    report: Path | None,
+    labels: Path | None,
+    baseline: str | None,
+) -> "EvaluationOutcome":
+    """Evaluate the configuration; write the page if there is a file for it."""
+    if report is None:
+        return evaluated(config)
+    # Imported here, because a page needs statistics.
+    from ndcg_spark.report.labels import read_labels
+    from ndcg_spark.report.page import evaluate_with_report
+
+    names = read_labels(labels) if labels else None
+    return evaluate_with_report(config, report, evaluated, baseline, names)
+
+
+def _sort_order(sort: str | None) -> str | None:
+    """COLUMN[:asc|desc] with a column of QUERY_SCORES, which may be given as papers write a measure."""
+    from ndcg_spark.schemas import QUERY_SCORES
+
+    if sort is None:
+        return None
+    column, _, direction = sort.partition(":")
+    if direction not in ("asc", "desc"):
+        # Of a direction that is none, the whole is an unknown column.
+        column, direction = sort, ""
+    written_name, _, cutoff = column.partition("@")
+    columns = {name: measure.column for measure in MEASURES.values() for name in measure.written}
+    name = columns.get(written_name, written_name)
+    if name not in QUERY_SCORES.names:
+        raise unknown_name("sort", "column", f"{name}@{cutoff}" if cutoff else name, QUERY_SCORES.names)
+    if cutoff:
+        raise ConfigurationError(f"sort: {sort} has a cutoff, but every row has its own; write {name}")
+    return f"{name}:{direction}" if direction else name
+
+
+@command(
+    option("--exit-code", "CODE", "Exit code of the evaluation.", type=int, required=True),
+    _EVALUATE,
+)
+def finish(exit_code: int, **arguments: Any) -> None:
+    """Do what an evaluation cannot do itself, when its process has ended.
+
+    Takes the options of the evaluation, as scripts/nightly.sh does. After a signal (an exit code above 128) it runs
+    --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
+    """
+    from ndcg_spark import monitoring
+
+    own = {name: value for name, value in arguments.items() if name not in _PRINTED}
+    monitoring.finish(load_arguments(own), exit_code)
 
 
 @command(options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))

@@ -110,7 +110,7 @@ def gate(
     refuse_unwritable("junit", junit, remove=True)
     verdicts = gate_published(settings, output, dataset, accepted)
     if accepted is not None:
-        monitoring.mark_accepted(settings, verdicts)
+        monitoring.mark_accepted(settings, output, verdicts)
     if junit is not None:
         write_junit(junit, verdicts)
     print_view(verdict_view(verdicts), style)

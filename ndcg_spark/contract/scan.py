@@ -217,8 +217,7 @@ def _scores(types: Mapping[str, str]) -> Aggregates:
 def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
     rank, score = typed("rank", types), typed("score", types)
     ranked = (F.col("good") > 1) & (F.col("lowest_score") < F.col("highest_score")) & F.col("first_score").isNotNull()
-    # One number counts both ranks: 1 in its lower half, 0 in its upper half.
-    ones, zeros = F.col("first_ranks").bitwiseAND(F.lit(_LOW)), F.shiftright("first_ranks", 32)
+    ones, zeros = F.col("ones"), F.col("zeros")
     # Ranks that are all 1 are no ranks, unless each result may be the first of a file.
     merged = (F.col("lowest_top") < F.col("highest_top")) & ((ones < F.col("good")) | (F.col("good") <= files))
     # In a list of the ranks 0 and 1 only, the least score always belongs to one of them.
@@ -234,14 +233,16 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
         {
             "first_score": F.when(rank.isin(0, 1), score),
             "top_score": F.when(rank == 1, score),
-            "first_rank": F.when(rank.isin(0, 1), F.when(rank == 1, 1).otherwise(1 << 32)),
+            "is_one": F.when(rank == 1, True),
+            "is_zero": F.when(rank == 0, True),
             "any_rank": rank,
         },
         {
             "first_score": F.min("first_score"),
             "lowest_top": F.min("top_score"),
             "highest_top": F.max("top_score"),
-            "first_ranks": F.coalesce(F.sum("first_rank"), F.lit(0)),
+            "ones": F.count("is_one"),
+            "zeros": F.count("is_zero"),
             "lowest_rank": F.min("any_rank"),
             "highest_rank": F.max("any_rank"),
         },

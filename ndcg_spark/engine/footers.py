@@ -43,6 +43,7 @@ def _reads_values(session: SparkSession) -> bool:
     scratch = Scratch()
     try:
         path = scratch.folder() / "values.parquet"
+        # With statistics, unlike all other files.
         parquet.write_table(pa.table({"value": [1.0, math.nan]}), path, write_page_index=True)
         # To Spark and to Sail, NaN is the largest number.
         rows = session.read.parquet(str(path)).where("value > 2").collect()

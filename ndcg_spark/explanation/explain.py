@@ -35,7 +35,8 @@ class ReturnedDocument:
     doc_id: str
     #: Its rank in the scored list, from 1; None if the convention removes it from that list.
     rank: int | None
-    tie_group: int
+    #: What the documents that tie with it share; None in a night whose version did not keep it.
+    tie_group: int | None
     score: float | None
     relevance: float | None
     #: Its own gain, and the gain at its rank: with averaged ties the mean of its tie group.
@@ -77,6 +78,11 @@ class Facts:
             gains = {row.doc_id: row.own_gain for row in self.listed}
         first = [row.doc_id for row in self.listed]
         return reference.ideal_ranking(gains, self.convention, self.cutoff, len(first), first)
+
+    @property
+    def knows_ties(self) -> bool:
+        """Whether it is known what each document adds, for which averaged ties need the tie groups."""
+        return self.convention.ties != "average" or all(row.tie_group is not None for row in self.listed)
 
     def is_within(self, rank: int | None) -> bool:
         return rank is not None and (self.cutoff is None or rank <= self.cutoff)
@@ -186,15 +192,16 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 def contributions(facts: Facts) -> dict[str, float]:
     """What each document within the cutoff contributes, by its id; the sum is the DCG.
 
-    With averaged ties, a document contributes its gain times the mean discount of the ranks that its group shares.
+    With averaged ties, a document contributes its gain times the mean discount of the ranks that its group shares. The
+    facts must know their ties.
     """
     averaged = facts.convention.ties == "average"
-    weights: dict[int, list[float]] = {}
-    for at, row in enumerate(facts.listed):
-        weight = facts.discounts[at] if facts.is_within(row.rank) else 0.0
-        weights.setdefault(row.tie_group if averaged else at, []).append(weight)
-    means = {key: math.fsum(group) / len(group) for key, group in weights.items()}
-    return {row.doc_id: row.own_gain * means[row.tie_group if averaged else at] for at, row in enumerate(facts.listed)}
+    groups = [row.tie_group if averaged else at for at, row in enumerate(facts.listed)]
+    weights: dict[int | None, list[float]] = {}
+    for row, group, discount in zip(facts.listed, groups, facts.discounts, strict=False):
+        weights.setdefault(group, []).append(discount if facts.is_within(row.rank) else 0.0)
+    means = {group: math.fsum(shared) / len(shared) for group, shared in weights.items()}
+    return {row.doc_id: row.own_gain * means[group] for row, group in zip(facts.listed, groups, strict=True)}
 
 
 def _losses(facts: Facts) -> tuple[list[Row], list[Row]]:
@@ -241,38 +248,85 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     return "taken off the list: it is returned twice"
 
 
+class _Place(NamedTuple):
+    """Where a document is in the list of one side, and what it adds there."""
+
+    rank: int | None = None
+    relevance: float | None = None
+    is_within: bool = False
+    contribution: float = 0.0
+    #: The contribution as a share of the ideal DCG.
+    share: float = 0.0
+
+
+#: That of a document that is not on the list.
+_NOWHERE = _Place()
+
+
+def _places(facts: Facts) -> dict[str, _Place]:
+    added, ideal_dcg = contributions(facts), facts.score.ideal_dcg or math.inf
+    places = {}
+    for row in facts.listed:
+        adds = added[row.doc_id]
+        places[row.doc_id] = _Place(row.rank, row.relevance, facts.is_within(row.rank), adds, adds / ideal_dcg)
+    return places
+
+
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     """What changed since a baseline, document by document: those within the cutoff, the largest change first.
 
     `baseline` is the list of another run, or the lists of the nights that the baseline is the mean of, the newest last.
     `change` sums to the DCG of the run less the mean DCG of the baseline, and `part` to the difference of their NDCG,
     if the ideal DCGs are above 0. `what` is `left` or `came_in`: within the cutoff in at least half of the baseline's
-    lists and not tonight, or the reverse; `same_rank`, with another gain; else `up` or `down`.
+    lists and not tonight, or the reverse; `same_rank`, with another gain; else `up` or `down`. Empty if a side does not
+    know its ties.
     """
     sides = [*baseline, run]
-    rows = [{row.doc_id: row for row in facts.listed} for facts in sides]
-    added = [contributions(facts) for facts in sides]
-    ideals = [facts.score.ideal_dcg or math.inf for facts in sides]
-    changes: list[Row] = []
-    # Those that are tied with a document within the cutoff count, too.
-    within = ({row.doc_id for row in facts.listed if facts.is_within(row.rank)} for facts in sides)
-    for document in set().union(*within, *({doc for doc, value in values.items() if value} for values in added)):
-        by_side = [listed.get(document) for listed in rows]
-        *ranks, rank = (row and row.rank for row in by_side)
-        *before, adds = (values.get(document, 0.0) for values in added)
-        *shares, share = (values.get(document, 0.0) / ideal for values, ideal in zip(added, ideals, strict=True))
-        mean, part, newest = statistics.fmean(before), share - statistics.fmean(shares), ranks[-1]
-        was_in = 2 * sum(map(run.is_within, ranks)) >= len(ranks)
-        if was_in != run.is_within(rank):
-            what = "left" if was_in else "came_in"
-        else:
-            what = "same_rank" if {*ranks} == {rank} else "up" if part > 0 else "down"
-        relevance = next((row.relevance for row in reversed(by_side) if row is not None), None)
-        moved_up = newest - rank if newest is not None and rank is not None else None
-        change = {"doc_id": document, "relevance": relevance, "rank": rank, "baseline_rank": newest}
-        change |= {"moved_up": moved_up, "what": what, "contribution": adds, "baseline_contribution": mean}
-        changes.append({**change, "change": adds - mean, "part": part})
-    last = math.inf
-    return sorted(
-        changes, key=lambda c: (-abs(c["change"]), c["rank"] or last, c["baseline_rank"] or last, c["doc_id"])
-    )
+    if not all(facts.knows_ties for facts in sides):
+        return []
+    places = [_places(facts) for facts in sides]
+    documents: set[str] = set()
+    for by_document in places:
+        # Those that are tied with a document within the cutoff count, too.
+        documents |= {name for name, place in by_document.items() if place.is_within or place.contribution}
+    changes = []
+    for document in documents:
+        of_sides = [by_document.get(document, _NOWHERE) for by_document in places]
+        changes.append({"doc_id": document, **_change(of_sides[:-1], of_sides[-1])})
+    return sorted(changes, key=_largest_change_first)
+
+
+def _change(before: Sequence[_Place], now: _Place) -> Row:
+    """What changed of one document, the newest of `before` last."""
+    mean = statistics.fmean(place.contribution for place in before)
+    part = now.share - statistics.fmean(place.share for place in before)
+    newest = before[-1].rank
+    moved_up = None
+    if newest is not None and now.rank is not None:
+        moved_up = newest - now.rank
+    known = [place.relevance for place in (*before, now) if place.rank is not None]
+    return {
+        "relevance": known[-1] if known else None,
+        "rank": now.rank,
+        "baseline_rank": newest,
+        "moved_up": moved_up,
+        "what": _what_changed(before, now, part),
+        "contribution": now.contribution,
+        "baseline_contribution": mean,
+        "change": now.contribution - mean,
+        "part": part,
+    }
+
+
+def _what_changed(before: Sequence[_Place], now: _Place, part: float) -> str:
+    was_in = 2 * sum(place.is_within for place in before) >= len(before)
+    if was_in != now.is_within:
+        return "left" if was_in else "came_in"
+    if all(place.rank == now.rank for place in before):
+        return "same_rank"
+    return "up" if part > 0 else "down"
+
+
+def _largest_change_first(change: Row) -> tuple[Any, ...]:
+    rank, before = change["rank"] or math.inf, change["baseline_rank"] or math.inf
+    return -abs(change["change"]), rank, before, change["doc_id"]

@@ -13,6 +13,7 @@ from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +29,7 @@ from ndcg_spark.inputs.memory import run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS
+from ndcg_spark.parquet_files import read_batches, write_table
 from ndcg_spark.rules import missing_columns, named_by_user, quoted, require_types, typed
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, INTERNAL, LINE, OWN
 from ndcg_spark.text import refuse_alike
@@ -193,7 +195,7 @@ def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> 
     else:
         literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     try:
-        table = engine.session.read.options(**options).parquet(*literal)
+        table = engine.session.read.options(**engine.read_options, **options).parquet(*literal)
         _ = table.schema
     except failures() as error:
         kind: type[NdcgSparkError] = EngineError
@@ -220,10 +222,9 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)], where)
     else:
-        from pyarrow import parquet
-
-        is_small = sum(path.stat().st_size for path in copy.folder.iterdir()) <= _MAX_SENT
-        rows = parquet.read_table(copy.folder) if is_small else None
+        parts = sorted(copy.folder.iterdir())
+        is_small = sum(path.stat().st_size for path in parts) <= _MAX_SENT
+        rows = read_batches([*map(str, parts)], fs.LocalFileSystem()).read_all() if is_small else None
         if rows is None or rows.nbytes > _MAX_SENT:
             kind = " --input judgments" if where.startswith("judgments") else ""
             raise InputError(
@@ -236,10 +237,8 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
 
 def read_arrow(engine: Engine, table: pa.Table, where: str) -> DataFrame:
     """A table of this process; InputError for more than 64 MB if the engine does not see this machine's files."""
-    from pyarrow import parquet
-
     folder = engine.scratch.folder()
-    parquet.write_table(table, folder / "rows.parquet", store_schema=False, write_statistics=False)
+    write_table(table, folder / "rows.parquet")
     return read_copy(engine, ParquetCopy(folder, len(table), set(table.column_names)), where)
 
 

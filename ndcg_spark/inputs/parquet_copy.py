@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute, fs
+from pyarrow import compute
 
 from ndcg_spark.engine.sessions import usable_cores
 from ndcg_spark.errors import EngineError, InputError
@@ -17,6 +17,7 @@ from ndcg_spark.inputs.delimited import FEW, NUMBERS, Delimited, numbers
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.mixed_types import as_type
 from ndcg_spark.inputs.shapes import Shape
+from ndcg_spark.parquet_files import open_writer
 from ndcg_spark.schemas import BROKEN_LINE, FAULT, LINE
 from ndcg_spark.scratch import Scratch
 
@@ -110,13 +111,7 @@ def write_copy(
     files: Sequence[File], parts: Parts, to_table: ToTable, schema: pa.Schema, scratch: Scratch, where: str
 ) -> ParquetCopy:
     """Write the rows of all files as Parquet, in no order; EngineError if there is no room for them, or no thread."""
-    from pyarrow import parquet
-
     encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    options = {"filesystem": fs.LocalFileSystem(), "compression": "lz4", "use_dictionary": encoded}
-    # Without Arrow's own types, text is plain text to the engine. Every part has rows of all kinds, so no plan could
-    # skip a part by its statistics.
-    options |= {"store_schema": False, "write_statistics": False}
     threads, stopped = min(_MAX_THREADS, usable_cores()), threading.Event()
     by_size = sorted(files, key=lambda file: file.size, reverse=True)
     sources = [(file, parts(file), threading.Lock()) for file in by_size]
@@ -135,7 +130,7 @@ def write_copy(
     def write(thread: int) -> tuple[int, set[str]]:
         rows, names, target = 0, set[str](), folder / f"{thread:04}.parquet"
         try:
-            with parquet.ParquetWriter(target, schema, **options) as writer:
+            with open_writer(target, schema, compression="lz4", dictionaries=encoded) as writer:
                 for table in _together(tables(thread)):
                     rows += len(table)
                     names |= {name for name in schema.names if table.column(name).null_count < len(table)}

@@ -4,12 +4,11 @@ The libraries of Delta and Iceberg apply deleted rows and column mapping, and th
 table of a catalog that the engine knows is read by the engine.
 """
 
-import base64
 import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ndcg_spark import background
+from ndcg_spark import background, parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
@@ -44,6 +43,8 @@ class StoredTable(NamedTuple):
     rows: int | None
     #: None where this process cannot open the files.
     stored: StoredRows | None
+    #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
+    lookup: Callable[[list[File]], DataFrame] | None = None
 
 
 class Footer(NamedTuple):
@@ -67,18 +68,14 @@ def read_footers(engine: Engine, files: list[File], kind: str, where: str) -> li
 
 
 def read_footer(file: File, kind: str, where: str) -> Footer:
-    from pyarrow import orc, parquet
+    from pyarrow import orc
 
     system, fs_path = file.location(where)
     with reading(file.path, where, (OSError, ValueError, pa.ArrowException)), system.open_input_file(fs_path) as stream:
         if kind == "orc":
             schema, rows = orc.ORCFile(stream).schema, 0
         else:
-            metadata = parquet.read_metadata(stream)
-            schema, rows = metadata.schema.to_arrow_schema(), metadata.num_rows
-            if declared := (metadata.metadata or {}).get(b"ARROW:schema"):
-                # What the writer meant. pyarrow forgets that numbers are categories, which engines cannot read.
-                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared)))
+            schema, rows = parquet_files.read_footer(stream)
     refuse_alike(schema.names, f"{where}: {file.path}")
     return Footer({field.name: field.type for field in schema}, rows)
 
@@ -130,6 +127,13 @@ def read_typed(
     called |= {shape.columns.get(field, field): field for field in schema.names}
     origin = f"{where}: {files[0].path}"
     types = _plain_types(known, called, origin)
+
+    def listed(table: DataFrame) -> DataFrame:
+        return document_rows(table, shape.columns, schema, origin)
+
+    def lookup(some: list[File]) -> DataFrame:
+        return listed(read_files(engine.for_lookups, some, where))
+
     if len(known) == len(files) and not lists:
         _refuse_lacking(files, known, shape, where)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
@@ -151,8 +155,9 @@ def read_typed(
     # Of Parquet the files themselves, whatever the engine is given.
     original = StoredRows(files, shape.columns, schema.names, origin) if all(file.storage for file in files) else None
     stored = original if shape.kind == "parquet" else copied
-    listed = document_rows(table, shape.columns, schema, origin)
-    return StoredTable(listed, None if FAULT in listed.columns else rows, stored)
+    documents = listed(table)
+    is_counted = FAULT not in documents.columns
+    return StoredTable(documents, rows if is_counted else None, stored, lookup if copied is None else None)
 
 
 def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:
@@ -177,17 +182,13 @@ def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.
             return filled(columns, len(batch), given, schema)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
-        from pyarrow import dataset
-
         # The library of each format raises kinds of its own.
         with reading(file.path, where, (Exception,)):
             if file.snapshot is not None:
                 yield from file.snapshot.scan([name for name in file.snapshot.schema.names if name in schema.names])
             else:
                 system, path = file.location(where)
-                stored = dataset.dataset(path, filesystem=system, format=shape.kind)
-                columns = [name for name in stored.schema.names if name in schema.names]
-                yield from stored.to_batches(columns=columns, batch_readahead=1)
+                yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
 
     return write_copy(files, batches, to_table, schema, engine.scratch, where)
 

@@ -1,7 +1,8 @@
 """The rows of a table as this process reads them from Parquet, without an engine.
 
 They are read a second time to check what an engine has computed, so nothing here trusts an engine, a
-filter of the Parquet reader, or the statistics of a footer.
+filter of the Parquet reader, or the statistics of a footer. This is a reader apart, on purpose: what is
+wrong in `parquet_files`, which the engine's rows come through, is not wrong here too.
 """
 
 import contextlib
@@ -26,6 +27,8 @@ from ndcg_spark.schemas import FAULT, INTERNAL
 StoredRow = dict[str, Any]
 #: The columns that have a value for each document of a list.
 DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
+#: Columns of text whose values repeat, by our names: each value is read once.
+_REPEATED = ("dataset", "run", "query_id", "status")
 #: What stands between the run and the query in the key of a list; no name has it.
 _BETWEEN = "\0"
 #: In a row, the beginning of the name of a column with lists of structs.
@@ -72,7 +75,7 @@ class StoredRows:
     def _found(self, wanted: "Wanted") -> list[StoredRow]:
         rows: list[StoredRow] = []
         for file in self.files:
-            with _opened(file, self.where, [self._called("query_id")]) as parquet:
+            with _opened(file, self.where, self._repeated) as parquet:
                 for number in range(parquet.metadata.num_row_groups):
                     rows += self._of_group(file, parquet, number, wanted)
         return rows
@@ -95,8 +98,8 @@ class StoredRows:
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of each file, in the files' own names and types."""
         for file in self.files:
-            with _opened(file, self.where, [self._called("query_id")]) as parquet:
-                yield parquet.read(columns=list(columns))
+            with _opened(file, self.where, self._repeated) as parquet:
+                yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
         """Every value that a column of ours has, as it is stored, from all files."""
@@ -141,6 +144,10 @@ class StoredRows:
         first = next(batches, None)
         table = None if first is None else pa.Table.from_batches([first])
         return Stretch(self, file, table, sources) if table else None
+
+    @property
+    def _repeated(self) -> list[str]:
+        return [self._called(name) for name in _REPEATED]
 
     def _called(self, name: str) -> str:
         return self.columns.get(name, name)
@@ -244,13 +251,6 @@ class Stretch:
             wanted = pa.array(sorted(queries), pa.string())
             rows = rows.filter(_is_among(rows[self.sources["query_id"]], wanted))
         return self.stored._rows(rows, self.file, self.sources)
-
-
-def write_rows(path: Path, rows: pa.Table) -> None:
-    """Write rows as a file of Parquet."""
-    from pyarrow import parquet
-
-    parquet.write_table(rows, path, write_statistics=False)
 
 
 def copied_rows(folder: Path, columns: Mapping[str, str], names: Sequence[str], where: str) -> StoredRows:

@@ -5,8 +5,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract.limits import refuse_category, refuse_duplicates
 from ndcg_spark.convention.measures import NDCG_ONLY
@@ -23,11 +21,10 @@ from ndcg_spark.job.inputs import (
     scores_by_batch,
     translated_failures,
 )
+from ndcg_spark.job.to_judge import first_to_judge
 from ndcg_spark.nights.store import Store
-from ndcg_spark.schemas import TO_JUDGE
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
 from ndcg_spark.tables.table import without_slices
-from ndcg_spark.tolerance import DECIMALS
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
@@ -61,7 +58,7 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, the largest weight first, then by dataset, query and document."""
+    """The first rows of TO_JUDGE, at most `limit`, of inputs."""
     with _checked(config) as context:
         checked = context.checked
         # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to find.
@@ -69,8 +66,7 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
             context.evaluation, convention=context.config.convention.replace(unjudged="zero")
         )
         table = to_judge(checked.judgments, results_to_score(checked, checked.needed_results), evaluation)
-        order = F.round("weight", DECIMALS).desc(), "dataset", "query_id", "doc_id"
-        return [row.asDict() for row in table.orderBy(*order).limit(limit).select(*TO_JUDGE.names).collect()]
+        return first_to_judge(table.toArrow(), limit)
 
 
 def convert(config: EvaluationConfig, folder: str) -> int:

@@ -19,7 +19,7 @@ from ndcg_spark.engine import Engine
 from ndcg_spark.errors import BUG, ConfigurationError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
-from ndcg_spark.inputs.stored_rows import copied_rows, write_rows
+from ndcg_spark.inputs.stored_rows import copied_rows
 from ndcg_spark.job.inputs import (
     Context,
     Means,
@@ -32,6 +32,7 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.publish import publish, write_scores
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.publish import Publication, log_attempt
+from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import NO_VALUE, QUERY_SCORES
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import dataset_scores, new_id
@@ -227,7 +228,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> tuple[Means, C
     bucket = None if is_small else make_bucket(evaluation.evaluation_id, number)
     fetched = scores if bucket is None else in_bucket(scores, bucket)
     folder = context.engine.scratch.folder()
-    write_rows(folder / "query_scores.parquet", fetched.toArrow())
+    write_table(fetched.toArrow(), folder / "query_scores.parquet")
     stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
     refuse_changed(context.checked.seen)
     verified = verify(context, stored, rows if is_small else None, attributes, bucket=bucket)

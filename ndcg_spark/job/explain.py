@@ -4,12 +4,10 @@ What a night keeps, explained or to be judged, needs no engine, so engine module
 """
 
 import dataclasses
-import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ndcg_spark.comparison.baselines import named_night
 from ndcg_spark.config import EvaluationConfig
@@ -17,9 +15,9 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import Explained, ExplainRequest, Facts, Row, explain_runs, query_facts
+from ndcg_spark.job.to_judge import KEY, first_to_judge, listed_documents, moved_documents
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import (
-    Where,
     night_rows,
     read_again,
     read_dataset_scores,
@@ -28,7 +26,6 @@ from ndcg_spark.nights.read import (
 )
 from ndcg_spark.schemas import query_key
 from ndcg_spark.text import did_you_mean, unknown_name
-from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -119,6 +116,8 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     if not facts or not facts.keys() >= {own.run, own.baseline} - {None}:
         raise _not_kept(night, query)
     explained = explain_runs(facts, [run for run in runs if run in facts], own)
+    if explained.baselines or request.baseline_date:
+        _refuse_unknown_ties(night, facts.values())
     if request.baseline_date is None:
         return explained
     (other,) = select_nights(known, output, request.baseline_date, dataset)
@@ -129,6 +128,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
         raise ConfigurationError(f"cutoff: {other} has no scores at {format_cutoff(cutoff)}; choose another --cutoff")
     names = {run: request.baseline or run for run in facts}
     before = read_facts(other, [*{*names.values()}], cutoff, [query])
+    _refuse_unknown_ties(other, before.values())
     there = {run: (name, query) for run, name in names.items() if (name, query) in before}
     if not there:
         raise _not_kept(other, query)
@@ -163,19 +163,18 @@ def read_facts(
         if keeps_all or own or (score["returned"] == 0 and documents[query]):
             # An ideal is kept without a run. Of equal gains, it begins with those of the run that is explained.
             judged = [row for row in own if row["relevance"] is not None and (is_kept or row["relevance"] >= 0)]
-            facts[run, query] = query_facts(score, _listed(own, convention), [*judged, *ideal], convention, whole=False)
+            returned = [{**row, "on_list": True, "own_gain": row["gain"]} for row in own]
+            facts[run, query] = query_facts(score, returned, [*judged, *ideal], convention, whole=False)
     return facts
 
 
-def _listed(documents: Iterable[Row], convention: Convention) -> list[dict[str, Any]]:
-    """The documents of a list as `query_facts` takes them; neighbours with the same score are tied."""
-    is_exact, before, rows = convention.score_precision == "float64", None, list[dict[str, Any]]()
-    for row in sorted(documents, key=lambda row: row["rank"]):
-        score = row["score"] if is_exact or row["score"] is None else struct.pack("f", row["score"])
-        group = rows[-1]["tie_group"] if rows and row["tied"] and (True, score) == before else row["rank"]
-        before = row["tied"], score
-        rows.append({**row, "on_list": True, "tie_group": group, "own_gain": row["gain"]})
-    return rows
+def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
+    """ConfigurationError if what changed needs tie groups that the night, which an older version wrote, lacks."""
+    if not all(one.knows_ties for one in facts):
+        raise ConfigurationError(
+            f"documents: {night} was written by a version that kept no tie groups, so with averaged ties it is unknown "
+            "what a document added; evaluate it again, or leave out the baseline"
+        )
 
 
 def _compared_run(
@@ -206,7 +205,7 @@ def night_documents_to_judge(
     baseline_date: str | None = None,
     baseline: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The first rows of TO_JUDGE, at most `limit`, as `documents_to_judge` orders them; of a run or of all.
+    """The first rows of TO_JUDGE, at most `limit`, the largest weight first; of a run or of all.
 
     With another night, or another run as the baseline of one, those of both, each weighted by how far its discount
     differs: what judging it can change.
@@ -225,20 +224,18 @@ def night_documents_to_judge(
             )
     others = others or (nights if baseline is not None else [])
     run = _compared_run(run, baseline, nights, others)
-    key, sides = ["dataset", "query_id", "doc_id"], []
-    for side, name, sign in ((nights, run, 1.0), (others, baseline or run, -1.0)):
-        if side and not any(night.kept_rows("ranked_documents") for night in side):
-            raise ConfigurationError(f"documents: {side[0]} keeps none; evaluate it with --documents all")
-        where: Where = {"relevance": [None], **({} if name is None else {"run": [name]})}
-        rows = read_rows(side, "ranked_documents", [*key, "run", "rank", "discount"], where)
-        if baseline is not None:
-            # The lists of both runs are the two sides of one comparison.
-            rows = rows.set_column(rows.column_names.index("run"), "run", pa.array([run] * len(rows), pa.string()))
-        sides.append(rows.append_column("signed", pc.multiply(rows["discount"], sign)))
-    lists = pa.concat_tables(sides).group_by([*key, "run"]).aggregate([("rank", "min"), ("signed", "sum")])
-    lists = lists.append_column("weight", pc.abs(lists["signed_sum"]))
-    sums = lists.group_by(key).aggregate([("run", "count"), ("rank_min", "min"), ("weight", "sum")])
-    named = sums.rename_columns([*key, "runs", "best_rank", "weight"])
-    order = [("order", "descending"), *((name, "ascending") for name in key)]
-    ordered = named.append_column("order", pc.round(named["weight"], DECIMALS)).sort_by(order)
-    return list(ordered.filter(pc.field("order") > 0).drop_columns(["order"]).slice(0, limit).to_pylist())
+    lists = _unjudged_lists(nights, run)
+    if not others:
+        return first_to_judge(listed_documents(lists), limit)
+    there = _unjudged_lists(others, baseline or run)
+    return first_to_judge(moved_documents(lists, there, by_run=baseline is None), limit)
+
+
+def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
+    """The unjudged rows of RANKED_DOCUMENTS of these nights, of a run or of all."""
+    if not any(night.kept_rows("ranked_documents") for night in nights):
+        raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
+    where: dict[str, Sequence[Any]] = {"relevance": [None]}
+    if run is not None:
+        where["run"] = [run]
+    return read_rows(nights, "ranked_documents", [*KEY, "run", "rank", "discount"], where)

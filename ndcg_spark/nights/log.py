@@ -164,7 +164,7 @@ def _rows(store: Store, file: File) -> tuple[str, Any]:
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
     """The rows of a file of the log, as they were written: by its checksum, else each row is checked."""
     checksum = named_checksum(path)
-    rows: list[dict[str, Any]] = store.read(path, checksum).read(use_threads=False).to_pylist()
+    rows: list[dict[str, Any]] = store.read(path, checksum).to_pylist()
     if not rows:
         raise DamagedRowError("it has no row")
     if checksum is None:

@@ -292,10 +292,8 @@ def read_dataset_scores(nights: Sequence[Night]) -> list[list[Row]]:
         key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
         with _lost_files_named(night, "dataset_scores"):
             # Not a dataset of all files, which takes twice as long where each has a few rows.
-            tables = [
-                night.store.read(path, file.get("crc32")).read(use_threads=False)
-                for path, file in night.files("dataset_scores").items()
-            ]
+            files = night.files("dataset_scores")
+            tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
         # Slices go before rows become dictionaries, which takes longest.
         rows = (row for table in tables for row in table.filter(pc.is_null(table["attribute"])).to_pylist())
         return without_slices({**empty, **row, **key} for row in rows if row["dataset"] == night.dataset)[0]

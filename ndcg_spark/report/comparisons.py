@@ -50,7 +50,7 @@ FLAGS = {
 }
 _DOUBTED = {"doubt", "other_judgments"}
 _MOVED = "moved: the share of the total discount that moved, which limits how far any judgments could change DCG"
-_QUERIES = ("run", "cutoff", "query_id", "common", "entered", "left", "rbo", "moved_discount")
+_QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discount")
 
 
 def print_compared(compared: "Comparison", style: str) -> None:

@@ -100,10 +100,12 @@ def ranked_documents(
     judged = ideal.judged_documents(judgments, key, convention)
     listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
     listed = listed if convention.duplicates == "best" else lists.with_single_documents(listed, ["run", *key])
-    table = listed.select("run", *key, "doc_id", "rank", "tied", "score", "relevance", "gain", "discount")
+    columns = ("doc_id", "rank", "tied", "tie_group", "score", "relevance", "gain", "discount")
+    table = listed.select("run", *key, *columns)
     if with_ideal and convention.ideal != "retrieved":
         best = ideal.ideal_documents(judged, key, convention, depth)
-        nothing = {"run": F.lit(None).cast("string"), "tied": F.lit(False), "score": F.lit(None).cast("double")}
+        kinds = {"run": "string", "score": "double", "tie_group": "int"}
+        nothing = {name: F.lit(None).cast(kind) for name, kind in kinds.items()} | {"tied": F.lit(False)}
         table = table.unionByName(best.withColumns(nothing))
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import NotVerifiedError
-from ndcg_spark.inputs.stored_rows import copied_rows, write_rows
+from ndcg_spark.inputs.stored_rows import copied_rows
+from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import QUERY_SCORES
 from ndcg_spark.spot_check.expected import Definition
 from ndcg_spark.spot_check.findings import in_words, write_case
@@ -63,7 +64,7 @@ class LazyCheck:
         definition = self._definition()
         means = Means(definition.measures, self.attributes)
         with tempfile.TemporaryDirectory() as folder:
-            write_rows(Path(folder) / "query_scores.parquet", fetched)
+            write_table(fetched, Path(folder) / "query_scores.parquet")
             stored = copied_rows(Path(folder), {}, QUERY_SCORES.names, "the query scores")
             rows = dataset_scores.to_pylist()
             subject = self._subject(definition, rows)._replace(bucket=bucket)

@@ -2,11 +2,14 @@
 
 import math
 from collections import defaultdict
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from cases import make
 from evaluations import configuration, evaluated
+from kept_nights import date
+from page_nights import night
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import ExplainRequest
@@ -106,6 +109,40 @@ def test_what_a_night_explains_is_what_its_inputs_explain(configured, query, ide
     losses = [{(row["doc_id"], row["ideal_rank"], row["loss"]) for row in one.losses} for one in (stored, scored)]
     assert losses[0] == losses[1]
     assert [line["ideal_doc_id"] for line in stored.lines] == ideal
+
+
+def test_a_night_keeps_which_documents_tie(configured):
+    # As floats of 32 bits, b and c have the same score, and so have d and e, whose zeros differ in sign.
+    scores = {"a": 2.0, "b": 1.0, "c": 1.0 + 1e-12, "d": 0.0, "e": -1e-60}
+    lists = "".join(f"q1 Q0 {doc} 0 {score!r} r\n" for doc, score in scores.items())
+    convention = {"ties": "average", "score_precision": "float32"}
+    files = {"qrels.txt": "q1 0 b 2\nq1 0 e 1\n", "run.txt": lists}
+    settings = configured(files, cutoffs=4, output="out", documents="all", convention=convention)
+    evaluated(settings)
+    kept = {row["doc_id"]: row["tie_group"] for row in rows(Path("out"), "ranked_documents") if row["run"]}
+    assert len(kept) == 4
+    assert kept["a"] < kept["b"] == kept["c"] < min(kept[doc] for doc in kept.keys() - {*"abc"})
+    with engine_for(settings) as engine:
+        explained = explain_night("out", None, ExplainRequest("q1")), explain_on(engine, settings, ExplainRequest("q1"))
+    stored, scored = (one.explanations[0].facts for one in explained)
+    groups = {row.doc_id: row.tie_group for row in scored.listed}
+    assert {row.doc_id: row.tie_group for row in stored.listed}.items() <= groups.items()
+    assert groups["d"] == groups["e"]
+
+
+@pytest.mark.parametrize("ties", ["average", "doc_id_desc"])
+def test_a_night_without_tie_groups_is_explained_as_far_as_they_are_not_needed(tmp_path, ties):
+    for number, listed in enumerate(["ab", "ba"]):
+        night(tmp_path, number, {"one": {"q1": [*listed]}, "two": {"q1": ["b"]}}, options={"ties": ties})
+    (first, _) = explain_night(str(tmp_path), None, ExplainRequest("q1")).explanations
+    assert [line["doc_id"] for line in first.lines][:2] == [*"ba"]
+    for compared in ({"baseline": "two"}, {"baseline_date": date(0)}):
+        request = ExplainRequest("q1", run="one", **compared)
+        if ties == "average":
+            with pytest.raises(ConfigurationError, match="tie groups"):
+                explain_night(str(tmp_path), None, request)
+        else:
+            assert explain_night(str(tmp_path), None, request).baselines
 
 
 def test_a_query_is_explained_at_the_cutoff_of_the_headline(configured):

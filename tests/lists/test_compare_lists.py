@@ -28,7 +28,8 @@ def test_results_are_compared_for_all_queries_without_judgments(folder):
     expected = {"queries": 3, "changed_share": 1, "lost_all_share": 1 / 3, "gained_all_share": 1 / 3}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     # q1 is swapped, and as many documents are in it as before.
-    assert [(query["query_id"], query["common"]) for query in compared["queries"]] == [("q2", 0), ("q3", 0), ("q1", 2)]
+    queries = [(query["query_id"], query["entered"], query["left"]) for query in compared["queries"]]
+    assert queries == [("q2", 0, 1), ("q3", 1, 0), ("q1", 0, 0)]
 
 
 def test_ranks_that_are_not_the_order_of_the_scores_are_not_trusted(folder):

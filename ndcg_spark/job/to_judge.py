@@ -1,0 +1,54 @@
+"""Which unjudged documents matter most: to lists, or to the difference between two sides of them; without an engine."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_spark.schemas import TO_JUDGE
+from ndcg_spark.tolerance import DECIMALS
+
+#: The key of TO_JUDGE.
+KEY = ["dataset", "query_id", "doc_id"]
+
+
+def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
+    """The first rows of a table TO_JUDGE, at most `limit`: the largest weight first, then by dataset, query, document.
+
+    A document whose weight is 0 is left out.
+    """
+    # Sums of the same weights in another order are the same number.
+    rounded = documents.append_column("rounded", pc.round(documents["weight"], DECIMALS))
+    order = [("rounded", "descending"), *((name, "ascending") for name in KEY)]
+    # There may be a million, of which a hundred are shown.
+    first = rounded.take(pc.select_k_unstable(rounded, limit, order))
+    return list(first.filter(pc.field("rounded") > 0).select(TO_JUDGE.names).to_pylist())
+
+
+def listed_documents(lists: pa.Table) -> pa.Table:
+    """The table TO_JUDGE of lists, in which a document weighs as much as the discounts of its ranks.
+
+    `lists` has the rows of RANKED_DOCUMENTS that are unjudged.
+    """
+    return _by_document(lists, lists["rank"], lists["discount"])
+
+
+def moved_documents(lists: pa.Table, others: pa.Table, *, by_run: bool) -> pa.Table:
+    """The same for two sides, where a document weighs as much as its discounts differ: what judging it can change.
+
+    With `by_run` each run is compared with itself, else a side is the lists of one run.
+    """
+    key = [*KEY, "run"] if by_run else KEY
+    here, there = (side.select([*key, "rank", "discount"]) for side in (lists, others))
+    both = here.join(there, key, join_type="full outer", right_suffix="_there")
+    rank = pc.min_element_wise(both["rank"], both["rank_there"])
+    # A document that is not in a list adds nothing there.
+    discount, discount_there = (pc.fill_null(both[name], 0.0) for name in ("discount", "discount_there"))
+    return _by_document(both, rank, pc.abs(pc.subtract(discount, discount_there)))
+
+
+def _by_document(lists: pa.Table, rank: pa.ChunkedArray, weight: pa.ChunkedArray) -> pa.Table:
+    """The table TO_JUDGE of rows of one run each."""
+    rows = lists.select(KEY).append_column("rank", rank).append_column("weight", weight)
+    sums = rows.group_by(KEY).aggregate([([], "count_all"), ("rank", "min"), ("weight", "sum")])
+    return sums.select([*KEY, "count_all", "rank_min", "weight_sum"]).rename_columns(TO_JUDGE.names)

@@ -1,0 +1,80 @@
+"""Files of Parquet: one writer, and one reader of footers and of batches.
+
+Nothing is written with statistics. What footers say of nulls and NaN differs between writers, engines may take it for
+values, and here every part of a file has rows of all kinds, so that no plan could skip a part by it.
+
+Nights are read by `nights.read`, whose files have checksums. The spot check reads Parquet on its own, by
+`inputs.stored_rows`, and engines read and write what is theirs.
+"""
+
+import base64
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs, parquet
+
+
+def open_writer(
+    target: Path | Any,
+    schema: pa.Schema,
+    *,
+    compression: str = "snappy",
+    dictionaries: bool | Sequence[str] = True,
+    keeps_arrow_types: bool = False,
+    has_checksums: bool = False,
+) -> Any:
+    """A writer of tables of this schema to a local file or a stream: a context, with a method `write_table`.
+
+    `dictionaries` are the columns of which each value is written once, by default all. With `keeps_arrow_types` pyarrow
+    reads the very types that were written; without, text is plain text to every engine.
+    """
+    return parquet.ParquetWriter(
+        target,
+        schema,
+        filesystem=fs.LocalFileSystem() if isinstance(target, Path) else None,
+        compression=compression,
+        use_dictionary=dictionaries,
+        store_schema=keeps_arrow_types,
+        write_page_checksum=has_checksums,
+        write_statistics=False,
+    )
+
+
+def write_table(table: pa.Table, target: Path | Any, **how: Any) -> None:
+    """Write a table as a file; `how` are the options of `open_writer`."""
+    with open_writer(target, table.schema, **how) as writer:
+        writer.write_table(table)
+
+
+def read_footer(stream: Any) -> tuple[pa.Schema, int]:
+    """The schema of a file, as its writer meant it, and the number of its rows."""
+    metadata = parquet.read_metadata(stream)
+    declared = (metadata.metadata or {}).get(b"ARROW:schema")
+    if declared is None:
+        return metadata.schema.to_arrow_schema(), metadata.num_rows
+    # pyarrow forgets that numbers are categories, which engines cannot read.
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(declared))), metadata.num_rows
+
+
+def read_batches(
+    paths: Sequence[str], system: fs.FileSystem, wanted: Collection[str] | None = None, kind: str = "parquet"
+) -> pa.RecordBatchReader:
+    """The rows of files of one schema, a batch at a time: those of the `wanted` columns that there are, or all.
+
+    `kind` is parquet or orc. What is no such file, or damaged, raises what pyarrow raises.
+    """
+    # Here, because it imports pandas, which nights do without.
+    from pyarrow import dataset
+
+    stored = dataset.dataset([*paths], filesystem=system, format=kind)
+    fields = [field for field in stored.schema if wanted is None or field.name in wanted]
+    batches = stored.to_batches(columns=[field.name for field in fields], batch_readahead=1)
+    return pa.RecordBatchReader.from_batches(pa.schema(fields), batches)
+
+
+def read_whole(content: bytes) -> pa.Table:
+    """The table of a small file whose content was read; an error of pyarrow if one of its pages is damaged."""
+    stored = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    return stored.read(use_threads=False)
