@@ -138,12 +138,6 @@ def mapped_table(where: str) -> str:
     return next((table for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
 
 
-def apart(value: float, limit: float, digits: int = 4, kind: str = "f") -> tuple[str, str]:
-    """Both numbers with so many digits, or as many more as show that they differ."""
-    shown = [(f"{value:.{many}{kind}}", f"{limit:.{many}{kind}}") for many in range(digits, digits + 5)]
-    return next((texts for texts in shown if texts[0] != texts[1]), shown[0])
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'trec_eval'?)` if a known name differs in a letter or two or begins with the word, else empty."""
     # A number that differs in a digit is another one.

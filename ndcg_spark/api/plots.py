@@ -11,15 +11,19 @@ from ndcg_spark.api.scores import Scores, SparkScores
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report import words
+from ndcg_spark.report.charts import (
+    differences_drawing,
+    draw,
+    means_drawing,
+    queries_drawing,
+    tone_of,
+)
 from ndcg_spark.report.comparisons import notes_on_answers, notes_on_tests, significance_marks
 from ndcg_spark.report.console import write_file
 from ndcg_spark.report.scores import paper_table
-from ndcg_spark.report.shapes import bars, difference_chart
+from ndcg_spark.tables.format import difference
 from ndcg_spark.tables.writers import latex as latex_lines
-from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import unknown_name
-from ndcg_spark.tolerance import EQUAL
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -54,23 +58,15 @@ def plot_queries(scores: Scores | SparkScores, run: str, baseline: str, measure:
     if both.empty:
         raise ConfigurationError(f"run: {run} and {baseline} have no query in common that has a score; name others")
     both["change"] = both["run"] - both["baseline"]
-    both["tone"] = ["bad" if change < -EQUAL else "ok" if change > EQUAL else "mid" for change in both["change"]]
+    both["tone"] = both["change"].map(tone_of)
     both["query"] = [" ".join(query) if isinstance(query, tuple) else query for query in both.index]
     lost, unchanged, won = (int((both["tone"] == tone).sum()) for tone in ("bad", "mid", "ok"))
-    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {words.change(both['change'].mean())}"
+    mean = difference(both["change"].mean())
+    counts = f"{lost:,} lost, {unchanged:,} unchanged, {won:,} won; mean {mean}"
     title = f"{run} minus {baseline}, {measure or scores.table().columns[0]}, query by query"
-    return _plot(
-        title,
-        f"{title}: {counts}",
-        dots=True,
-        bars=bars(both.sort_values("change").to_dict("records")),
-        most=max(both["change"].abs().max(), EQUAL),
-        low=min([0.0, *both["run"], *both["baseline"]]),
-        high=max([1.0, *both["run"], *both["baseline"]]),
-        counts=counts,
-        run=run,
-        baseline=baseline,
-    )
+    rows = _rows(both.sort_values("change"))
+    drawing = queries_drawing(title, f"{title}: {counts}", counts, rows, run, baseline)
+    return Plot(draw(drawing))
 
 
 def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None) -> Plot:
@@ -83,10 +79,10 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     measure = measure or str(scores.table().columns[0])
     means = scores.per_query(measure).mean().sort_values(ascending=False)
     if baseline is None:
-        low, width = min(0.0, means.min()), max(means.max() - min(0.0, means.min()), EQUAL)
-        marks = ({"run": run, "mean": mean, "conclusion": None} for run, mean in means.items())
-        rows = [{"row": mark, "at": 100 * (mark["mean"] - low) / width, "low": None} for mark in marks]
-        return _plot(f"mean {measure}", f"mean {measure} of {len(rows)} runs", shape={"rows": rows, "zero": None})
+        title = f"mean {measure}"
+        label = f"{title} of {len(means)} runs"
+        by_run = {str(run): mean for run, mean in means.items()}
+        return Plot(draw(means_drawing(title, label, by_run)))
     compared = compared_rows(scores, baseline, measure, ComparisonOptions())
     compared = [row for row in compared if row["attribute"] is None]
     missing = [row["run"] for row in compared if "run_missing" in row["flags"]]
@@ -95,8 +91,8 @@ def plot_runs(scores: Scores | SparkScores, baseline: str | None = None, measure
     title = f"{measure} minus that of {baseline}, with 95 % intervals"
     if missing:
         title += f"; {', '.join(missing)} returned nothing"
-    label = ", ".join(f"{row['run']} {words.change(row['difference'])}" for row in compared[:20])
-    return _plot(title, f"{title}: {label}", shape=difference_chart(compared))
+    label = ", ".join(f"{row['run']} {difference(row['difference'])}" for row in compared[:20])
+    return Plot(draw(differences_drawing(title, f"{title}: {label}", compared)))
 
 
 def latex(scores: Scores | SparkScores, baseline: str | None = None, correction: str = "holm") -> str:
@@ -129,7 +125,3 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table, None where there is no value."""
     rows: list[dict[Any, Any]] = table.astype(object).mask(table.isna(), None).to_dict("records")
     return rows
-
-
-def _plot(title: str, label: str, **chart: Any) -> Plot:
-    return Plot(rendered("report/plots.svg.j2", words=words, title=title, label=label, **chart))

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention, why_no_value
-from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
+from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import nights_of_dataset, read_again, read_dataset_scores, returned_nothing, unpublished
+from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import unknown_name
 
 #: By run and cutoff, nights with a row of DATASET_SCORES and the convention.
@@ -112,8 +113,9 @@ def _add_bands(points: Sequence[Point], values: Sequence[float]) -> None:
         low, value, high = (round(number, 4) for number in (point.low, values[at], point.high))
         if not low <= value <= high:
             code, side = ("low", "below") if value < low else ("high", "above")
-            usual = f"{low:.4f} to {high:.4f}, the usual range of the {len(before)} comparable nights before"
-            point.flags = ((code, f"{value:.4f} is {side} {usual}"),)
+            nights = f"the usual range of the {len(before)} comparable nights before"
+            usual = f"{score(low)} to {score(high)}, {nights}"
+            point.flags = ((code, f"{score(value)} is {side} {usual}"),)
 
 
 def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
@@ -121,8 +123,8 @@ def _add_levels(points: Sequence[Point], values: Sequence[float]) -> None:
     while change := _level_change(values, start):
         at, since, before = change
         moved = statistics.fmean(values[since : at + 1]) - before
-        level = f"{before:.4f} in the {REFERENCE} nights from {points[start].date}"
-        words = f"level since {points[since].date}: {moved:+.4f}, from {level}"
+        level = f"{score(before)} in the {REFERENCE} nights from {points[start].date}"
+        words = f"level since {points[since].date}: {difference(moved)}, from {level}"
         points[at].flags += (("level_fell" if values[at] < before else "level_rose", words),)
         start = at + 1
 
@@ -258,7 +260,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
         last = max(rows, key=lambda row: row["evaluated_on"])
         why = why_no_value(measure, Convention.parse(last["convention"]))
         nights = len({row["evaluated_on"] for row in rows})
-        what = f"{dataset}: no value for {measure}@{format_cutoff(cutoff)} in {nights:,} night(s)"
+        what = f"{dataset}: no value for {measure_at(measure, cutoff)} in {nights:,} night(s)"
         sentences.append(f"{what}, the last {last['evaluated_on']}: {why}")
     return sentences
 
@@ -320,9 +322,9 @@ def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str
         now, cutoffs = by_night[-1], set().union(*by_night)
         at = asked.main_cutoff(measure, now) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
-            others = [f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)]
+            others = [measure_at(measure, k) for k in sorted(cutoffs, key=by_depth)]
             known = ", ".join(others or [name for name in MEASURES if any(row[name] is not None for row in newest)])
-            raise ConfigurationError(f"nights: {measure}@{format_cutoff(at)} was not evaluated; available: {known}")
+            raise ConfigurationError(f"nights: {measure_at(measure, at)} was not evaluated; available: {known}")
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))
 

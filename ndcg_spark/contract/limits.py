@@ -32,7 +32,7 @@ from ndcg_spark.contract.doubts import WRITE_ALIKE, about_empty_runs, about_stra
 from ndcg_spark.contract.scan import EXAMPLE_LENGTH, Counts, JudgmentCounts, Rejection, ResultCounts, RunCounts
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention, relevant_grade
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, format_cutoff
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, measure_at
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
@@ -41,6 +41,7 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.rules import RULES, typed
 from ndcg_spark.schemas import BROKEN_LINE, query_key
 from ndcg_spark.scoring.refusals import row_example
+from ndcg_spark.tables.format import score
 
 if TYPE_CHECKING:
     from ndcg_spark.contract.check import CheckedTables
@@ -219,9 +220,10 @@ def refuse_low_rates(rates: Mapping[str, float | None], cutoff: Cutoff, least: f
     if below:
         run = min(below, key=lambda name: (below[name], name))
         to_do = "judge more of what it returns" if below[run] else advice
+        rate = measure_at("judged_rate", cutoff)
         raise InputError(
-            f"results: {len(below)} run(s) with a judged_rate@{format_cutoff(cutoff)} below min_judged_rate={least:g}, "
-            f"e.g. run={run} with {below[run]:.4f}; {to_do}, or allow less"
+            f"results: {len(below)} run(s) with a {rate} below min_judged_rate={least:g}, "
+            f"e.g. run={run} with {score(below[run])}; {to_do}, or allow less"
         )
 
 

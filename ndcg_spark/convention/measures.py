@@ -221,7 +221,7 @@ class MeasureSet:
     @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [f"{name}{arguments(name, self.options)}@{format_cutoff(cutoff)}" for name, cutoff in self.pairs]
+        return [measure_at(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs]
 
     @property
     def columns(self) -> list[str]:
@@ -247,4 +247,4 @@ def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     is_whole = MEASURES[measure].whole
-    return measure if is_whole else f"{measure}@{format_cutoff(cutoff)}"
+    return measure if is_whole else measure_at(measure, cutoff)

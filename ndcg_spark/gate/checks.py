@@ -14,8 +14,10 @@ from ndcg_spark.gate.compared import Compared, Comparisons, Row, RowKey, row_key
 from ndcg_spark.gate.config import CheckConfig, GateConfig
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, PASS, UNDECIDED, Result
 from ndcg_spark.nights.log import Night
+from ndcg_spark.tables.format import apart, level, p_in_words, score
+from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.table import answered_in_words
-from ndcg_spark.text import apart, did_you_mean
+from ndcg_spark.text import did_you_mean
 from ndcg_spark.tolerance import ROUNDING
 
 
@@ -322,7 +324,7 @@ def _sentence_of_drop(gate: GateConfig, case: Case, numbers: Mapping[str, Any]) 
     moved = f"{'fell' if difference < 0 else 'rose'} by {size}"
     if abs(difference) <= ROUNDING:
         moved = "did not change"
-    means = f"from {numbers['baseline_mean']:.4f} to {numbers['mean']:.4f}"
+    means = f"from {score(numbers['baseline_mean'])} to {score(numbers['mean'])}"
     subject = f"{case.check.subject(case.run)} {moved} against {case.baseline.in_words}, {means}"
     evidence = _in_words(gate, numbers)
     return f"{subject} ({evidence}); {limit} is allowed{_few_answered(case.row)}"
@@ -332,10 +334,11 @@ def _in_words(gate: GateConfig, numbers: Mapping[str, Any]) -> str:
     """How sure a difference is."""
     evidence = [f"{numbers['queries']:,} queries"]
     if numbers["interval_low"] is not None:
-        interval = f"{numbers['interval_low']:+.4f} to {numbers['interval_high']:+.4f}"
-        evidence.append(f"{100 * (1 - gate.alpha):g} % interval {interval}")
+        low, high = numbers["interval_low"], numbers["interval_high"]
+        ends = f"{signed(low)} to {signed(high)}"
+        evidence.append(f"{level(gate.alpha)} interval {ends}")
     if numbers["p"] is not None:
-        evidence.append(f"p {apart(numbers['p'], gate.alpha, 2, 'g')[0]}")
+        evidence.append(p_in_words(numbers["p"], gate.alpha))
     return ", ".join(evidence)
 
 

@@ -33,6 +33,7 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.read import earlier
+from ndcg_spark.tables.format import part
 
 _MAX_CAUSES = 20
 #: The `check` of a result about what must arrive.
@@ -214,8 +215,8 @@ def _sentence(
 
 def _loss_in_words(cause: Row) -> str:
     queries = f"{cause['queries']:,} of {cause['of_queries']:,} queries"
-    part = f"{100 * cause['share']:.0f} %" if cause["share"] < 1.005 else "all"
-    return f"{cause['attribute']}={cause['value']}: {queries}, {part} of the loss"
+    share = part(cause["share"])
+    return f"{cause['attribute']}={cause['value']}: {queries}, {share} of the loss"
 
 
 def _warnings_of(results: Sequence[Result], deciding: Sequence[Result]) -> list[str]:

@@ -23,9 +23,11 @@ from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.read import earlier
 from ndcg_spark.report.labels import Labels
-from ndcg_spark.report.words import NIGHTS
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import unknown_name
+
+#: The nights of a trend.
+NIGHTS = 28
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,8 @@ from ndcg_spark.advice import OPTIONS
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import AGREEMENTS, COMPARISONS
-from ndcg_spark.tables.table import Table, answered_in_words, make_table, rounded, signed
+from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.table import Table, answered_in_words, make_table
 from ndcg_spark.tables.writers import View
 from ndcg_spark.tolerance import DECIMALS
 
@@ -129,11 +130,16 @@ def compared_cells(row: Row, mean: str = "mean", p: str = "p_adjusted") -> dict[
         mean: row["mean"],
         "baseline": row["baseline_mean"],
         "difference": row["difference"],
-        "interval": f"{signed(row['interval_low'])}, {signed(row['interval_high'])}" if has_interval else None,
+        "interval": _interval(row) if has_interval else None,
         _P[p]: row[p] if is_tested else None,
         "won/tied/lost": "/".join(f"{row[name]:,}" for name in ("wins", "ties", "losses")),
         "conclusion": f"{in_words(row)} ({flags})" if flags else in_words(row),
     }
+
+
+def _interval(row: Row) -> str:
+    low, high = (numbers.difference(row[end]) for end in ("interval_low", "interval_high"))
+    return f"{low}, {high}"
 
 
 def _shown_flags(row: Row) -> list[str]:
@@ -185,7 +191,7 @@ def significance_marks(compared: Rows) -> dict[tuple[str, str, str, int | None],
 def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes = notes_on_tests(rows, correction, _CONCLUDED)
     if any(row["interval_low"] is not None for row in rows):
-        what = f"{100 * (1 - alpha):g} % confidence interval of the mean difference over the queries that both have"
+        what = f"{numbers.level(alpha)} confidence interval of the mean difference over the queries that both have"
         notes.append(f"interval: {what}, not adjusted for the number of comparisons")
     sizes: dict[str, list[float]] = {}
     for row in rows:
@@ -193,7 +199,7 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
         if is_unsure and row["minimum_detectable"] is not None:
             sizes.setdefault(_measure(row), []).append(row["minimum_detectable"])
     if sizes:
-        ranges = {measure: dict.fromkeys(map(rounded, (min(own), max(own)))) for measure, own in sizes.items()}
+        ranges = {measure: dict.fromkeys(map(numbers.score, (min(own), max(own)))) for measure, own in sizes.items()}
         found = ", ".join(f"{' to '.join(ends)} in {measure}" for measure, ends in ranges.items())
         notes.append(f"cannot tell: a difference of {found} would be found with a power of 80 %, without adjustment")
     return notes + [FLAGS[flag] for flag in dict.fromkeys(flag for row in rows for flag in _shown_flags(row))]

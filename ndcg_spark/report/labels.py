@@ -10,7 +10,7 @@ from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.report.words import name
+from ndcg_spark.tables.html import name
 from ndcg_spark.text import rename_advice
 
 #: The columns of labels beside query_id.

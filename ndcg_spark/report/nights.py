@@ -9,7 +9,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, format_cutoff, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
+from ndcg_spark.convention.parsing import parse_cutoff
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night, Nights
@@ -105,7 +106,7 @@ def _row(line: TrendLine) -> dict[str, Any]:
 
 
 def _measure(line: TrendLine) -> str:
-    return f"{line.measure}@{format_cutoff(line.cutoff)}"
+    return measure_at(line.measure, line.cutoff)
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
@@ -166,7 +167,7 @@ def verdict_table(verdict: Row, several: bool = False) -> Table:
 
 
 def _cells(result: Row) -> dict[str, Any]:
-    measure = result["measure"] and f"{result['measure']}@{result['cutoff']}"
+    measure = result["measure"] and measure_at(result["measure"], parse_cutoff(result["cutoff"]))
     check = ("weighted" if result["weighted"] else None, measure, result["slice"])
     against = dict.fromkeys(filter(None, (result["baseline"], result["baseline_night"])))
     word = result["result"].replace("_", " ")

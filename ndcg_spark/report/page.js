@@ -1,11 +1,15 @@
 // A table is sorted by a column when its heading is pressed, and the other way round when it is pressed again.
 const number = (cell) => {
-  const text = cell.dataset.v ?? cell.textContent.trim().replace("\u2212", "-").replace(/,/g, "");
+  const text = cell.dataset.v ?? cell.textContent.trim().replace(/,/g, "");
   return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
 };
 for (const table of document.querySelectorAll("table.sorted")) {
   const body = table.tBodies[0];
-  table.querySelectorAll("thead button").forEach((button, column) => {
+  table.querySelectorAll("thead th").forEach((th, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...th.childNodes);
+    th.append(button);
     button.addEventListener("click", () => {
       const heading = button.parentElement;
       const down = heading.getAttribute("aria-sort") === "descending";

@@ -9,6 +9,7 @@ from ndcg_spark.advice import OPTIONS, Give, Notice
 from ndcg_spark.convention.convention import definition
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_depth, published, written
 from ndcg_spark.explanation.explain import LINE, Explained, Explanation, Facts, changed_documents
+from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
     comparison_tables,
     comparison_value,
@@ -20,7 +21,8 @@ from ndcg_spark.report.comparisons import (
 from ndcg_spark.report.console import is_silent, print_view, printing
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
-from ndcg_spark.tables.table import Marked, Table, cell, make_table, rounded, sorted_runs
+from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.table import Marked, Table, cell, make_table, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 from ndcg_spark.tolerance import EQUAL
@@ -110,7 +112,7 @@ def paper_table(
         for dataset in {line["dataset"] for line in lines}:
             values = [line[heading] for line in lines if line["dataset"] == dataset and line[heading] is not None]
             for value in values:
-                value.is_best = rounded(value) == rounded(max(values))
+                value.is_best = numbers.score(value) == numbers.score(max(values))
     return make_table(lines, (), notes, kept=[heading for *_, heading in pairs])
 
 
@@ -200,7 +202,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     facts, score, convention = explanation.facts, explanation.facts.score, explanation.facts.convention
     measure, within = written("ndcg", facts.cutoff), "in all" if facts.cutoff is None else "within the cutoff"
     returned = f"{score.returned} document(s) {within}, {score.judged} of them judged"
-    said = [f"DCG {score.dcg:.4f} / ideal DCG {score.ideal_dcg:.4f}; {returned}"]
+    said = [f"DCG {numbers.score(score.dcg)} / ideal DCG {numbers.score(score.ideal_dcg)}; {returned}"]
     if score.status in _STATUS:
         said.append(_STATUS[score.status])
     if not explanation.ideal_known:
@@ -209,19 +211,17 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     ranks = [{**line, "tied": "tied" if line["tied"] else None} for line in explanation.lines]
     # Below the end of the list there is nothing to show.
     ranks = [{k: "" if v is None and row["doc_id"] is None else v for k, v in row.items()} for row in ranks]
-    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {rounded(score.ndcg)}"
+    title = f"query {facts.query_id} of {facts.dataset}, run {facts.run}: {measure} {numbers.score(score.ndcg)}"
     lost = math.fsum(loss["loss"] for loss in explanation.losses)
-    words = f"gain * (discount at the ideal rank - discount at its rank); in all {lost:.4f} = ideal DCG - DCG"
+    loss = "gain * (discount at the ideal rank - discount at its rank)"
+    words = f"{loss}; in all {numbers.score(lost)} = ideal DCG - DCG"
     parts = [
         ("Losses by document", explanation.losses if facts.returned else (), _LOSSES, [words]),
         ("Relevant documents outside the cutoff", explanation.absent, _ABSENT, [] if facts.whole else [_KEPT_ONLY]),
         ("Unjudged documents", list(map(vars, explanation.unjudged)), ("doc_id", "rank"), []),
     ]
     if baseline is not None:
-        changed = f"{measure} {rounded(baseline.score.ndcg)} to {rounded(score.ndcg)}, DCG {baseline.score.dcg:.4f} "
-        changed += f"to {score.dcg:.4f}; the changes sum to {score.dcg - baseline.score.dcg:+.4f}"
-        if abs(score.ideal_dcg - baseline.score.ideal_dcg) > EQUAL:
-            changed += f"; ideal DCG {baseline.score.ideal_dcg:.4f} to {score.ideal_dcg:.4f}"
+        changed = _changed(measure, score, baseline.score)
         documents = changed_documents(facts, [baseline])
         moved = [{**row, "moved": row["moved_up"] or row["what"].replace("_", " ")} for row in documents]
         is_whole = facts.whole and baseline.whole
@@ -230,6 +230,17 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
     ranked = make_table(ranks, names, title=title, sentences=said)
     return [ranked, *(make_table(rows, names, title=head, sentences=top) for head, rows, names, top in parts if rows)]
+
+
+def _changed(measure: str, score: Score, before: Score) -> str:
+    """What the changes of documents sum to."""
+    ndcg = f"{measure} {numbers.score(before.ndcg)} to {numbers.score(score.ndcg)}"
+    dcg = f"DCG {numbers.score(before.dcg)} to {numbers.score(score.dcg)}"
+    changed = f"{ndcg}, {dcg}; the changes sum to {numbers.difference(score.dcg - before.dcg)}"
+    if abs(score.ideal_dcg - before.ideal_dcg) > EQUAL:
+        ideal = f"{numbers.score(before.ideal_dcg)} to {numbers.score(score.ideal_dcg)}"
+        changed += f"; ideal DCG {ideal}"
+    return changed
 
 
 def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from markupsafe import Markup
@@ -22,19 +22,23 @@ from markupsafe import Markup
 import ndcg_spark
 from ndcg_spark.advice import OPTIONS
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
-from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.read import failed_attempts, missing_datasets, read_again, select_nights
 from ndcg_spark.report import words
-from ndcg_spark.report.baselines import Outline, Request, outline, shown_points
+from ndcg_spark.report.answer import since
+from ndcg_spark.report.baselines import NIGHTS, Outline, Request, outline, shown_points
+from ndcg_spark.report.charts import TrendChart, trend
 from ndcg_spark.report.console import write_file
-from ndcg_spark.report.night import NightData
+from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
-from ndcg_spark.report.words import NIGHTS
 from ndcg_spark.steps import report_step
-from ndcg_spark.text import GOOD, unknown_name
+from ndcg_spark.tables.html import Cell, joined, marked, name, plain_table
+from ndcg_spark.text import GOOD, day, unknown_name
 
+#: The night before and the night of a run; None where it has none.
+_Pair = tuple[Point | None, Point | None]
 #: How many runs of a dataset have a trend in the index, and how many are named in a row of it.
 _CARDS, _NAMED = 6, 4
 #: The files of the program that decide what a page says and shows.
@@ -64,10 +68,10 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     parts = []
     for night in newest:
         shown, _ = _as_asked(history, [night], request)
-        parts.append(_Index(history, NightData(history, night, shown), request.run))
+        parts.append(_Index(history, load_night(history, night, shown), request.run))
     index = _index(history.nights, nights, parts, request.dataset)
     _write_other(folder / "index.html", index.encode())
-    warn_of_unmatched([part.data for part in parts], request)
+    warn_of_unmatched([part.page for part in parts], request)
 
 
 class _Site:
@@ -93,7 +97,7 @@ class _Site:
         more: dict[str, Any] = {"note": absent, "in_site": True}
         page = make_page(self._history, nights, asked, self._output, **more)
         write_file("site", file, page.html)
-        shown = {data.night.dataset: [data.run, words.since(data)] for data in page.parts}
+        shown = {part.night.dataset: [part.run, since(part)] for part in page.parts}
         made_of = self._made_of(outlines, shown, absent) or {}
         content = {**made_of, "page": _content_state(page.html.encode())}
         write_file("site", beside, json.dumps(content, ensure_ascii=False))
@@ -129,8 +133,8 @@ class _Site:
         # The page says which earlier nights cannot be read.
         last = max((own.night.evaluated_on for own in outlines), default="")
         unread = self._history.nights.damaged_between("", last)
-        made_of = {"note": absent, "shown": shown, "chosen": chosen, "nights": rows, "unread": unread}
-        return {**self._shared, **made_of}
+        made_of = {"note": absent, "shown": shown, "chosen": chosen}
+        return {**self._shared, **made_of, "nights": rows, "unread": unread}
 
 
 def _chosen(shown: Outline, points: Sequence[Point]) -> dict[str, Any]:
@@ -190,9 +194,9 @@ def _as_asked(
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
     """ConfigurationError for a run or a date that no night has."""
     runs = {row["run"] for night in nights for row in history.scores(night)}
-    for option, name in (("run", request.run), ("baseline", request.baseline)):
-        if name is not None and name not in runs:
-            raise unknown_name(option, "run", name, runs)
+    for option, run in (("run", request.run), ("baseline", request.baseline)):
+        if run is not None and run not in runs:
+            raise unknown_name(option, "run", run, runs)
     dates = {night.evaluated_on for night in nights}
     if request.baseline_date not in (None, GOOD, *dates):
         absent = f"no night of {request.baseline_date}"
@@ -260,60 +264,121 @@ def _index(
 ) -> str:
     rows = [*map(_index_row, nights), *failed_attempts(known, dataset)]
     rows.sort(key=lambda row: row["evaluated_on"], reverse=True)
-    said = {}
+    found: dict[tuple[str, str], tuple[str, Markup]] = {}
+    cards: list[_Card] = []
     for part in parts:
-        for date, *cells in part.nights():
-            said[part.data.night.dataset, date] = cells
-    return render("site", title="Nights", nights=rows, pages=parts, said=said)
+        cards += part.cards()
+        for date, run, text in part.nights():
+            found[part.page.night.dataset, date] = (run, text)
+    cells = [_cells(row, found) for row in rows]
+    headings = ("night", "dataset", "verdict", "run", "result")
+    table = plain_table(headings, cells, "nights", "sorted nights")
+    return render("site", title="Nights", cards=cards, nights=table)
 
 
 def _index_row(night: Night) -> Mapping[str, Any]:
     return {**night.row, "notes": night.notes, **night.record["findings"]}
 
 
+def _cells(row: Mapping[str, Any], found: Mapping[Any, tuple[str, Markup]]) -> list[Cell]:
+    """A night in the index; or an evaluation that failed, which has no page."""
+    date = row["evaluated_on"]
+    word, tone = words.verdict_label(row)
+    shown: Any = date
+    run, text = "", Markup("")
+    if row["number"]:
+        shown = marked('<a href="{}.html">{}</a>', date, date)
+        # A night without a gate has the score of a run, and the other runs that stand out.
+        if not row["verdict"]:
+            run, text = found.get((row["dataset"], date), (run, text))
+    verdict = marked('<b class="{}">{}</b>', tone, word)
+    result = marked("{}{}", row.get("sentence") or row["reason"] or "", text)
+    if row["accepted"]:
+        result += marked('<p class="note">Accepted: {}</p>', row["accepted"])
+    for note in row.get("notes", ()):
+        result += marked('<p class="note">Note: {}</p>', note)
+    run = row["run"] or run
+    values = (shown, name(row["dataset"] or ""), verdict, name(run), result)
+    return [Cell(Markup(""), value) for value in values]
+
+
+class _Card(NamedTuple):
+    title: Markup
+    chart: TrendChart
+    notes: Sequence[str]
+
+
 class _Index:
     """What the index shows of a dataset: the trends of its runs, and who stands out when."""
 
-    def __init__(self, history: History, data: NightData, run: str | None) -> None:
-        self.data = data
-        dataset = data.night.dataset
-        self.dates = [night.evaluated_on for night in history.nights_of(dataset)]
-        metric = f"{data.metric[0]}@{format_cutoff(data.metric[1])}"
-        self.lines = history.trends(dataset, run, metric, last=len(self.dates))
+    def __init__(self, history: History, page: NightPage, run: str | None) -> None:
+        self.page = page
+        self._margin = page.compared_with.options.margin
+        dataset = page.night.dataset
+        self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
+        metric = measure_at(*page.metric)
+        self._lines = history.trends(dataset, run, metric, last=len(self._dates))
 
-    def shown(self) -> list[TrendLine]:
+    def cards(self) -> Iterator[_Card]:
         """The last nights of the run of the page, and of those that fell most or are best."""
-        first = self.dates[-NIGHTS:][0]
-        recent = [dataclasses.replace(line, points=line.points[-NIGHTS:]) for line in self.lines]
+        first = self._dates[-NIGHTS:][0]
+        recent = []
+        for line in self._lines:
+            if line.points[-1].date >= first:
+                recent.append(dataclasses.replace(line, points=line.points[-NIGHTS:]))
+        for line in sorted(recent, key=self._importance)[:_CARDS]:
+            title = "{}: {} of {}"
+            names = (name(line.dataset), self.page.measure, name(line.run))
+            is_shown = line.run == self.page.run
+            tone = words.verdict_label(self.page.night.row)[1] if is_shown else "mid"
+            notes = []
+            for point in line.points[1:]:
+                if point.breaks:
+                    changed = " and the ".join(point.breaks)
+                    notes.append(f"The {changed} changed on {day(point.date)}.")
+            yield _Card(marked(title, *names), trend(line, tone), notes)
 
-        def key(line: TrendLine) -> tuple[bool, float, float]:
-            last = line.points[-1]
-            now = last.value or 0.0 if last.date == self.dates[-1] else 0.0
-            fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
-            return line.run != self.data.run, -fall if fall > self.data.options.margin else 0.0, -now
-
-        return sorted((line for line in recent if line.points[-1].date >= first), key=key)[:_CARDS]
+    def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
+        last = line.points[-1]
+        now = last.value or 0.0
+        if last.date != self._dates[-1]:
+            now = 0.0
+        fall = max(point.value or 0.0 for point in last_stretch(line.points)) - now
+        return line.run != self.page.run, -fall if fall > self._margin else 0.0, -now
 
     def nights(self) -> Iterator[tuple[str, str, Markup]]:
-        """For each night a run with its score, and the others that stand out, the largest fall first.
+        """For each night a run with its score, and the others that stand out.
 
         The run is that of the page or, if it is of other nights, the best.
         """
-        known = {line.run: {point.date: point for point in line.points} for line in self.lines}
-        for before, date in itertools.pairwise(["", *self.dates]):
-            found = []
-            there = {run: points for run, points in known.items() if points.keys() & {before, date}}
-            here = [(points[date].value or 0.0, run) for run, points in there.items() if date in points]
-            first = self.data.run if self.data.run in there or not here else max(here)[1]
-            for run, points in there.items():
-                change, score, why = words.night_score(points.get(before), points.get(date), self.data.options.margin)
-                if run == first and date in points and points[date].breaks:
-                    why = [f"other {' and other '.join(points[date].breaks)}", *why]
-                said = f"{score} ({'; '.join(why)})" if why else score
-                if run == first:
-                    found.append((-math.inf, run, Markup.escape(said)))
-                elif why:
-                    found.append((change, run, Markup("{}: {}").format(words.name(run), said)))
-            texts = [text for *_, text in sorted(found)]
-            more = [f"{len(texts) - _NAMED:,} more"] if len(texts) > _NAMED else []
-            yield date, first, Markup("; ").join([*texts[:_NAMED], *more])
+        known = {line.run: {point.date: point for point in line.points} for line in self._lines}
+        for before, date in itertools.pairwise(["", *self._dates]):
+            pairs = {}
+            for run, points in known.items():
+                if points.keys() & {before, date}:
+                    pairs[run] = (points.get(before), points.get(date))
+            first = self._first_run(pairs)
+            yield date, first, self._said(pairs, first)
+
+    def _first_run(self, pairs: Mapping[str, _Pair]) -> str:
+        here = [(now.value or 0.0, run) for run, (_, now) in pairs.items() if now is not None]
+        if self.page.run in pairs or not here:
+            return self.page.run
+        return max(here)[1]
+
+    def _said(self, pairs: Mapping[str, _Pair], first: str) -> Markup:
+        """The score of the first run, and the other runs whose score stands out."""
+        found = []
+        for run, (before, now) in pairs.items():
+            change, score, why = words.night_score(before, now, self._margin)
+            if run == first and now is not None and now.breaks:
+                why = [f"other {' and other '.join(now.breaks)}", *why]
+            text = f"{score} ({'; '.join(why)})" if why else score
+            if run == first:
+                found.append((-math.inf, run, Markup.escape(text)))
+            elif why:
+                found.append((change, run, marked("{}: {}", name(run), text)))
+        texts = [text for _, _, text in sorted(found)]
+        if len(texts) > _NAMED:
+            texts = [*texts[:_NAMED], marked("{:,} more", len(texts) - _NAMED)]
+        return joined(texts, "; ")

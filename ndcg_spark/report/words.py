@@ -1,322 +1,412 @@
-"""What a page says and draws: names, dates, scores, the verdict and its reasons."""
+"""What a page says about a night: a list of rules for each place, each a sentence or nothing."""
 
-import functools
-import itertools
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from markupsafe import Markup
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.comparison.trend import NOTHING, Point, last_stretch
-from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
+from ndcg_spark.report.moved import EXPLAINED
+from ndcg_spark.report.sentences import Rule, Sentence, sentence, slice_name
+from ndcg_spark.tables.format import count, difference, part, score, share
+from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
-from ndcg_spark.text import apart, day, message, printable
+from ndcg_spark.text import day
 
 if TYPE_CHECKING:
-    from ndcg_spark.report.night import NightData
+    from ndcg_spark.report.night import NightPage
 
 Row = Mapping[str, Any]
-WHAT = {
-    "left": "relevant documents left the {top}",
-    "down": "relevant documents moved down",
-    "up": "relevant documents moved up",
-    "came_in": "relevant documents entered the {top}",
-    "same_rank": "same rank, other gain or ideal",
-}
-#: Whether a difference may be chance, by its conclusion.
-_CHANCE = {
-    **dict.fromkeys(("better", "worse"), "it is unlikely to be chance"),
-    "same": "any difference is smaller than {margin:g}, the margin of this report, by its {level:g} % interval",
-    "doubt": "the two tests disagree about whether it is chance",
-}
-#: A share of a difference that is worth a sentence, how many runs are named one by one, and the longest name.
-_MAIN_CAUSE, _NAMED, _LONGEST = 0.5, 3, 80
-#: The nights of a trend.
-NIGHTS = 28
-#: What moved is shown if it is of queries with at least this share of all change.
-LEAST_SHARE = 0.1
-#: What is said of a run that the baseline does not have.
-_NEW = "not in the baseline"
+#: How many runs or slices are named one by one.
+NAMED = 3
 #: The colour of a conclusion, and of a verdict.
 TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
-
-
-def name(text: str) -> Markup:
-    """A name, which may be written from right to left, so that it does not turn the sentence around it."""
-    shown = printable(text)
-    if len(shown) <= _LONGEST:
-        return Markup("<bdi>{}</bdi>").format(shown)
-    return Markup('<bdi title="{}">{}…</bdi>').format(shown[:1000], shown[:_LONGEST])
-
-
-def score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def judged(share: float) -> str:
-    """A share in percent, which is 100 only if nothing is missing."""
-    return f"{100 * share:.0f}" if share == 1 or share < 0.995 else f"{min(100 * share, 99.9):.1f}"
-
-
-def change(value: float | None) -> str:
-    shown = "-" if value is None else f"{value:+z.3f}".replace("-", "\N{MINUS SIGN}")
-    return "0.000" if shown == "+0.000" else shown
-
-
-def command(words: Iterable[object]) -> Markup:
-    return Markup("<code>{}</code>").format(message(shlex.join(["ndcg-spark", *map(str, words)])))
+#: What moved is shown if it is of queries with at least this share of all change.
+_LEAST_SHARE = 0.1
+#: The share of a loss at ranks without judgments that is worth a sentence.
+_UNJUDGED = 0.05
+#: Below this, a share of a difference is not worth saying.
+_NOTICED = 0.005
 
 
 def verdict_label(row: Row) -> tuple[str, str]:
-    if not row["verdict"]:
-        return ("no gate", "mid") if row["number"] else (row["status"], "bad")
-    return verdict_in_words(row), TONES.get(row["verdict"], "mid")
+    """The verdict of a row of the log in words, and its colour."""
+    if row["verdict"]:
+        return verdict_in_words(row), TONES.get(row["verdict"], "mid")
+    return ("no gate", "mid") if row["number"] else (row["status"], "bad")
 
 
-class Banner(NamedTuple):
-    word: str
-    tone: str
-    headline: Markup
-    sentence: Markup
-
-
-def banner(data: "NightData") -> Banner:
-    row, verdict, headline, said = data.row, data.verdict, _headline(data), _evidence(data)
-    word, tone = verdict_label(data.night.row)
-    if data.baseline.is_first and verdict.get("reason") in (None, "no_baseline"):
-        best, said = data.runs[0], [headline, *said] if row else []
-        value = score(data.scores[best, data.metric[1]].get(data.metric[0]))
-        headline = Markup("{} scores {}; there is no earlier night to compare it with yet.").format(name(best), value)
-    elif not verdict:
-        tone = TONES.get(str(row["conclusion"]), "mid") if row and data.baseline.nights else "mid"
-    elif row is None or verdict["verdict"] not in ("pass", (data.result(data.run) or {}).get("result")):
-        # It is about something else than the difference of the run, and may begin with the name of a run.
-        said = [headline] if row is not None or data.run != verdict["run"] else []
-        headline = Markup("{}.").format(sentence(message(verdict["sentence"]).rstrip(".")))
-    return Banner(word.upper(), tone, headline, Markup(" ").join([*said, *_others(data)]))
-
-
-def _headline(data: "NightData") -> Markup:
-    row, run, baseline = data.row, name(data.run), data.baseline
-    if row is None or row["difference"] is None:
-        if data.run in data.silent:
-            return Markup("{} returned nothing.").format(run)
-        missing = "it cannot be compared"
-        if not baseline.label and (breaks := data.trend.points[-1].breaks):
-            missing = f"the {' and the '.join(breaks)} changed, so it cannot be compared with earlier nights"
-        return Markup("{} scores {}; {}.").format(run, score(data.mean.get(data.metric[0])), missing)
-    if "unchanged" in row["flags"]:
-        return Markup("{} is unchanged: {}.").format(run, score(row["mean"]))
-    word, (down, side) = row["conclusion"], ("down", "worse") if row["difference"] < 0 else ("up", "better")
-    than = Markup(" {} {}").format("as" if word == "same" else "than", name(baseline.label)) if baseline.run else ""
-    what = Markup("{} is {}{}").format(run, "about the same" if word == "same" else side, than)
-    if word != "same" and word not in TONES:
-        differs = Markup("differs from {}").format(name(baseline.label)) if baseline.run else "changed"
-        what = Markup("We cannot tell whether {} {}").format(run, differs)
-    size = "less than 0.001" if abs(row["difference"]) < 0.0005 else score(abs(row["difference"]))
-    numbers = (score(row["mean"]), down, size, score(row["baseline_mean"]))
-    return Markup("{}: {}, {} {} from {}{}.").format(what, *numbers, _begun(data))
-
-
-def _begun(data: "NightData") -> str:
-    """Since when a run is as it is tonight; of tonight alone, whether it was so before."""
-    first = since(data)
-    if first is None:
-        return ""
-    if first != data.night.evaluated_on:
-        return f"; since {day(first)}"
-    stretch = last_stretch(data.trend.points)
-    before = [point.date for point in stretch[:-1] if _is_near(data, point)]
-    if len(before) == 1:
-        return f"; also seen on {day(before[0])}"
-    if before:
-        return f"; also seen in {len(before)} earlier nights, the last on {day(before[-1])}"
-    # Earlier nights than these are not looked at.
-    return "; first seen tonight" + (f" in {NIGHTS} nights" if len(stretch) == NIGHTS else "")
-
-
-def since(data: "NightData") -> str | None:
-    """The first night of those up to this one that are as it is and not as the baseline; None if it is not known."""
-    row, stretch = data.row, last_stretch(data.trend.points)
-    if row is None or row["conclusion"] not in TONES or not data.baseline.nights:
-        return None
-    if row["queries"] < data.counted(data.run):
-        # The trend is of all queries.
-        return None
-    near = list(itertools.takewhile(functools.partial(_is_near, data), reversed(stretch)))
-    return near[-1].date if near and near[-1] is not stretch[0] else None
-
-
-def _is_near(data: "NightData", point: Point) -> bool:
-    """Whether a night is rather as this one is than as the baseline."""
-    row = data.row
-    if row is None or point.value is None:
-        return False
-    return bool(abs(point.value - row["mean"]) <= abs(point.value - row["baseline_mean"]))
-
-
-def notes(data: "NightData") -> list[str]:
-    """Why somebody accepted the night, and what people wrote about it and about that since which it differs."""
-    dates, accepted = (data.night.evaluated_on, since(data)), data.night.record["accepted"]
-    noted = [(point.date, note) for point in data.trend.points if point.date in dates for note in point.notes]
-    return [f"Accepted: {accepted}"] * bool(accepted) + [f"Note of {day(date)}: {note}" for date, note in noted]
-
-
-def sentence(text: str) -> str:
+def capital(text: str) -> str:
     """The text with a capital letter, unless it begins with a name."""
-    return f"{text[:1].upper()}{text[1:]}" if text.startswith(("the ", "there ", "no ")) else text
+    if text.startswith(("the ", "there ", "no ")):
+        return f"{text[:1].upper()}{text[1:]}"
+    return text
 
 
-def _evidence(data: "NightData") -> list[Markup]:
-    row = data.row
-    if row is None or row["difference"] is None or "unchanged" in row["flags"]:
-        return [Markup("All {:,} queries score the same.").format(row["queries"])] if row and row["queries"] else []
-    p, result, conclusion = row["p_decides"], data.result(data.run) or {}, row["conclusion"]
-    sure = [] if p is None else [_p_value(p, data.options.alpha)]
-    if row["interval_low"] is not None:
-        sure.insert(0, f"{data.level} interval {change(row['interval_low'])} to {change(row['interval_high'])}")
-    chance = _CHANCE.get("doubt" if "doubt" in row["flags"] else conclusion, "it could well be chance")
-    chance = chance.format(margin=data.options.margin, level=100 * (1 - 2 * data.options.alpha))
-    is_of_gate = data.run in data.decided_by_gate
-    if conclusion not in TONES and row["interval_low"] is not None and row["interval_low"] * row["interval_high"] > 0:
-        # The interval is of the t test alone and of this run alone.
-        sure[-1] += ", the larger of two tests"
-    if p is not None and (is_of_gate or (row["family_size"] or 0) > 1):
-        family = "all runs and slices" if data.slices else "all runs"
-        sure[-1] += f", adjusted for {'the checks of the gate' if is_of_gate else family}"
-    numbers = f"{chance}: {', '.join(sure)}" if sure else f"{row['queries']} queries are too few to test it"
-    if "other_judgments" in row["flags"]:
-        numbers = "the judgments of some queries changed, so the difference says nothing about the run"
-    if result.get("allowed") is not None and row["difference"] < 0:
-        size = "larger than" if -row["difference"] > result["allowed"] else "within"
-        numbers = f"the drop is {size} the {result['allowed']:g} that is allowed, and {numbers}"
-    said = [cause(data.cause, row)] if data.cause and data.cause["share"] >= _MAIN_CAUSE else []
-    return [*unanswered(data), *said, Markup.escape(f"{numbers[:1].upper()}{numbers[1:]}.")]
+def is_lost(page: "NightPage") -> bool:
+    """Whether there is a loss to look into: shown, or larger than is allowed.
+
+    A first night only compares runs.
+    """
+    if page.baseline.is_first:
+        return False
+    result = page.result(page.run) or {}
+    is_worse = page.row is not None and page.row["conclusion"] == "worse"
+    return is_worse or result.get("result") == "undecided"
 
 
-def _p_value(p: float, alpha: float) -> str:
-    return "p < 0.0001" if p < 0.0001 else "p > 0.99" if p > 0.99 else f"p = {apart(p, alpha, 2, 'g')[0]}"
+def standing_out(page: "NightPage") -> list[Row]:
+    """At most three slices that are better or worse.
+
+    Where a cause is named, those that went the other way than the whole.
+    """
+    words = {"better", "worse"}
+    if page.row and page.cause:
+        words -= {"worse" if page.row["difference"] < 0 else "better"}
+    found = [row for row in page.slices if row["conclusion"] in words]
+    return sorted(found, key=lambda row: -abs(row["difference"]))[:NAMED]
 
 
-def cause(share: Row, row: Row) -> Markup:
-    part, what = _part(share["share"]).capitalize(), "loss" if row["difference"] < 0 else "gain"
-    numbers = share["queries"], share["of_queries"], kind(share)
-    return Markup("{} of the {} comes from the {:,} of {:,} queries with {}.").format(part, what, *numbers)
+def worse_others(page: "NightPage") -> list[str]:
+    """The other runs that are worse than they were, at most a few."""
+    if not page.baseline.nights:
+        return []
+    rows = page.compared.values()
+    worse = [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != page.run]
+    return worse[:NAMED]
 
 
-def kind(row: Row) -> Markup:
-    return Markup("{} = {}").format(name(row["attribute"]), name(row["value"]))
+def explains(page: "NightPage") -> bool:
+    """Whether what moved in some queries says why the run has changed."""
+    moved, row = page.moved, page.row
+    if moved is None or moved.share < _LEAST_SHARE:
+        return False
+    if row is None or row["conclusion"] not in TONES:
+        return True
+    return bool(sum(moved.sums.values()) * row["difference"] > 0)
 
 
-def standing_out(data: "NightData") -> Sequence[Row]:
-    """At most three slices that are better or worse; where a cause is named, only those that differ from the whole."""
-    explained = None
-    if data.row and data.cause:
-        explained = "worse" if data.row["difference"] < 0 else "better"
-    found = [row for row in data.slices if row["conclusion"] in {"better", "worse"} - {explained}]
-    return sorted(found, key=lambda row: -abs(row["difference"]))[:_NAMED]
+def is_unchanged(page: "NightPage") -> bool:
+    return page.row is not None and "unchanged" in page.row["flags"]
 
 
-def slices(data: "NightData") -> Markup:
-    rows = [(kind(row), row["conclusion"], score(abs(row["difference"])), row["queries"]) for row in standing_out(data)]
-    said = Markup("; ").join(Markup("{} is {} by {} ({:,} queries)").format(*row) for row in rows)
-    return said + "." if said else said
+# Below the chart of the last nights.
 
 
-def _part(share: float) -> str:
-    return f"{100 * share:.0f} %" if share < 0.995 else "all"
+def usual_range(page: "NightPage") -> Sentence | None:
+    if page.trend.points[-1].low is None:
+        return None
+    return sentence("usual_range", "Shaded: the usual range of comparable nights.")
 
 
-def unanswered(data: "NightData") -> list[Markup]:
-    """The queries that have no results and those that have some again, in a sentence each."""
-    of, said = (data.row or data.mean)["queries"], []
-    if data.unanswered:
-        # Those that are not in the baseline count, too.
-        now, before, share = data.unanswered
-        skipped = now if data.night.record["options"]["missing_query"] == "skip" else 0
-        of = max(of, data.mean["queries"] + skipped)
-        most = f"at most {before:,}" if before and len(data.baseline.nights) > 1 else f"{before:,}"
-        other = name(data.baseline.run) if data.baseline.run else "before"
-        words = Markup("{} returned nothing for {:,} of {:,} queries ({}: {}){}.")
-        said.append(words.format(name(data.run), now, of, other, most, _part_of("loss", share)))
-    if data.answered:
-        words = Markup("{} has results again for {} that had none, of {:,}{}.")
-        now, share = data.answered
-        queries = "1 query" if now == 1 else f"{now:,} queries"
-        said.append(words.format(name(data.run), queries, of, _part_of("gain", share)))
-    return said
+def interrupted(page: "NightPage") -> Sentence | None:
+    text = "The {} changed on {}, so the line is interrupted."
+    breaks = [point for point in page.trend.points[1:] if point.breaks]
+    said = [marked(text, " and the ".join(p.breaks), day(p.date)) for p in breaks]
+    return sentence("interrupted", "{}", joined(said, " ")) if breaks else None
 
 
-def _part_of(what: str, share: float) -> str:
-    return f", {_part(share)} of the {what}" if share >= 0.005 else ""
+def since_the_night_before(page: "NightPage") -> Sentence | None:
+    if len(page.trend.points) < 2:
+        return None
+    before, now = page.trend.points[-2:]
+    dates = [night.evaluated_on for night in page.baseline.nights]
+    if now.breaks or before.value is None or now.value is None or dates == [before.date]:
+        return None
+    text = "Change from the night before ({}, {}): {}."
+    values = (day(before.date), score(before.value), difference(now.value - before.value))
+    return sentence("since_the_night_before", text, *values)
+
+
+def silent_nights(page: "NightPage") -> Sentence | None:
+    silent = [point for point in page.trend.points if is_silent(point)]
+    text = "It returned nothing on {}, so it has no score there."
+    said = [marked(text, day(point.date)) for point in silent]
+    return sentence("silent_nights", "{}", joined(said, " ")) if silent else None
+
+
+def below_best(page: "NightPage") -> Sentence | None:
+    """How far the night is below the best comparable one, which no gate compares it with."""
+    stretch = last_stretch(page.trend.points)
+    now = stretch[-1].value
+    if page.verdict or now is None:
+        return None
+    best, date = max((point.value or 0.0, point.date) for point in stretch)
+    if best - now <= page.compared_with.options.margin:
+        return None
+    text = "{} below {}, the best of the comparable nights shown."
+    return sentence("below_best", text, score(best - now), day(date))
+
+
+def fewer_compared(page: "NightPage") -> Sentence | None:
+    counted = page.counted(page.run)
+    if page.row is None or page.row["queries"] >= counted:
+        return None
+    text = "The line is of all {:,} queries, the difference of {:,}."
+    return sentence("fewer_compared", text, counted, page.row["queries"])
+
+
+TREND: Sequence[Rule] = (
+    usual_range,
+    interrupted,
+    since_the_night_before,
+    silent_nights,
+    below_best,
+    fewer_compared,
+)
 
 
 def is_silent(point: Point) -> bool:
     return NOTHING in dict(point.flags)
 
 
-def below_best(data: "NightData") -> str:
-    """How far the night is below the best comparable one, which no gate compares it with."""
-    stretch = last_stretch(data.trend.points)
-    now, (best, date) = stretch[-1].value, max((point.value or 0.0, point.date) for point in stretch)
-    if data.verdict or now is None or best - now <= data.options.margin:
-        return ""
-    return f"{score(best - now)} below {day(date)}, the best of the comparable nights shown."
+# Why a run lost or won.
 
 
-def _others(data: "NightData") -> list[Markup]:
-    runs: dict[str, list[Markup]] = {}
-    for run, row in sorted(data.compared.items(), key=lambda pair: pair[1]["difference"] or 0.0):
-        if run != data.run:
-            runs.setdefault(in_words(row), []).append(name(run))
-    if new := [name(run) for run in data.new if run != data.run]:
-        runs[_NEW] = new
-    ordered = {word: runs[word] for word in (*CONCLUSIONS, _NEW) if word in runs}
-    total = sum(map(len, runs.values()))
-    if total > _NAMED:
-        listed = ", ".join(f"{len(named):,} {word}" for word, named in ordered.items())
-        return [Markup("Of {:,} other runs: {}.").format(total, listed)]
-    return [Markup("{}: {}.").format(Markup(", ").join(named), word) for word, named in ordered.items()]
+def unanswered(page: "NightPage") -> Sentence | None:
+    """The queries that have no results."""
+    found = page.unanswered
+    if found is None:
+        return None
+    # Those that are not in the baseline count, too.
+    of = page.mean["queries"]
+    if page.record["options"]["missing_query"] == "skip":
+        of += found.now
+    of = max(of, (page.row or page.mean)["queries"])
+    most = f"{found.before:,}"
+    if found.before and len(page.baseline.nights) > 1:
+        most = f"at most {most}"
+    other = name(page.baseline.run) if page.baseline.run else "before"
+    text = "{} returned nothing for {:,} of {:,} queries ({}: {}){}."
+    values = (name(page.run), found.now, of, other, most, _part_of("loss", found.share))
+    return sentence("unanswered", text, *values)
 
 
-def uncompared(data: "NightData") -> list[tuple[str, str, str]]:
-    """The runs without a difference: the name, the score and why."""
-    scores = [(run, score(data.scores[run, data.metric[1]].get(data.metric[0])), _NEW) for run in data.new]
-    return scores + [(row["run"], "", "no results") for row in data.missing if row["run"]]
+def answered(page: "NightPage") -> Sentence | None:
+    """The queries that have some results again."""
+    found = page.answered
+    if found is None:
+        return None
+    of = (page.row or page.mean)["queries"]
+    text = "{} has results again for {} that had none, of {:,}{}."
+    queries = count(found.queries, "query", "queries")
+    values = (name(page.run), queries, of, _part_of("gain", found.share))
+    return sentence("answered", text, *values)
 
 
-def worse_others(data: "NightData") -> list[str]:
-    """The other runs that are worse than they were, at most a few."""
-    rows = data.compared.values() if data.baseline.nights else ()
-    return [row["run"] for row in rows if row["conclusion"] == "worse" and row["run"] != data.run][:_NAMED]
+def _part_of(what: str, value: float) -> str:
+    return f", {part(value)} of the {what}" if value >= _NOTICED else ""
 
 
-def unexplained(data: "NightData") -> str:
+def cause(page: "NightPage") -> Sentence | None:
+    """The slice that explains most of the difference."""
+    row, slice_ = page.row, page.cause
+    if row is None or slice_ is None:
+        return None
+    what = "loss" if row["difference"] < 0 else "gain"
+    text = "{} of the {} comes from the {:,} of {:,} queries with {}."
+    counts = (slice_["queries"], slice_["of_queries"])
+    most = part(slice_["share"]).capitalize()
+    return sentence("cause", text, most, what, *counts, slice_name(slice_))
+
+
+def spread(page: "NightPage") -> Sentence | None:
+    row = page.row
+    if row is None or row["conclusion"] not in TONES or not page.causes:
+        return None
+    if page.cause or page.unanswered or page.answered or page.missing:
+        return None
+    what = "loss" if row["difference"] < 0 else "gain"
+    text = "No one group of queries has clearly more than its share of the {}."
+    return sentence("spread", text, what)
+
+
+def slices(page: "NightPage") -> Sentence | None:
+    rows = standing_out(page)
+    if not rows:
+        return None
+    text = "{} is {} by {} ({:,} queries)"
+    said = []
+    for row in rows:
+        values = (row["conclusion"], score(abs(row["difference"])), row["queries"])
+        said.append(marked(text, slice_name(row), *values))
+    return sentence("slices", "{}.", joined(said, "; "))
+
+
+def no_slice(page: "NightPage") -> Sentence | None:
+    row = page.row
+    if not page.slices or not page.compares or row is None or is_unchanged(page):
+        return None
+    if page.missing or page.cause or page.unanswered or page.answered:
+        return None
+    if spread(page) or standing_out(page):
+        return None
+    if "other_judgments" in row["flags"]:
+        text = "The judgments changed, which alone changes scores."
+        return sentence("judgments_changed", text)
+    return sentence("no_slice", "No one group of queries stands out.")
+
+
+def missing(page: "NightPage") -> Sentence | None:
+    if not page.missing:
+        return None
+    said = [marked("{}.", capital(row["sentence"])) for row in page.missing]
+    return sentence("missing", "{}", joined(said, " "))
+
+
+WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, missing)
+
+
+# Why the page does not show what moved, or of which queries it shows that.
+
+
+def partly(page: "NightPage") -> Sentence | None:
+    moved = page.moved
+    if moved is None or not explains(page) or not moved.sums or moved.share >= 0.995:
+        return None
+    most = min(len(page.queries), EXPLAINED)
+    which = "whose documents all these nights keep"
+    if moved.queries == most:
+        which = "that changed most"
+    text = "Of the {} {}, which have {} of all change."
+    queries = count(moved.queries, "query", "queries")
+    return sentence("partly", text, queries, which, share(moved.share))
+
+
+def no_documents(page: "NightPage") -> Sentence | None:
+    if page.has_documents or page.missing:
+        return None
+    return sentence(
+        "no_documents",
+        "This night was saved without its documents, so the page cannot show what moved; "
+        '<code>documents = "all"</code> in the configuration or <code>--documents all</code> '
+        "keeps them.",
+    )
+
+
+def without_results(page: "NightPage") -> Sentence | None:
+    if page.compares or page.missing or not page.has_documents:
+        return None
+    many = page.mean["missing_queries"] or 0
+    return sentence("without_results", "{:,} queries have no results.", many)
+
+
+def no_change(page: "NightPage") -> Sentence | None:
+    if not page.compares or not is_unchanged(page) or page.missing or not page.has_documents:
+        return None
+    return sentence("no_change", "No query changed.")
+
+
+def unexplained(page: "NightPage") -> Sentence | None:
     """Why a page cannot show what moved, though the night has documents and a baseline."""
-    if data.metric[0] != "ndcg" or data.metric[1] is None:
-        return "What moved is shown only for NDCG, and only down to a rank."
-    if data.parts:
-        return "What moved cancels out."
-    if data.kept_share is not None:
-        share = "less than 1 %" if data.kept_share < 0.01 else f"{100 * data.kept_share:.0f} %"
-        kept = f"The documents that are kept are of queries with {share} of all change"
-        if data.kept_share >= LEAST_SHARE:
-            kept += ", which did not change as the run did"
-        return f"{kept}, so what moved is not known; --documents all keeps those of all queries."
-    nights = data.baseline.nights
+    if not page.compares or is_unchanged(page) or page.missing or not page.has_documents:
+        return None
+    measure, cutoff = page.metric
+    if measure != "ndcg" or cutoff is None:
+        text = "What moved is shown only for NDCG, and only down to a rank."
+        return sentence("only_ndcg", text)
+    if explains(page):
+        return sentence("cancels_out", "What moved cancels out.")
+    if page.moved is not None:
+        return _few_kept(page.moved.share)
+    return _none_kept(page)
+
+
+def _few_kept(kept: float) -> Sentence:
+    shown = "less than 1 %" if kept < 0.01 else share(kept)
+    which = f"queries with {shown} of all change"
+    kind = "few_kept"
+    if kept >= _LEAST_SHARE:
+        kind = "others_kept"
+        which += ", which did not change as the run did"
+    text = (
+        "The documents that are kept are of {}, so what moved is not known; --documents all keeps those of all queries."
+    )
+    return sentence(kind, text, which)
+
+
+def _none_kept(page: "NightPage") -> Sentence:
+    nights = page.baseline.nights
     without = sum(not night.kept_rows("ranked_documents") for night in nights)
-    which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
-    which = which if 0 < without < len(nights) else "The baseline keeps"
+    which = "The baseline keeps"
+    if 0 < without < len(nights):
+        which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
     what = "no documents" if without else "no documents of the queries that changed"
-    return f"{which} {what}, so what moved is not known; a night that is evaluated with --documents all keeps them."
+    text = "{} {}, so what moved is not known; a night that is evaluated with --documents all keeps them."
+    return sentence("none_kept", text, which, what)
 
 
-def is_lost(data: "NightData") -> bool:
-    """Whether there is a loss to look into: shown, or larger than is allowed; a first night only compares runs."""
-    is_undecided = (data.result(data.run) or {}).get("result") == "undecided"
-    is_worse = data.row is not None and data.row["conclusion"] == "worse"
-    return (is_worse or is_undecided) and not data.baseline.is_first
+#: Only where what moved is not drawn.
+UNMOVED: Sequence[Rule] = (no_documents, without_results, no_change, unexplained)
+
+
+# How far the documents are judged.
+
+
+def unjudged_loss(page: "NightPage") -> Sentence | None:
+    moved = page.moved
+    if moved is None or not explains(page) or not is_lost(page) or moved.unjudged < _UNJUDGED:
+        return None
+    text = (
+        "{} of what single documents lost, not counting what others gained, was lost at ranks "
+        "where documents that nobody has judged are now: the size of the difference is uncertain "
+        "until they and those of the baseline are judged."
+    )
+    return sentence("unjudged_loss", text, share(moved.unjudged))
+
+
+def judged(page: "NightPage") -> Sentence | None:
+    rate = page.mean["judged_rate"]
+    if rate is None:
+        return None
+    before = ""
+    if page.judged_before is not None:
+        before = f" (before: {share(page.judged_before)})"
+    depth = page.metric[1] or "the last"
+    text = "{} of the documents down to rank {} are judged{}."
+    return sentence("judged", text, share(rate), depth, before)
+
+
+JUDGED: Sequence[Rule] = (unjudged_loss, judged)
+
+
+# What to look at before anything else.
+
+
+def unverified(page: "NightPage") -> Sentence | None:
+    reason = page.night.unverified
+    if reason is None:
+        return None
+    return _warning("unverified", "The scores of this night are not verified: {}", reason)
+
+
+def rejudged(page: "NightPage") -> Sentence | None:
+    many = page.compared_with.rejudged
+    if not many:
+        return None
+    queries = count(many, "query", "queries")
+    text = "The judgments of {} changed since {}; that alone changes scores"
+    return _warning("rejudged", text, queries, page.baseline.label)
+
+
+def warnings(page: "NightPage") -> list[Sentence]:
+    """What is doubtful about the night, or was not read."""
+    found = [one for one in (unverified(page), rejudged(page)) if one is not None]
+    found += [_warning("gate", "{}", text) for text in page.verdict.get("warnings", ())]
+    previous = page.outline.previous
+    last = day(previous.evaluated_on) if previous else ""
+    for run in page.gone:
+        found.append(_warning("gone", "{} had scores on {} and has none tonight", run, last))
+    for date in page.unread:
+        text = "The night of {} is left out, as its log cannot be read"
+        found.append(_warning("unread", text, day(date)))
+    return found
+
+
+def _warning(kind: str, text: str, *values: str) -> Sentence:
+    said = marked(text, *values).rstrip(".")
+    return sentence(kind, "Warning: {}.", said)
+
+
+# A run in the index of a site.
 
 
 def night_score(before: Point | None, now: Point | None, margin: float) -> tuple[float, str, list[str]]:
@@ -324,8 +414,13 @@ def night_score(before: Point | None, now: Point | None, margin: float) -> tuple
     was = before.value if before else None
     if now is None or now.value is None:
         word = "returned nothing" if now and is_silent(now) else "no score"
-        return -(was or 0.0), word, [] if was is None else [f"{score(was)} the night before"]
-    why, moved = [why for _, why in now.flags], 0.0 if was is None or now.breaks else now.value - was
+        why = [] if was is None else [f"{score(was)} the night before"]
+        return -(was or 0.0), word, why
+    moved = 0.0
+    if was is not None and not now.breaks:
+        moved = now.value - was
+    why = [text for _, text in now.flags]
     if not why and abs(moved) > margin:
-        why = [f"{'up' if moved > 0 else 'down'} {score(abs(moved))} from the night before"]
+        way = "up" if moved > 0 else "down"
+        why = [f"{way} {score(abs(moved))} from the night before"]
     return moved, score(now.value), why

@@ -7,17 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, MeasureSet, by_run, format_cutoff
+from ndcg_spark.tables import format as numbers
 from ndcg_spark.text import printable
 from ndcg_spark.tolerance import DECIMALS
-
-
-def rounded(value: float | None) -> str:
-    # 0.77075 must not be 0.7707 once and 0.7708 the next time.
-    return "-" if value is None else f"{round(value, DECIMALS):.4f}"
-
-
-def signed(value: float | None) -> str:
-    return "-" if value is None else f"{round(value, DECIMALS):+z.4f}"
 
 
 def answered_in_words(row: Mapping[str, Any]) -> str:
@@ -37,13 +29,13 @@ def verdict_in_words(verdict: Mapping[str, Any]) -> str:
     return f"{word} (accepted)" if verdict.get("accepted") else word
 
 
+_DIFFERENCES = ("difference", "change", "loss", "allowed", "interval low", "interval high")
 #: How the numbers of a column are shown, if not as scores and counts are.
 _FORMS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("difference", "change", "loss", "allowed", "interval low", "interval high"), signed),
+    **dict.fromkeys(_DIFFERENCES, numbers.difference),
     **dict.fromkeys(("gain", "relevance", "score"), "{:g}".format),
-    **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), lambda p: "<0.0001" if p < 0.0001 else f"{p:.4f}"),
-    "share": "{:.1%}".format,
-    "share of the change": "{:z.0%}".format,
+    **dict.fromkeys(("p", "p (adjusted)", "p (decides)"), numbers.p_value),
+    "share of the change": numbers.share,
     "moved": "{:+d}".format,
 }
 #: Columns that are aligned as numbers are, though they are text.
@@ -60,7 +52,7 @@ def cell(heading: str, value: Any) -> str:
         return "unjudged" if heading == "relevance" else "-"
     if isinstance(value, str):
         return printable(value)
-    form = _FORMS.get(heading) or (rounded if isinstance(value, float) else "{:,}".format)
+    form = _FORMS.get(heading) or (numbers.score if isinstance(value, float) else "{:,}".format)
     return form(value)
 
 

@@ -83,12 +83,20 @@ def rendered(template: str, **values: Any) -> str:
     return str(_templates().get_template(template).render(**values))
 
 
+def notebook_html(table: Table) -> str:
+    """A table as a notebook shows it."""
+    # Imported here, because commands that print text do not need it.
+    from ndcg_spark.tables.html import notebook_table
+
+    return rendered("tables/notebook.html.j2", content=notebook_table(table))
+
+
 @functools.cache
 def _templates() -> "jinja2.Environment":
     # It keeps the compiled templates, as compiling those of a page takes longer than the rest.
     import jinja2
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -96,8 +104,6 @@ def _templates() -> "jinja2.Environment":
         loader=jinja2.PackageLoader("ndcg_spark", "."),
         auto_reload=False,
     )
-    environment.globals["cell"] = cell
-    return environment
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -162,7 +168,7 @@ class View:
         return pa.table(columns)
 
     def _repr_html_(self) -> str:
-        return "".join(rendered("tables/table.html.j2", table=table) for table in self.tables)
+        return "".join(map(notebook_html, self.tables))
 
     def __repr__(self) -> str:
         return "\n\n".join("\n".join(text(table)) for table in self.tables)

@@ -301,7 +301,7 @@ def test_the_slice_that_has_most_of_a_loss(tmp_path):
     phones, desktops, english = others
     assert {phones["value"], desktops["value"], english["value"]} == {"phone", "desktop", "en"}
     assert (phones["share"] + desktops["share"], english["share"]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-9))
-    assert verdict.sentence.endswith("; language=de: 20 of 60 queries, 100 % of the loss")
+    assert verdict.sentence.endswith("; language=de: 20 of 60 queries, all of the loss")
     # What most queries have explains nothing.
     assert not explains({"share": 0.62, "queries": 115, "of_queries": 200})
     (unsure,) = evaluate(tmp_path, held, "2026-11-03", {"hybrid": UNSURE}, attributes=both).values()
@@ -360,7 +360,7 @@ def test_a_slice_that_a_run_has_not_answered_is_named_as_the_cause_of_a_loss(tmp
     lost = {"attributes": GERMANS_LAST, "answered": {"hybrid": N - 20}}
     verdict = evaluate(tmp_path, gate(), "2026-11-02", {"hybrid": BACKWARDS}, **lost)["web"]
     assert (verdict.verdict, verdict.reason) == ("fail", "dropped")
-    assert verdict.sentence.endswith("language=de: 20 of 60 queries, 100 % of the loss")
+    assert verdict.sentence.endswith("language=de: 20 of 60 queries, all of the loss")
 
 
 def test_nights_that_were_evaluated_without_a_gate_are_rehearsed(tmp_path):

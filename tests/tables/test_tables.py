@@ -89,5 +89,5 @@ def test_what_would_be_markup_is_escaped(write, at, name, written):
 def test_names_are_text_everywhere(name):
     page = Page(View([table(name, [name])], None)._repr_html_())
     assert page.rows[1:] == [[printable(name), "0.5000"]]
-    assert {tag for tag, _ in page.tags} == {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
+    assert {tag for tag, _ in page.tags} == {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "bdi"}
     assert printable(name) in "".join(text(table(name)))

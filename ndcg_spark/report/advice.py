@@ -1,0 +1,471 @@
+"""What to do next: rules in their order, each a sentence about a page or nothing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED
+from ndcg_spark.nights.log import Night
+from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.sentences import (
+    Rule,
+    Sentence,
+    command,
+    night_command,
+    said,
+    sentence,
+    slice_name,
+)
+from ndcg_spark.report.words import (
+    explains,
+    is_lost,
+    is_unchanged,
+    standing_out,
+    warnings,
+    worse_others,
+)
+from ndcg_spark.tables.format import count
+from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.text import GOOD, baseline_run, day
+
+Row = Mapping[str, Any]
+#: The share of a loss at ranks without judgments that is worth having documents judged.
+_UNJUDGED = 0.1
+#: How many of the queries that lost most are to be opened.
+_OPENED = 2
+#: Codes that may come of judgments that have changed, where queries with other ones are left out.
+_OF_REJUDGED = ("few_queries", "missing_slice")
+#: A result that accepting the night mends.
+_ACCEPT = "accept"
+#: Results whose code says what would mend them.
+_CODES = ("few_queries", "below_min_value", "missing_slice", "not_measured", "missing_dataset")
+
+
+def next_steps(page: NightPage) -> list[Sentence]:
+    """What to do about a night, never nothing."""
+    found = said(RULES, page)
+    if found:
+        return found
+    if warnings(page):
+        return [sentence("warnings", "Look at the warnings above.")]
+    return [sentence("nothing", "Nothing has to be done.")]
+
+
+# What the page knows of how the night was evaluated.
+
+
+def _file(page: NightPage) -> str | None:
+    """The configuration that the night was evaluated with."""
+    file: str | None = page.record["configuration"].get("file")
+    return file
+
+
+def _is_overridden(page: NightPage) -> bool:
+    """Whether arguments changed what the file says: alone it does not repeat the night."""
+    return bool(page.record["configuration"].get("overridden"))
+
+
+def _evaluate(page: NightPage, *more: str) -> Markup:
+    """`: ` and the command that evaluates the night again; nothing if the page does not know it."""
+    if not _file(page) or _is_overridden(page):
+        return Markup("")
+    words = ["evaluate", "--config", _file(page), "--date", page.night.evaluated_on]
+    if page.output:
+        words += ["--output", page.output]
+    return marked(": {}", command(*words, *more))
+
+
+def _reason(page: NightPage) -> str | None:
+    reason: str | None = page.verdict.get("reason")
+    return reason
+
+
+def _is_accepted(page: NightPage) -> bool:
+    return bool(page.record["accepted"])
+
+
+# Before the night means anything.
+
+
+def send_to_authors(page: NightPage) -> Sentence | None:
+    if _reason(page) != "not_verified":
+        return None
+    text = (
+        "Send the file that the evaluation named to the authors of the engine, "
+        "and evaluate the night again on another engine{}"
+    )
+    return sentence("send_to_authors", text, _evaluate(page, "--engine", "spark"))
+
+
+def wait_for_missing(page: NightPage) -> Sentence | None:
+    if not _file(page) or _reason(page) not in ("missing_run", "missing_dataset"):
+        return None
+    text = "When what is missing has arrived, evaluate the night again{}"
+    return sentence("wait_for_missing", text, _evaluate(page))
+
+
+def find_out_why_silent(page: NightPage) -> Sentence | None:
+    if page.unanswered is None:
+        return None
+    text = "Find out why {} returned nothing for {}: its engine, time limits or export."
+    queries = count(page.unanswered.now, "query", "queries")
+    return sentence("find_out_why_silent", text, name(page.run), queries)
+
+
+# Where to look.
+
+
+def open_queries(page: NightPage) -> Sentence | None:
+    worst = [query.query_id for query in page.ends[:_OPENED] if query.change < 0]
+    if not worst or not is_lost(page):
+        return None
+    links = []
+    for query in worst:
+        label = page.request.labels.query(query)
+        links.append(marked('<a href="#{}">{}</a>', page.anchors[query], label))
+    return sentence("open_queries", "Open {}.", joined(links))
+
+
+def look_at_slices(page: NightPage) -> Sentence | None:
+    if page.baseline.is_first:
+        return None
+    worse = [row for row in standing_out(page) if row["conclusion"] == "worse"]
+    if not worse:
+        return None
+    text = "Look at the queries of {}, which are worse."
+    return sentence("look_at_slices", text, joined(map(slice_name, worse)))
+
+
+def repair(page: NightPage) -> Sentence | None:
+    verdict = page.verdict
+    if not _file(page) or verdict.get("verdict") != FAIL or _is_accepted(page):
+        return None
+    again = _evaluate(page)
+    if _is_overridden(page):
+        again = Markup(", with the arguments that it was evaluated with.")
+    run = verdict["run"] or page.run
+    return sentence("repair", "When {} is repaired, evaluate the night again{}", name(run), again)
+
+
+def judge_documents(page: NightPage) -> Sentence | None:
+    moved = page.moved
+    if moved is None or not page.output or not is_lost(page) or not explains(page):
+        return None
+    if moved.unjudged < _UNJUDGED:
+        return None
+    baseline = page.baseline
+    before = _newest_with_same_judgments(page)
+    options = ["--run", page.run]
+    if baseline.run:
+        options += ["--baseline", baseline.run]
+    if before:
+        options += ["--baseline-date", before.evaluated_on]
+    what = "difference" if baseline.run or before else "score"
+    text = "Have the unjudged documents judged that matter to the {}: {}, then evaluate {}."
+    judge_next = night_command(page, "judge-next", options)
+    return sentence("judge_documents", text, what, judge_next, _again_with_judgments(page))
+
+
+def _newest_with_same_judgments(page: NightPage) -> Night | None:
+    own = page.night.row["judgments_fingerprint"]
+    newest = page.baseline.nights[-1:]
+    return next((night for night in newest if night.row["judgments_fingerprint"] == own), None)
+
+
+def _again_with_judgments(page: NightPage) -> str:
+    nights = page.baseline.nights
+    if not nights:
+        return "the night again"
+    first = day(nights[0].evaluated_on)
+    again = f"the nights from {first} to this one again, in the order of their dates"
+    if page.verdict:
+        reason = "because no earlier night has the new judgments"
+        again += f", the first with --accept-baseline REASON, {reason}"
+    return again
+
+
+def look_at_others(page: NightPage) -> Sentence | None:
+    runs = worse_others(page)
+    if not runs:
+        return None
+    commands = [_report_of(page, run) for run in runs] if page.output else []
+    are = "are" if len(runs) > 1 else "is"
+    end = marked(": {}", joined(commands, ", ")) if commands else "."
+    text = "Look at {}, which {} worse{}"
+    return sentence("look_at_others", text, joined(map(name, runs)), are, end)
+
+
+def _report_of(page: NightPage, run: str) -> Markup:
+    baseline = page.baseline
+    options = ["--run", run, "--html", "report.html"]
+    if page.request.measure:
+        options += ["--measure", page.request.measure]
+    if baseline.run:
+        options += ["--baseline", baseline.run]
+    if len(baseline.nights) == 1 and not baseline.name:
+        options += ["--baseline-date", baseline.nights[0].evaluated_on]
+    return night_command(page, "report", options)
+
+
+# What would tell more.
+
+
+def judge_more_queries(page: NightPage) -> Sentence | None:
+    row, baseline = page.row, page.baseline
+    if not baseline.is_first and not baseline.run:
+        return None
+    if row is None or row["conclusion"] != "cannot_tell":
+        return None
+    if is_unchanged(page) or page.unanswered:
+        return None
+    text = "Judge more queries, as these are too few to tell the runs apart."
+    return sentence("judge_more_queries", text)
+
+
+def keep_documents(page: NightPage) -> Sentence | None:
+    if page.row is None or page.has_documents or is_unchanged(page):
+        return None
+    if not page.can_explain:
+        text = (
+            'Evaluate the coming nights with documents = "all" in the configuration, '
+            "or --documents all, so that they show what moved."
+        )
+        return sentence("keep_documents_later", text)
+    again = Markup(".")
+    if not _is_accepted(page):
+        again = _evaluate(page, "--documents", "all") or again
+    text = "Evaluate with --documents all, so that queries show what moved{}"
+    return sentence("keep_documents", text, again)
+
+
+# Other judgments.
+
+
+def _judgments_just_changed(page: NightPage) -> bool:
+    return "judgments" in page.trend.points[-1].breaks
+
+
+def find_out_why_judgments_changed(page: NightPage) -> Sentence | None:
+    if not page.verdict:
+        return _before_comparing(page)
+    if _reason(page) != "other_judgments" or _is_accepted(page):
+        return None
+    text = "Find out why the judgments changed before you accept the night.{}"
+    more = ""
+    if accepting_helps(page) and not _judgments_just_changed(page) and len(page.trend.points) > 1:
+        more = (
+            " Nights before it have the same ones: to compare these, accept the first of them "
+            "and evaluate the others again, in the order of their dates."
+        )
+    return sentence("find_out_why_judgments_changed", text, more)
+
+
+def _before_comparing(page: NightPage) -> Sentence | None:
+    if not _judgments_just_changed(page):
+        return None
+    text = (
+        "Find out why the judgments changed. "
+        "If the new ones are right, evaluate earlier nights again with them to compare."
+    )
+    return sentence("evaluate_earlier_again", text)
+
+
+def compare_unchanged(page: NightPage) -> Sentence | None:
+    against = _rejudged_since(page)
+    if _reason(page) != "other_judgments" or not page.output or not against:
+        return None
+    options = ["--baseline-date", against, "--unchanged-queries"]
+    options += ["--measures", page.measure.lower()]
+    text = "See what the queries with unchanged judgments show against the night of {}, if there are any: {}"
+    compare = night_command(page, "compare", options)
+    return sentence("compare_unchanged", text, day(against), compare)
+
+
+def _rejudged_since(page: NightPage) -> str | None:
+    """The night that the gate could not compare with because of other judgments."""
+    nights = [row["baseline_night"] for row in page.results if row["reason"] == "other_judgments"]
+    return next(iter(nights), None)
+
+
+# Accepting the night.
+
+
+def accepts_loss(page: NightPage) -> Sentence | None:
+    failed = page.outline.failed_before
+    if failed is None or not accepting_helps(page) or _has_recovered(page, failed):
+        return None
+    text = "The night of {} failed and was not accepted; accepting this one accepts that loss, too."
+    return sentence("accepts_loss", text, day(failed.evaluated_on))
+
+
+def _has_recovered(page: NightPage, failed: Night) -> bool:
+    """Whether the run of a failed night is known to be where it was before that."""
+    newest = page.baseline.nights[-1:]
+    if not newest or newest[0].evaluated_on >= failed.evaluated_on:
+        return False
+    row = page.compared.get(failed.record["verdict"]["run"])
+    margin = page.compared_with.options.margin
+    return row is not None and (row["difference"] or 0.0) >= -margin
+
+
+def accept_night(page: NightPage) -> Sentence | None:
+    file = _file(page)
+    if not file or not page.output or not accepting_helps(page):
+        return None
+    stays = " (its exit code stays 5)" if page.verdict["verdict"] == FAIL else ""
+    gate = night_command(page, "gate", ["--config", file, "--accept-baseline", "say why"])
+    text = "If this is intended, accept the night as the new baseline{}: {}"
+    return sentence("accept_night", text, stays, gate)
+
+
+# What else has to change in the configuration for later nights.
+
+
+def lower_min_queries(page: NightPage) -> Sentence | None:
+    text = "Judge more queries, or lower min_queries of the check or of the [gate]."
+    return _change(page, "few_queries", text)
+
+
+def lower_min_value(page: NightPage) -> Sentence | None:
+    text = "If this is intended, lower min_value in the [gate] of the configuration."
+    return _change(page, "below_min_value", text)
+
+
+def correct_slice(page: NightPage) -> Sentence | None:
+    text = "Correct slice in the [gate] of the configuration, or the attributes of the queries."
+    return _change(page, "missing_slice", text)
+
+
+def correct_check(page: NightPage) -> Sentence | None:
+    text = (
+        "Correct what the checks of the gate, below, say was not measured; accepting the night does not help the next."
+    )
+    return _change(page, "not_measured", text)
+
+
+def take_out_slice(page: NightPage) -> Sentence | None:
+    text = "If {} need not answer these queries, take its slice out of the [gate] of the configuration."
+    return _change(page, "silent_slice", text)
+
+
+def give_up_run(page: NightPage) -> Sentence | None:
+    text = "If {} is given up, take its name out of the [gate] of the configuration."
+    return _change(page, "named_run", text)
+
+
+def give_up_dataset(page: NightPage) -> Sentence | None:
+    text = "If a dataset is given up, take its name out of the [gate] and its judgments out of their table."
+    return _change(page, "missing_dataset", text)
+
+
+def allow_against_run(page: NightPage) -> Sentence | None:
+    text = "If this is intended, allow it in the [gate] of the configuration, or take another baseline than {}."
+    return _change(page, "other_run", text)
+
+
+def name_this_night(page: NightPage) -> Sentence | None:
+    text = (
+        f"If this is intended, let baseline in the [gate] of the configuration name "
+        f"{page.night.evaluated_on} in place of {{}}."
+    )
+    return _change(page, "other_night", text)
+
+
+def _change(page: NightPage, kind: str, text: str) -> Sentence | None:
+    """A change of the configuration, if a result asks for it, with the names it is about."""
+    found = remedies(page)
+    if kind not in found:
+        return None
+    return sentence(kind, text, joined(map(name, found[kind])))
+
+
+def accepting_helps(page: NightPage) -> bool:
+    """Whether accepting the night changes the verdict on later ones."""
+    if not _is_open(page):
+        return False
+    found = remedies(page)
+    if not found or _ACCEPT in found or "missing_dataset" in found:
+        return True
+    own = page.night.row["judgments_fingerprint"]
+    nights = page.baseline.nights
+    is_rejudged = any(night.row["judgments_fingerprint"] != own for night in nights)
+    return is_rejudged and any(kind in found for kind in _OF_REJUDGED)
+
+
+def _is_open(page: NightPage) -> bool:
+    """Whether the verdict is no pass, and nobody has accepted the night."""
+    return bool(page.verdict) and page.verdict["verdict"] != "pass" and not _is_accepted(page)
+
+
+def remedies(page: NightPage) -> dict[str, list[str]]:
+    """What would mend the results that decided: the kind, and the names that it is about."""
+    if not _is_open(page):
+        return {}
+    words = (FAIL,) if page.verdict["verdict"] == FAIL else (UNDECIDED, NOT_COMPARABLE)
+    measured = [row for row in page.results if row["result"] in words]
+    deciding = [row for row in measured if row["severity"] == FAIL]
+    found: dict[str, list[str]] = {}
+    # Where nothing at all was measured, checks that only warn decide, too.
+    for row in deciding or page.results:
+        kind, about = _remedy(row, page)
+        names = found.setdefault(kind, [])
+        if about is not None and about not in names:
+            names.append(about)
+    return found
+
+
+def _remedy(row: Row, page: NightPage) -> tuple[str, str | None]:
+    """What would mend a result, and the run or night that this is about."""
+    reason, baseline = row["reason"], row["baseline"]
+    if reason in _CODES:
+        return reason, None
+    if reason == "missing_run" and row["slice"] is not None:
+        return "silent_slice", row["run"]
+    if reason == "missing_run" and row["check"] == "gate" and row["run"] in _named_runs(page):
+        return "named_run", row["run"]
+    if baseline in (None, GOOD, page.night.evaluated_on):
+        return _ACCEPT, None
+    other = baseline_run(baseline)
+    if other is not None:
+        return "other_run", other
+    return "other_night", baseline
+
+
+def _named_runs(page: NightPage) -> set[str]:
+    """The runs that the gate names, in a check or as a baseline."""
+    gate = page.record["configuration"].get("gate") or {}
+    named = set()
+    for check in gate.get("check", ()):
+        named |= set(check.get("runs") or ())
+    for baseline in gate.get("baseline", ()):
+        named.add(baseline_run(baseline) or "")
+    return named
+
+
+#: In the order in which they are shown.
+RULES: Sequence[Rule] = (
+    send_to_authors,
+    wait_for_missing,
+    find_out_why_silent,
+    open_queries,
+    look_at_slices,
+    repair,
+    judge_documents,
+    look_at_others,
+    judge_more_queries,
+    keep_documents,
+    find_out_why_judgments_changed,
+    compare_unchanged,
+    accepts_loss,
+    accept_night,
+    lower_min_queries,
+    lower_min_value,
+    correct_slice,
+    correct_check,
+    take_out_slice,
+    give_up_run,
+    give_up_dataset,
+    allow_against_run,
+    name_this_night,
+)

@@ -1,0 +1,330 @@
+"""The answer at the top of a page: the verdict, what happened to the run, and how sure that is."""
+
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from ndcg_spark.comparison.trend import Point, last_stretch
+from ndcg_spark.report.baselines import NIGHTS
+from ndcg_spark.report.comparisons import CONCLUSIONS, in_words
+from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.sentences import Rule, Sentence, said, sentence, together
+from ndcg_spark.report.words import (
+    NAMED,
+    TONES,
+    answered,
+    capital,
+    cause,
+    is_unchanged,
+    unanswered,
+    verdict_label,
+)
+from ndcg_spark.tables.format import difference, level, p_in_words, score
+from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.text import day, message
+
+Row = Mapping[str, Any]
+#: The share of a difference whose cause belongs into the answer.
+_MAIN_CAUSE = 0.5
+#: The smallest difference that four digits show.
+_SMALLEST = 0.0001
+#: What is said of a run that the baseline does not have.
+NEW = "not in the baseline"
+#: Whether a difference may be chance, by the kind of the sentence.
+_CHANCE = {
+    "real": "it is unlikely to be chance",
+    "same": "any difference is smaller than {margin}, the margin of this report, by its {level} interval",
+    "doubt": "the two tests disagree about whether it is chance",
+    "may_be_chance": "it could well be chance",
+    "other_judgments": "the judgments of some queries changed, so the difference says nothing about the run",
+    "too_few": "{queries} queries are too few to test it",
+}
+
+
+class Answer(NamedTuple):
+    word: str
+    tone: str
+    headline: Sentence
+    sentences: Sequence[Sentence]
+
+    @property
+    def text(self) -> Markup:
+        return together(self.sentences)
+
+
+def answer(page: NightPage) -> Answer:
+    word, tone = verdict_label(page.night.row)
+    headline = headline_of(page)
+    sentences = said(EVIDENCE, page)
+    verdict = page.verdict
+    if page.baseline.is_first and verdict.get("reason") in (None, "no_baseline"):
+        sentences = [headline, *sentences] if page.row else []
+        headline = first_night(page)
+    elif not verdict:
+        tone = _tone(page)
+    elif _is_about_something_else(page):
+        # It may begin with the name of a run.
+        is_of_run = page.row is None and page.run == verdict["run"]
+        sentences = [] if is_of_run else [headline]
+        text = capital(message(verdict["sentence"]).rstrip("."))
+        headline = sentence("verdict", "{}.", text)
+    return Answer(word.upper(), tone, headline, [*sentences, *said([others], page)])
+
+
+def _tone(page: NightPage) -> str:
+    if page.row is None or not page.baseline.nights:
+        return "mid"
+    return TONES.get(str(page.row["conclusion"]), "mid")
+
+
+def _is_about_something_else(page: NightPage) -> bool:
+    """Whether the verdict is about something else than the difference of the run."""
+    result = page.result(page.run) or {}
+    return page.row is None or page.verdict["verdict"] not in ("pass", result.get("result"))
+
+
+# The headline.
+
+
+def first_night(page: NightPage) -> Sentence:
+    best = page.runs[0]
+    text = "{} scores {}; there is no earlier night to compare it with yet."
+    return sentence("first_night", text, name(best), score(page.value(best)))
+
+
+def headline_of(page: NightPage) -> Sentence:
+    """What happened to the run."""
+    row = page.row
+    run = name(page.run)
+    if row is None or row["difference"] is None:
+        return _not_compared(page)
+    if is_unchanged(page):
+        return sentence("unchanged", "{} is unchanged: {}.", run, score(row["mean"]))
+    kind, what = _changed(page, row)
+    size = score(abs(row["difference"]))
+    if abs(row["difference"]) < _SMALLEST / 2:
+        size = f"less than {score(_SMALLEST)}"
+    way = "down" if row["difference"] < 0 else "up"
+    numbers = (score(row["mean"]), way, size, score(row["baseline_mean"]))
+    return sentence(kind, "{}: {}, {} {} from {}{}.", what, *numbers, _begun(page))
+
+
+def _not_compared(page: NightPage) -> Sentence:
+    run = name(page.run)
+    if page.run in page.silent:
+        return sentence("silent", "{} returned nothing.", run)
+    why = "it cannot be compared"
+    breaks = page.trend.points[-1].breaks
+    if breaks and not page.baseline.label:
+        changed = " and the ".join(breaks)
+        why = f"the {changed} changed, so it cannot be compared with earlier nights"
+    return sentence("not_compared", "{} scores {}; {}.", run, score(page.value(page.run)), why)
+
+
+def _changed(page: NightPage, row: Row) -> tuple[str, Markup]:
+    """The conclusion, and what it says: `hybrid is worse than bm25`."""
+    run, baseline = name(page.run), page.baseline
+    label = name(baseline.label)
+    conclusion = str(row["conclusion"])
+    if conclusion == "same":
+        than = marked(" as {}", label) if baseline.run else ""
+        return conclusion, marked("{} is about the same{}", run, than)
+    if conclusion in TONES:
+        side = "worse" if row["difference"] < 0 else "better"
+        than = marked(" than {}", label) if baseline.run else ""
+        return conclusion, marked("{} is {}{}", run, side, than)
+    differs = marked("differs from {}", label) if baseline.run else "changed"
+    return "cannot_tell", marked("We cannot tell whether {} {}", run, differs)
+
+
+class Begun(NamedTuple):
+    """Since when a run is as it is tonight: a kind, and the dates that it is about."""
+
+    kind: str
+    dates: Sequence[str] = ()
+
+
+def begun(page: NightPage) -> Begun | None:
+    """Since when a run is as it is; of tonight alone, in which nights it was so before."""
+    first = since(page)
+    if first is None:
+        return None
+    if first != page.night.evaluated_on:
+        return Begun("since", [first])
+    stretch = last_stretch(page.trend.points)
+    before = [point.date for point in stretch[:-1] if _is_near(page, point)]
+    if before:
+        return Begun("seen_before", before)
+    # Earlier nights than these are not looked at.
+    return Begun("first_of_all" if len(stretch) == NIGHTS else "first")
+
+
+def _begun(page: NightPage) -> str:
+    found = begun(page)
+    if found is None:
+        return ""
+    if found.kind == "since":
+        return f"; since {day(found.dates[0])}"
+    if found.kind == "seen_before":
+        last = day(found.dates[-1])
+        if len(found.dates) == 1:
+            return f"; also seen on {last}"
+        return f"; also seen in {len(found.dates)} earlier nights, the last on {last}"
+    if found.kind == "first_of_all":
+        return f"; first seen tonight in {NIGHTS} nights"
+    return "; first seen tonight"
+
+
+def since(page: NightPage) -> str | None:
+    """The first night of those up to this one that are as it is; None if it is not known."""
+    row = page.row
+    if row is None or row["conclusion"] not in TONES or not page.baseline.nights:
+        return None
+    if row["queries"] < page.counted(page.run):
+        # The trend is of all queries.
+        return None
+    stretch = last_stretch(page.trend.points)
+    is_near = functools.partial(_is_near, page)
+    near = list(itertools.takewhile(is_near, reversed(stretch)))
+    if not near or near[-1] is stretch[0]:
+        return None
+    return near[-1].date
+
+
+def _is_near(page: NightPage, point: Point) -> bool:
+    """Whether a night is rather as this one is than as the baseline."""
+    row = page.row
+    if row is None or point.value is None:
+        return False
+    now = abs(point.value - row["mean"])
+    before = abs(point.value - row["baseline_mean"])
+    return bool(now <= before)
+
+
+def notes(page: NightPage) -> list[Sentence]:
+    """Why somebody accepted the night; notes on it and on the first night that is as it is."""
+    reason = page.record["accepted"]
+    found = [sentence("accepted", "Accepted: {}", reason)] if reason else []
+    dates = (page.night.evaluated_on, since(page))
+    for point in page.trend.points:
+        if point.date in dates:
+            found += [sentence("note", "Note of {}: {}", day(point.date), n) for n in point.notes]
+    return found
+
+
+# How sure it is.
+
+
+def all_same(page: NightPage) -> Sentence | None:
+    row = page.row
+    if row is None or not row["queries"] or _is_tested(page):
+        return None
+    return sentence("all_same", "All {:,} queries score the same.", row["queries"])
+
+
+def _is_tested(page: NightPage) -> bool:
+    return page.row is not None and page.row["difference"] is not None and not is_unchanged(page)
+
+
+def lost_answers(page: NightPage) -> Sentence | None:
+    return unanswered(page) if _is_tested(page) else None
+
+
+def new_answers(page: NightPage) -> Sentence | None:
+    return answered(page) if _is_tested(page) else None
+
+
+def main_cause(page: NightPage) -> Sentence | None:
+    if page.cause is None or page.cause["share"] < _MAIN_CAUSE or not _is_tested(page):
+        return None
+    return cause(page)
+
+
+def evidence(page: NightPage) -> Sentence | None:
+    """Whether the difference may be chance, with the interval and the p value that say so."""
+    row = page.row
+    if row is None or not _is_tested(page):
+        return None
+    kind = _chance(row)
+    numbers = _numbers(page, row)
+    options = page.compared_with.options
+    shown = {
+        "margin": score(options.margin),
+        "level": level(2 * options.alpha),
+        "queries": row["queries"],
+    }
+    if not numbers and kind != "other_judgments":
+        kind = "too_few"
+    text = _CHANCE[kind].format(**shown)
+    if kind not in ("too_few", "other_judgments"):
+        text = f"{text}: {', '.join(numbers)}"
+    allowed = (page.result(page.run) or {}).get("allowed")
+    if allowed is not None and row["difference"] < 0:
+        size = "larger than" if -row["difference"] > allowed else "within"
+        text = f"the drop is {size} the {score(allowed)} that is allowed, and {text}"
+    return sentence(kind, "{}.", f"{text[:1].upper()}{text[1:]}")
+
+
+def _chance(row: Row) -> str:
+    for flag in ("other_judgments", "doubt"):
+        if flag in row["flags"]:
+            return flag
+    if row["conclusion"] in TONES:
+        return "real"
+    return "same" if row["conclusion"] == "same" else "may_be_chance"
+
+
+def _numbers(page: NightPage, row: Row) -> list[str]:
+    """The interval and the p value, and what they are of."""
+    p, low, high = row["p_decides"], row["interval_low"], row["interval_high"]
+    alpha = page.compared_with.options.alpha
+    numbers = []
+    if low is not None:
+        ends = f"{difference(low)} to {difference(high)}"
+        numbers.append(f"{level(alpha)} interval {ends}")
+    if p is not None:
+        numbers.append(p_in_words(p, alpha))
+    if not numbers:
+        return []
+    if low is not None and low * high > 0 and row["conclusion"] not in TONES:
+        # The interval is of the t test alone and of this run alone.
+        numbers[-1] += ", the larger of two tests"
+    if p is not None:
+        numbers[-1] += _adjusted(page, row)
+    return numbers
+
+
+def _adjusted(page: NightPage, row: Row) -> str:
+    if page.run in page.compared_with.decided_by_gate:
+        return ", adjusted for the checks of the gate"
+    if (row["family_size"] or 0) <= 1:
+        return ""
+    family = "all runs and slices" if page.slices else "all runs"
+    return f", adjusted for {family}"
+
+
+EVIDENCE: Sequence[Rule] = (all_same, lost_answers, new_answers, main_cause, evidence)
+
+
+def others(page: NightPage) -> Sentence | None:
+    """The other runs by what is concluded about them."""
+    runs: dict[str, list[Markup]] = {}
+    compared = page.compared.items()
+    for run, row in sorted(compared, key=lambda pair: pair[1]["difference"] or 0.0):
+        if run != page.run:
+            runs.setdefault(in_words(row), []).append(name(run))
+    new = [name(run) for run in page.new if run != page.run]
+    if new:
+        runs[NEW] = new
+    if not runs:
+        return None
+    words = [word for word in (*CONCLUSIONS, NEW) if word in runs]
+    total = sum(map(len, runs.values()))
+    if total > NAMED:
+        counts = ", ".join(f"{len(runs[word]):,} {word}" for word in words)
+        return sentence("others_counted", "Of {:,} other runs: {}.", total, counts)
+    named = [marked("{}: {}.", joined(runs[word], ", "), word) for word in words]
+    return sentence("others", "{}", joined(named, " "))

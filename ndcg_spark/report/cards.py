@@ -1,0 +1,242 @@
+"""What the templates of a page place: cards and folded parts, each of blocks."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from ndcg_spark.report import advice, charts, words
+from ndcg_spark.report.answer import Answer, answer, notes
+from ndcg_spark.report.details import Part, details
+from ndcg_spark.report.night import NightPage, QueryScore
+from ndcg_spark.report.sentences import Sentence, said, together
+from ndcg_spark.report.words import TONES
+from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.html import Block, Cell, HtmlTable, joined, marked, name, plain_table
+from ndcg_spark.text import day
+from ndcg_spark.tolerance import EQUAL
+
+Row = Mapping[str, Any]
+#: How many runs without a difference are listed, and how many queries in the card of queries.
+_RUNS, _QUERIES = 12, 3
+_HOME = Markup(' · <a href="index.html">all nights</a>')
+
+
+class Card(NamedTuple):
+    title: Markup
+    blocks: Sequence[Block]
+    #: The class of its element.
+    kind: str = "card"
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A night of a dataset on a page."""
+
+    id: str
+    #: The levels of the headings: of the section and below it.
+    heading: str
+    below: str
+    name: str
+    dataset: Markup
+    about: Markup
+    answer: Answer
+    notes: Sequence[Sentence]
+    warnings: Sequence[Sentence]
+    cards: Sequence[Card]
+    parts: Sequence[Part]
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A page: what stands above the sections, and a section for each dataset."""
+
+    top: Sequence[Block]
+    sections: Sequence[Section]
+
+
+def layout(pages: Sequence[NightPage], note: str | None, in_site: bool) -> Layout:
+    """The page of these nights of one date. `in_site`: whether an index.html is beside it."""
+    home = _HOME if in_site else Markup("")
+    top = [Block("note", note)] if note else []
+    if len(pages) == 1:
+        return Layout(top, [_section(pages[0], ("h1", "h2"), home)])
+    top += [Block("title", _title(pages, home)), Block("overview", _overview(pages))]
+    return Layout(top, [_section(page, ("h2", "h3"), Markup("")) for page in pages])
+
+
+def _title(pages: Sequence[NightPage], home: Markup) -> dict[str, Markup]:
+    names = joined([name(page.night.dataset) for page in pages], ", ")
+    date = day(pages[0].night.evaluated_on, year=True)
+    return {"names": names, "about": marked("night of {}{}", date, home)}
+
+
+def _overview(pages: Sequence[NightPage]) -> HtmlTable:
+    """The datasets of a page, the verdict on each, and the cause."""
+    number = Markup(' class="n"')
+    rows = []
+    for page in pages:
+        top = answer(page)
+        link = marked('<a href="#dataset{}">{}</a>', page.id, name(page.night.dataset))
+        verdict = marked('<b class="{}">{}</b>', top.tone, top.word.lower())
+        change = difference(page.row["difference"]) if page.row else "-"
+        plain = [Cell(Markup(""), value) for value in (link, verdict, name(page.run))]
+        rows.append([*plain, Cell(number, change), Cell(Markup(""), _short_cause(page))])
+    headings = ("dataset", "verdict", "run", "difference", "cause")
+    return plain_table(headings, rows, "datasets")
+
+
+def _short_cause(page: NightPage) -> Markup:
+    answers = said((words.unanswered, words.answered), page)
+    most = words.cause(page) or words.slices(page)
+    return together([*answers, most] if most else answers)
+
+
+def _section(page: NightPage, headings: tuple[str, str], home: Markup) -> Section:
+    return Section(
+        page.id,
+        *headings,
+        name=page.night.dataset,
+        dataset=name(page.night.dataset),
+        about=_about(page) + home,
+        answer=answer(page),
+        notes=notes(page),
+        warnings=words.warnings(page),
+        cards=_cards(page),
+        parts=details(page),
+    )
+
+
+def _about(page: NightPage) -> Markup:
+    """`NDCG@10 · night of 20 November 2026 · 240 queries · compared with ...`."""
+    counted = page.counted(page.run)
+    compared = page.row["queries"] if page.row else counted
+    queries = f"{compared:,} of {counted:,}" if compared < counted else f"{compared:,}"
+    date = day(page.night.evaluated_on, year=True)
+    parts = [marked("{}", page.measure), f"night of {date}", f"{queries} queries"]
+    if page.baseline.label:
+        parts.append(marked("compared with {}", name(page.baseline.label)))
+    return joined(parts, " · ")
+
+
+def _cards(page: NightPage) -> list[Card]:
+    cards = [_runs(page), _trend(page), _queries(page), _why(page)]
+    steps = Block("steps", advice.next_steps(page))
+    cards.append(Card(Markup("What to do"), [steps], "card wide12"))
+    if page.compares and not words.is_unchanged(page):
+        title = "{}, query by query: largest loss to largest gain"
+        bars = charts.bars([query.change for query in page.queries])
+        cards.append(Card(marked(title, name(page.run)), [Block("bars", bars)], "card wide12"))
+    return cards
+
+
+def _runs(page: NightPage) -> Card:
+    chart = charts.forest(page)
+    if chart is None:
+        return Card(Markup("Runs"), [Block("plain", _means(page))])
+    which = "Runs" if charts.has_more_runs(page) else "Every run"
+    title = marked("{} against {}", which, name(page.baseline.label))
+    return Card(title, [Block("forest", chart)])
+
+
+def _means(page: NightPage) -> HtmlTable:
+    """The means of runs that are compared with nothing."""
+    rows = []
+    for run in page.runs[:_RUNS]:
+        number = Cell(Markup(' class="n"'), score(page.value(run)))
+        rows.append([Cell(Markup(""), name(run)), number])
+    for row in page.missing:
+        if row["run"]:
+            none = Cell(Markup(' class="n bad"'), "no results")
+            rows.append([Cell(Markup(""), name(row["run"])), none])
+    return plain_table((), rows)
+
+
+def _trend(page: NightPage) -> Card:
+    nights = len(page.trend.points)
+    if nights < 2:
+        title = marked("{}, its first night", name(page.run))
+        return Card(title, [Block("paragraph", "The trend begins with the second night.")])
+    title = marked("{}, the last {} nights", name(page.run), nights)
+    chart = charts.trend(page.trend, answer(page).tone)
+    note = together(said(words.TREND, page))
+    return Card(title, [Block("trend", chart), Block("note", note)])
+
+
+def _queries(page: NightPage) -> Card:
+    blocks = []
+    if page.row and page.row["queries"]:
+        blocks.append(Block("split", charts.split(page.row)))
+    first = _first_queries(page)
+    if first:
+        blocks.append(Block("plain", _query_table(page, first)))
+    if page.queries:
+        text = '<a href="#queries{}">all {:,} queries</a>'
+        blocks.append(Block("note", marked(text, page.id, len(page.queries))))
+    else:
+        blocks.append(Block("note", "There are no queries to compare."))
+    return Card(Markup("Which queries"), blocks)
+
+
+def _has_won(page: NightPage) -> bool:
+    return page.compared_with.difference(page.run) > 0
+
+
+def _first_queries(page: NightPage) -> list[QueryScore]:
+    """Those that lost most, won most if the run won, or score least if nothing is compared."""
+    if not page.compares:
+        return list(page.queries[:_QUERIES])
+    if _has_won(page):
+        won = list(reversed(page.queries[-_QUERIES:]))
+        return [query for query in won if query.change > EQUAL]
+    return [query for query in page.queries[:_QUERIES] if query.change < -EQUAL]
+
+
+def _query_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
+    number = Markup(' class="n"')
+    baseline = page.baseline
+    now = name(page.run) if baseline.run else "now"
+    headings = ["lowest scores", now]
+    if page.compares:
+        before = "before" if baseline.nights else name(baseline.run or "")
+        headings = ["largest gains" if _has_won(page) else "largest losses", before, now, "change"]
+    rows = []
+    for query in queries:
+        label = page.request.labels.query(query.query_id)
+        link = marked('<a href="#{}">{}</a>', page.anchors[query.query_id], label)
+        cells = [Cell(Markup(""), link)]
+        if page.compares:
+            tone = marked(' class="n {}"', charts.tone_of(query.change))
+            cells.append(Cell(number, score(query.before)))
+            cells.append(Cell(number, score(query.score)))
+            cells.append(Cell(tone, difference(query.change)))
+        else:
+            cells.append(Cell(number, score(query.score)))
+        rows.append(cells)
+    return plain_table(headings, rows)
+
+
+def _why(page: NightPage) -> Card:
+    blocks = [Block("paragraph", one.text) for one in said(words.WHY, page)]
+    moved = page.moved
+    if moved and moved.sums and words.explains(page):
+        blocks.append(Block("causes", charts.moved_documents(moved, page.metric[1])))
+        blocks += [Block("note", one.text) for one in said([words.partly], page)]
+    else:
+        blocks += [Block("paragraph", one.text) for one in said(words.UNMOVED, page)]
+    blocks.append(Block("note", together(said(words.JUDGED, page))))
+    return Card(_why_title(page), blocks)
+
+
+def _why_title(page: NightPage) -> Markup:
+    row = page.row
+    if not page.compares or row is None:
+        return Markup("What is judged")
+    if page.missing or row["conclusion"] not in TONES:
+        return Markup("Why")
+    is_loss = row["difference"] < 0
+    what = "is behind" if is_loss else "is ahead"
+    if page.baseline.nights:
+        what = "lost" if is_loss else "won"
+    return marked("Why {} {}", name(page.run), what)

@@ -1,0 +1,465 @@
+"""What the charts of a page and of a notebook draw: places, colours and texts."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from ndcg_spark.comparison.trend import Point, TrendLine
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.report.answer import NEW
+from ndcg_spark.report.comparisons import in_words
+from ndcg_spark.report.moved import Moved
+from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.words import TONES
+from ndcg_spark.tables.format import difference, level, score
+from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.writers import rendered
+from ndcg_spark.text import day
+from ndcg_spark.tolerance import EQUAL
+
+Row = Mapping[str, Any]
+#: At most so many runs and bars are drawn.
+_RUNS, _BARS = 6, 240
+#: The longest name of a run in a label for screen readers, and beside a chart of a notebook.
+_LABEL, _BESIDE = 80, 26
+#: What happened to documents, in words.
+_WHAT = {
+    "left": "relevant documents left the {}",
+    "down": "relevant documents moved down",
+    "up": "relevant documents moved up",
+    "came_in": "relevant documents entered the {}",
+    "same_rank": "same rank, other gain or ideal",
+}
+
+
+class Line(NamedTuple):
+    x1: str
+    x2: str
+    y1: str
+    y2: str
+    kind: str
+
+
+class Box(NamedTuple):
+    x: str
+    y: str
+    width: str
+    height: str
+    kind: str
+    title: str = ""
+
+
+def tone_of(value: float) -> str:
+    """The colour of a change."""
+    if abs(value) <= EQUAL:
+        return "mid"
+    return "bad" if value < 0 else "ok"
+
+
+def shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+# Every run against the baseline.
+
+
+class Mark(NamedTuple):
+    """The places of a row of COMPARISONS, in percent; None where it has no interval."""
+
+    row: Row
+    at: float
+    low: float | None
+    high: float | None
+
+
+class Differences(NamedTuple):
+    marks: Sequence[Mark]
+    #: Where the difference is 0, and where the limit is.
+    zero: float
+    limit: float | None
+
+
+def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differences:
+    """The differences of rows of COMPARISONS and their intervals, side by side with a limit."""
+    known = [-1e-3, 0.0, 1e-3, limit or 0.0]
+    for row in rows:
+        values = (row["difference"], row["interval_low"], row["interval_high"])
+        known += [value for value in values if value is not None]
+    low, high = min(known), max(known)
+
+    def place(value: float) -> float:
+        return 4 + 92 * (value - low) / (high - low)
+
+    def place_end(value: float | None) -> float | None:
+        return None if value is None else place(value)
+
+    marks = []
+    for row in rows:
+        ends = place_end(row["interval_low"]), place_end(row["interval_high"])
+        marks.append(Mark(row, place(row["difference"]), *ends))
+    return Differences(marks, place(0.0), place_end(limit))
+
+
+class ForestRow(NamedTuple):
+    run: Markup
+    score: str
+    label: str
+    lines: Sequence[Line]
+    tone: str
+    difference: str
+    words: str
+
+
+class Uncompared(NamedTuple):
+    run: Markup
+    score: str
+    tone: str
+    why: str
+
+
+class Forest(NamedTuple):
+    rows: Sequence[ForestRow]
+    #: The runs without a difference.
+    uncompared: Sequence[Uncompared]
+    note: Markup
+
+
+def forest(page: NightPage) -> Forest | None:
+    """Every run against the baseline; None if no run has a difference."""
+    rows = _drawn_rows(page)
+    if not rows:
+        return None
+    result = page.result(page.run) or {}
+    limit = -result["allowed"] if result.get("allowed") else None
+    drawn = place_differences(rows, limit)
+    interval = level(page.compared_with.options.alpha)
+    shown = []
+    for mark in drawn.marks:
+        at_limit = drawn.limit if mark.row["run"] == page.run else None
+        shown.append(_forest_row(mark, drawn.zero, at_limit, interval))
+    return Forest(shown, uncompared(page), _forest_note(page, rows, limit, interval))
+
+
+def has_more_runs(page: NightPage) -> bool:
+    return len(_with_difference(page)) > _RUNS
+
+
+def _with_difference(page: NightPage) -> list[Row]:
+    return [row for row in page.compared.values() if row["difference"] is not None]
+
+
+def _drawn_rows(page: NightPage) -> list[Row]:
+    """The run of the page, and those that changed most, in the order of their differences."""
+
+    def importance(row: Row) -> tuple[bool, bool, float]:
+        is_other = row["run"] != page.run
+        return is_other, row["conclusion"] not in TONES, -abs(row["difference"])
+
+    rows = sorted(_with_difference(page), key=importance)
+    return sorted(rows[:_RUNS], key=lambda row: (row["difference"], row["run"]))
+
+
+def _forest_row(mark: Mark, zero: float, limit: float | None, interval: str) -> ForestRow:
+    row = mark.row
+    tone = TONES.get(row["conclusion"], "mid")
+    label = f"{shortened(row['run'], _LABEL)}: {difference(row['difference'])}"
+    lines = [_upright(zero, "zero")]
+    if limit is not None:
+        lines.append(_upright(limit, "limit"))
+    if mark.low is not None and mark.high is not None:
+        low, high = difference(row["interval_low"]), difference(row["interval_high"])
+        label += f", {interval} interval {low} to {high}"
+        lines.append(Line(f"{mark.low:.2f}", f"{mark.high:.2f}", "5", "5", f"ci {tone}"))
+    lines.append(Line(f"{mark.at:.2f}", f"{mark.at:.2f}", "5", "5", f"dot {tone}"))
+    shown = (difference(row["difference"]), in_words(row))
+    return ForestRow(name(row["run"]), score(row["mean"]), label, lines, tone, *shown)
+
+
+def _upright(at: float, kind: str) -> Line:
+    return Line(f"{at:.2f}", f"{at:.2f}", "0", "10", kind)
+
+
+def _forest_note(page: NightPage, rows: Sequence[Row], limit: float | None, interval: str) -> Markup:
+    said = [Markup("Solid line: no difference.")]
+    if limit is not None:
+        text = "Dashed line: the limit of {}, {}."
+        said.append(marked(text, name(page.run), difference(limit)))
+    said.append(marked("Bars: {} intervals.", interval))
+    if any(in_words(row) == "same" for row in rows):
+        margin = score(page.compared_with.options.margin)
+        text = "Same: any change is smaller than {}. Unchanged: no query changed."
+        said.append(marked(text, margin))
+    more = len(_with_difference(page)) - len(rows)
+    if more:
+        text = '{:,} more in <a href="#runs{}">runs and measures</a>.'
+        said.append(marked(text, more, page.id))
+    return Markup(" ").join(said)
+
+
+def uncompared(page: NightPage) -> list[Uncompared]:
+    """The runs without a difference, and why they have none."""
+    found = [Uncompared(name(run), score(page.value(run)), "mid", NEW) for run in page.new]
+    for row in page.missing:
+        if row["run"]:
+            found.append(Uncompared(name(row["run"]), "", "bad", "no results"))
+    return found
+
+
+# The last nights of a run.
+
+
+class TrendChart(NamedTuple):
+    high: str
+    low: str
+    label: str
+    #: Corners of areas and of lines, as SVG has them.
+    areas: Sequence[str]
+    lines: Sequence[str]
+    dots: Sequence[Line]
+    first: str
+    last: str
+
+
+def trend(line: TrendLine, tone: str = "mid") -> TrendChart:
+    """The scores of a run night by night, interrupted where they cannot be compared."""
+    points = line.points
+    known = []
+    for point in points:
+        if point.value is not None:
+            ends = (point.value, point.low, point.high)
+            known += [value for value in ends if value is not None]
+    known = known or [0.0]
+    # The same numbers added in another order make no slope.
+    margin = max(0.1 * (max(known) - min(known)), 0.001)
+    low, high = min(known) - margin, max(known) + margin
+
+    def place(at: float, value: float | None) -> str:
+        x = 2 + 96 * at / max(1, len(points) - 1)
+        y = 100 * (high - (value or 0.0)) / (high - low)
+        return f"{x:.1f},{y:.1f}"
+
+    areas, lines, dots = [], [], []
+    last = "98,50"
+    for stretch in _stretches(points):
+        corners = [place(at, point.value) for at, point in stretch]
+        last = corners[-1]
+        if len(corners) > 1:
+            lines.append(" ".join(corners))
+        else:
+            dots.append(_dot(last, "mid"))
+        area = [place(at, value) for at, value in _range(stretch)]
+        if area:
+            areas.append(" ".join(area))
+    dots.append(_dot(last, tone))
+    begin, end = points[0], points[-1]
+    newest = f"{score(end.value)} on {day(end.date)}"
+    measure = f"{line.measure} of {shortened(line.run, _LABEL)} in {len(points)} nights"
+    label = f"{measure}: {score(begin.value)} on {day(begin.date)}, {newest}"
+    texts = (score(high), score(low), label)
+    return TrendChart(*texts, areas, lines, dots, day(begin.date), newest)
+
+
+def _stretches(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
+    """The points that have a value, in stretches that can be compared, each with its place."""
+    breaks = list(itertools.accumulate(bool(point.breaks) for point in points))
+    known = [(at, point) for at, point in enumerate(points) if point.value is not None]
+    groups = itertools.groupby(known, lambda pair: breaks[pair[0]])
+    return [list(group) for _, group in groups]
+
+
+def _range(stretch: Sequence[tuple[int, Point]]) -> list[tuple[float, float | None]]:
+    """The corners of the usual range: its lower ends, and back along the upper ones."""
+    ends: list[tuple[float, Point]] = [(at, p) for at, p in stretch if p.low is not None]
+    if len(ends) == 1:
+        # The range of a single night would have no width.
+        at, point = ends[0]
+        ends.insert(0, (at - 0.5, point))
+    lower = [(at, point.low) for at, point in ends]
+    upper = [(at, point.high) for at, point in reversed(ends)]
+    return lower + upper
+
+
+def _dot(place: str, tone: str) -> Line:
+    x, _, y = place.partition(",")
+    return Line(x, x, y, y, f"dot {tone}")
+
+
+# The queries.
+
+
+class Split(NamedTuple):
+    width: int
+    label: str
+    boxes: Sequence[Box]
+    lost: str
+    unchanged: str
+    won: str
+
+
+def split(row: Row) -> Split:
+    """How many queries lost, stayed and won."""
+    counts = {"bad": row["losses"], "mid": row["ties"], "ok": row["wins"]}
+    boxes = []
+    at = 0
+    for tone, many in counts.items():
+        boxes.append(Box(str(at), "0", str(many), "1", tone))
+        at += many
+    words = ("lost", "unchanged", "won")
+    texts = [f"{many:,} {word}" for many, word in zip(counts.values(), words, strict=True)]
+    label = f"{row['losses']} queries lost, {row['ties']} unchanged, {row['wins']} won"
+    return Split(row["queries"] or 1, label, boxes, *texts)
+
+
+class Cause(NamedTuple):
+    what: str
+    width: str
+    tone: str
+    change: str
+
+
+def moved_documents(moved: Moved, cutoff: int | None) -> list[Cause]:
+    """The parts of the difference by what happened to documents."""
+    top = f"top {format_cutoff(cutoff)}"
+    most = max(abs(value) for value in moved.sums.values())
+    causes = []
+    for what, value in moved.sums.items():
+        width = f"{100 * abs(value) / most:.1f}"
+        tone = "bad" if value < 0 else "ok"
+        causes.append(Cause(_WHAT[what].format(top), width, tone, difference(value)))
+    return causes
+
+
+class Bars(NamedTuple):
+    label: str
+    boxes: Sequence[Box]
+
+
+def bars(changes: Sequence[float]) -> Bars:
+    """The change of every query, from the largest loss to the largest gain."""
+    most = max(abs(changes[0]), abs(changes[-1])) or 1
+    drawn = spread(changes)
+    width = f"{85 / len(drawn):.2f}"
+    boxes = []
+    for x, value in drawn:
+        if tone_of(value) == "mid":
+            continue
+        size = 48 * abs(value) / most
+        y = 50 if value < 0 else 50 - size
+        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{size:.1f}", tone_of(value)))
+    ends = f"from {difference(changes[0])} to {difference(changes[-1])}"
+    return Bars(f"The change of each of {len(changes):,} queries, {ends}", boxes)
+
+
+def spread(values: Sequence[Any]) -> list[tuple[float, Any]]:
+    """Values side by side, each with its place in percent.
+
+    Of very many some are drawn, at equal distances, and the last.
+    """
+    step = max(1.0, len(values) / _BARS)
+    shown = [values[int(at * step)] for at in range(int(len(values) / step))]
+    if shown:
+        shown[-1] = values[-1]
+    return [(100 * at / len(shown), value) for at, value in enumerate(shown)]
+
+
+# Charts of scores in memory, images of their own.
+
+
+class Dot(NamedTuple):
+    x: str
+    y: str
+    radius: int
+    tone: str
+    opacity: str
+    title: str
+
+
+class Text(NamedTuple):
+    x: int
+    y: int
+    kind: str
+    text: str
+    title: str = ""
+
+
+class Drawing(NamedTuple):
+    title: str
+    #: What a screen reader says.
+    label: str
+    height: int
+    lines: Sequence[Line] = ()
+    boxes: Sequence[Box] = ()
+    paths: Sequence[str] = ()
+    dots: Sequence[Dot] = ()
+    texts: Sequence[Text] = ()
+
+
+def draw(drawing: Drawing) -> str:
+    """The SVG of a drawing. A notebook may put it into its page: its style is of its own class."""
+    return rendered("report/plots.svg.j2", drawing=drawing)
+
+
+def queries_drawing(title: str, label: str, counts: str, queries: Sequence[Row], run: str, baseline: str) -> Drawing:
+    """Bars and dots of queries: rows with `query`, `run`, `baseline` and `change`."""
+    drawn = spread(queries)
+    most = max([EQUAL, *(abs(query["change"]) for query in queries)])
+    scores = [query[side] for query in queries for side in ("run", "baseline")]
+    low, high = min([0.0, *scores]), max([1.0, *scores])
+    boxes, dots = [], []
+    for x, query in drawn:
+        change, tone = query["change"], tone_of(query["change"])
+        size = 115 * abs(change) / most
+        if tone != "mid":
+            y = 150 if change < 0 else 150 - size
+            width = f"{374 / len(drawn):.2f}"
+            where = (f"{10 + 4.4 * x:.2f}", f"{y:.1f}", width, f"{size:.1f}")
+            boxes.append(Box(*where, tone, f"{query['query']}: {difference(change)}"))
+        across = 500 + 240 * (query["baseline"] - low) / (high - low)
+        up = 270 - 240 * (query["run"] - low) / (high - low)
+        told = f"{query['query']}: {score(query['baseline'])} to {score(query['run'])}"
+        dots.append(Dot(f"{across:.1f}", f"{up:.1f}", 3, tone, "0.6", told))
+    texts = [
+        Text(10, 290, "", counts),
+        Text(740, 20, "end", f"y: {run}"),
+        Text(740, 290, "end", f"x: {baseline}, {score(low)} to {score(high)}"),
+    ]
+    axis = [Line("10", "450", "150", "150", "")]
+    return Drawing(title, label, 300, axis, boxes, ["M500 30V270H740M500 270L740 30"], dots, texts)
+
+
+def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
+    """A dot for the mean of every run."""
+    low = min([0.0, *means.values()])
+    width = max([EQUAL, *(mean - low for mean in means.values())])
+    dots, texts = [], []
+    for at, (run, mean) in enumerate(means.items()):
+        y = 48 + 28 * at
+        x = 200 + 380 * (mean - low) / width
+        dots.append(Dot(f"{x:.1f}", str(y), 5, "mid", "1", ""))
+        texts += [_run_text(run, y), Text(600, y + 4, "", score(mean))]
+    return Drawing(title, label, 50 + 28 * len(means), dots=dots, texts=texts)
+
+
+def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
+    """A dot for the difference of every row of COMPARISONS, with its interval."""
+    placed = place_differences(rows)
+    height = 50 + 28 * len(rows)
+    zero = f"{200 + 3.8 * placed.zero:.1f}"
+    lines = [Line(zero, zero, "32", str(height - 14), "")]
+    dots, texts = [], []
+    for at, mark in enumerate(placed.marks):
+        row, y = mark.row, 48 + 28 * at
+        tone = TONES.get(row["conclusion"], "mid")
+        if mark.low is not None and mark.high is not None:
+            ends = (f"{200 + 3.8 * mark.low:.1f}", f"{200 + 3.8 * mark.high:.1f}")
+            lines.append(Line(*ends, str(y), str(y), tone))
+        dots.append(Dot(f"{200 + 3.8 * mark.at:.1f}", str(y), 5, tone, "1", ""))
+        words = f"{difference(row['difference'])} {in_words(row)}"
+        texts += [_run_text(row["run"], y), Text(600, y + 4, "", words)]
+    return Drawing(title, label, height, lines, dots=dots, texts=texts)
+
+
+def _run_text(run: str, y: int) -> Text:
+    return Text(190, y + 4, "end", shortened(run, _BESIDE), run)

@@ -1,0 +1,113 @@
+"""The runs of a night compared with the baseline of its page."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
+from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.sources import ScoreCache, both_sides
+from ndcg_spark.comparison.trend import History
+from ndcg_spark.convention.measures import format_cutoff
+from ndcg_spark.nights.log import Night
+from ndcg_spark.report.baselines import Outline, shown_rows
+
+Row = Mapping[str, Any]
+#: What the page says of a loss that the gate failed, or could not decide.
+_CONCLUSIONS = {"fail": "worse", "undecided": "cannot_tell"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    #: The rows of COMPARISONS on all queries by run, and those of slices.
+    rows: Mapping[str, Row]
+    slices: Mapping[str, Sequence[Row]]
+    #: The runs whose p and conclusion are those of the gate, which adjusts for its own checks.
+    decided_by_gate: Sequence[str]
+    options: ComparisonOptions
+    #: The scores of queries; None without a baseline.
+    sides: Sides | None = None
+
+    def difference(self, run: str) -> float:
+        """The difference of a run, 0 if there is none."""
+        row = self.rows.get(run)
+        return (row["difference"] or 0.0) if row else 0.0
+
+    def causes(self, run: str) -> Sequence[Row]:
+        """The share of the difference of a run that each slice has, the largest first."""
+        row = self.rows.get(run)
+        if row is None or self.sides is None:
+            return []
+        slices = self.slices.get(run, [])
+        return slice_causes(self.sides, row, slices, self.options.attributes)
+
+    @property
+    def rejudged(self) -> int:
+        """How many queries have other judgments and are compared all the same."""
+        if self.sides is None or self.sides.only is not None:
+            return 0
+        return int(self.sides.rejudged.sum())
+
+
+def gate_of(night: Night) -> Row:
+    """The gate of the configuration of a night; empty without one."""
+    return night.record["configuration"].get("gate") or {}
+
+
+def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
+    """The result of the gate for the mean of a run, by the measure and baseline of the page."""
+    name = shown.baseline.name
+    if not name:
+        return None
+    measure, cutoff = shown.metric
+    wanted: Row = {
+        "run": run,
+        "measure": measure,
+        "cutoff": format_cutoff(cutoff),
+        "slice": None,
+        "weighted": False,
+        "baseline": name,
+    }
+    return next((row for row in results if wanted.items() <= row.items()), None)
+
+
+def compare_night(history: History, shown: Outline) -> Compared:
+    """The runs of a night compared with its baseline, as the gate decided if it did."""
+    gate = gate_of(shown.night) if shown.baseline.name else {}
+    attributes = shown.request.attributes
+    if attributes is None:
+        attributes = read_attributes([shown.night])
+    options = ComparisonOptions(alpha=gate.get("alpha", 0.05), attributes=attributes)
+    sides = _read_sides(history, shown, gate)
+    rows: dict[str, Row] = {}
+    slices: dict[str, list[Row]] = {}
+    decided = []
+    results = (shown.night.record["verdict"] or {}).get("results", ())
+    given = shown.request.attributes
+    for row in shown_rows(shown, sides, options, given) if sides else []:
+        run = row["run"]
+        if row["attribute"] is not None:
+            slices.setdefault(run, []).append(row)
+            continue
+        rows[run] = _as_decided(row, gate_result(shown, results, run))
+        if rows[run] is not row:
+            decided.append(run)
+    return Compared(rows, slices, decided, options, sides)
+
+
+def _read_sides(history: History, shown: Outline, gate: Row) -> Sides | None:
+    baseline = shown.baseline
+    if not baseline.nights and not baseline.run:
+        return None
+    sides = both_sides(baseline, shown.night, shown.metric, ScoreCache(history.scores))
+    return sides.without_rejudged() if gate.get("unchanged_queries") else sides
+
+
+def _as_decided(row: dict[str, Any], result: Row | None) -> dict[str, Any]:
+    """The row with the p and the conclusion of the gate, if it decided about a loss."""
+    word = _CONCLUSIONS.get(result["result"]) if result else None
+    # Of what passes, the gate may know the t test alone.
+    if result is None or word is None or "worse" not in (word, row["conclusion"]):
+        return row
+    flags = [flag for flag in row["flags"] if flag != "doubt"]
+    return {**row, "p_decides": result["p"], "conclusion": word, "flags": flags}

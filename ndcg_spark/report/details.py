@@ -1,0 +1,287 @@
+"""The folded parts of a page: queries with their documents, runs, slices, the gate, inputs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from ndcg_spark.report.comparisons import DECIDES, compared_cells
+from ndcg_spark.report.moved import Lists
+from ndcg_spark.report.night import NightPage, QueryScore
+from ndcg_spark.report.nights import verdict_table
+from ndcg_spark.report.sentences import night_command
+from ndcg_spark.tables.format import count, score
+from ndcg_spark.tables.html import Block, Cell, HtmlTable, marked, name, page_table, plain_table
+from ndcg_spark.tables.table import Table, make_table
+from ndcg_spark.text import day, message
+
+Row = Mapping[str, Any]
+#: The table of queries has at most so many rows.
+_QUERIES = 500
+#: A list is shown down to this rank.
+_DEEPEST = 20
+_NIGHTS_BEFORE = (
+    "nights before: how many nights of the baseline have a score of the query under tonight's "
+    "judgments; of one night, the score before is less certain than of several"
+)
+_SHARES = "Shares can be above 100 %, as others changed the other way, or as a query is in several slices."
+_NOT_KEPT = Markup("Its documents are not kept; evaluate with <code>--documents all</code> to see them here.")
+#: What a page says of the judgments, by the column of the dataset scores.
+_JUDGMENTS = {
+    "queries": "queries",
+    "missing_queries": "queries without results",
+    "no_relevant_queries": "queries without a relevant document",
+    "unjudged_queries": "queries without judgments",
+    "judged_rate": "judged rate",
+}
+_ORIGINS = ("evaluation_id", "committed_at", "engine", "verified", "accepted")
+
+
+class More(NamedTuple):
+    title: str
+    blocks: Sequence[Block]
+
+
+class Part(NamedTuple):
+    id: str
+    title: str
+    blocks: Sequence[Block]
+    #: What follows under headings of its own.
+    more: Sequence[More] = ()
+
+
+class Documents(NamedTuple):
+    """The documents of a query, folded."""
+
+    name: Markup
+    scores: str
+    anchor: str
+    tables: Sequence[HtmlTable]
+    notes: Sequence[Markup]
+
+
+def details(page: NightPage) -> list[Part]:
+    parts = [_queries(page), _part(page, "runs", "Runs", _run_table(page))]
+    if page.slices:
+        parts.append(_part(page, "slices", "Slices", _slice_table(page)))
+    if page.results:
+        parts.append(_part(page, "gate", "Checks of the gate", verdict_table(page.verdict)))
+    parts.append(_facts(page, "judgments", "Judgments", _about_judgments(page)))
+    parts.append(_facts(page, "origins", "Where the numbers come from", _about_origins(page)))
+    return parts
+
+
+def _part(page: NightPage, key: str, title: str, table: Table) -> Part:
+    blocks = [Block("paragraph", text) for text in table.sentences]
+    blocks.append(Block("scrolled", page_table(table, title, "sorted")))
+    return Part(f"{key}{page.id}", title, blocks)
+
+
+def _queries(page: NightPage) -> Part:
+    part = _part(page, "queries", "Queries", _query_table(page))
+    part = part._replace(blocks=[Block("filter", "Filter"), *part.blocks])
+    if not page.queries:
+        return part
+    title = "Documents of the lowest and highest scores"
+    if page.compares:
+        title = "Documents of the queries that lost and won most"
+    shown = [_documents(page, query) for query in page.ends]
+    return part._replace(more=[More(title, [Block("documents", shown)])])
+
+
+def _query_table(page: NightPage) -> Table:
+    baseline = page.baseline
+    was, now = ("baseline", "run") if baseline.run else ("before", "now")
+    has_nights = page.compares and len(baseline.nights) > 1
+    total = len(page.queries)
+    shown = list(page.queries)
+    notes = []
+    if total > _QUERIES:
+        half = _QUERIES // 2
+        shown = shown[:half] + shown[-half:]
+        notes.append(f"{_QUERIES} of {total:,} queries: those at both ends")
+    if has_nights:
+        notes.append(_NIGHTS_BEFORE)
+    rows = []
+    for query in shown:
+        change = query.change if page.compares else None
+        row = {"query": _link(page, query), was: query.before, now: query.score, "change": change}
+        if has_nights:
+            row["nights before"] = query.nights
+        rows.append(row)
+    against = f", {was}: {baseline.label}" if page.compares else ""
+    return make_table(rows, (), notes, sentences=[f"{page.measure} of {page.run[:200]}{against}."])
+
+
+def _link(page: NightPage, query: QueryScore) -> Markup:
+    label = page.request.labels.query(query.query_id)
+    anchor = page.anchors.get(query.query_id)
+    if anchor is None:
+        return label
+    return marked('<a href="#{}">{}</a>', anchor, label)
+
+
+def _run_table(page: NightPage) -> Table:
+    rows: list[dict[str, Any]] = []
+    for run in page.runs:
+        scores = page.scores[run, page.metric[1]]
+        row = {"run": run, page.measure: page.value(run)}
+        compared = page.compared.get(run)
+        if compared:
+            row |= compared_cells(compared, page.measure, "p_decides")
+        # A compared mean is over the compared queries.
+        row["queries"] = compared["queries"] if compared else page.counted(run)
+        row["judged rate"] = scores["judged_rate"]
+        rows.append(row)
+    for missing in page.missing:
+        if missing["run"]:
+            rows.append({"run": missing["run"], "conclusion": "no results"})
+    notes = [DECIDES] if page.compared else []
+    decided = page.compared_with.decided_by_gate
+    if decided:
+        runs = ", ".join(decided)
+        notes.append(f"For {runs} it is that of the gate, adjusted for its checks.")
+    # The run that the others are compared with has fewer.
+    names = max(rows, key=len)
+    filled = [{**dict.fromkeys(names), **row} for row in rows]
+    return make_table(filled, (), notes)
+
+
+def _slice_table(page: NightPage) -> Table:
+    shares = {(cause["attribute"], cause["value"]): cause["share"] for cause in page.causes}
+    rows = []
+    for row in page.slices:
+        key = (row["attribute"], row["value"])
+        shown = {"slice": f"{key[0]} = {key[1]}", "queries": row["queries"]}
+        shown |= compared_cells(row, p="p_decides")
+        shown["share of the change"] = shares.get(key)
+        rows.append(shown)
+    notes = [_SHARES, DECIDES] if shares else [DECIDES]
+    return make_table(rows, (), notes)
+
+
+# The documents of a query.
+
+
+def _documents(page: NightPage, query: QueryScore) -> Documents:
+    lists = page.documents.get(query.query_id)
+    scores = score(query.score)
+    if query.before is not None:
+        scores = f"{score(query.before)} to {scores}"
+    label = page.request.labels.query(query.query_id)
+    about = (label, scores, page.anchors[query.query_id])
+    if lists is None:
+        return Documents(*about, [], [_NOT_KEPT])
+    explain = [_explain_command(page, query, lists)] if page.output else []
+    return Documents(*about, [_document_table(page, lists)], explain)
+
+
+def _document_table(page: NightPage, lists: Lists) -> HtmlTable:
+    number, text = Markup(' class="n"'), Markup("")
+    headings = [Cell(number, "rank"), Cell(text, name(page.run)), Cell(number, "grade")]
+    if lists.newest:
+        headings += [Cell(text, _other_list(page, lists)), Cell(number, "grade")]
+    rows = []
+    for at in range(_shown_ranks(lists)):
+        row = [Cell(number, at + 1), *_document(page, lists.facts.listed, at)]
+        if lists.newest:
+            row += _document(page, lists.newest.listed, at)
+        rows.append(row)
+    return HtmlTable(headings, rows, [], "documents", text)
+
+
+def _other_list(page: NightPage, lists: Lists) -> Markup:
+    run = name(page.baseline.run or page.run)
+    if not lists.newest_on:
+        return run
+    return marked("{} of {}", run, day(lists.newest_on))
+
+
+def _shown_ranks(lists: Lists) -> int:
+    longest = len(lists.facts.listed)
+    if lists.newest:
+        longest = max(longest, len(lists.newest.listed))
+    return min(_DEEPEST, longest, lists.facts.cutoff or _DEEPEST)
+
+
+def _document(page: NightPage, listed: Sequence[Any], at: int) -> list[Cell]:
+    """The document at a rank and its grade; empty where the list has ended."""
+    number, text = Markup(' class="n"'), Markup("")
+    if at >= len(listed):
+        return [Cell(text, ""), Cell(number, "")]
+    document = listed[at]
+    grade = "unjudged" if document.relevance is None else f"{document.relevance:g}"
+    return [Cell(text, page.request.labels.document(document.doc_id)), Cell(number, grade)]
+
+
+def _explain_command(page: NightPage, query: QueryScore, lists: Lists) -> Markup:
+    measure, cutoff = page.metric
+    options: list[object] = ["--query", query.query_id, "--run", page.run]
+    if measure == "ndcg" and cutoff:
+        options += ["--cutoff", cutoff]
+    if lists.newest_on:
+        options += ["--baseline-date", lists.newest_on]
+    if page.baseline.run and lists.newest:
+        options += ["--baseline", page.baseline.run]
+    return night_command(page, "explain", options)
+
+
+# What the numbers are based on.
+
+
+def _facts(page: NightPage, key: str, title: str, facts: Iterator[tuple[str, Any]]) -> Part:
+    rows = []
+    for what, value in facts:
+        rows.append([Cell(Markup(""), what), Cell(Markup(""), _shown(value))])
+    table = plain_table((), rows, title, "facts")
+    return Part(f"{key}{page.id}", title, [Block("scrolled", table)])
+
+
+def _shown(value: Any) -> Any:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return score(value) if isinstance(value, float) else value
+
+
+def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
+    for column, what in _JUDGMENTS.items():
+        yield what, page.mean[column]
+    if page.row:
+        yield "compared with the baseline", page.row["queries"]
+        yield "scored by one side only", page.row["unpaired_queries"]
+    if page.judged_before is not None:
+        yield "judged rate in the baseline", page.judged_before
+    if page.never_returned:
+        never, good = page.never_returned
+        yield "relevant documents of the ideal rankings", good
+        deepest = page.deepest
+        where = f"in the top {deepest} of no run" if deepest else "in no run"
+        yield f"of these, {where}", never
+
+
+def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
+    record = page.record
+    yield "convention", f"{record['convention']}: {record['formula']}"
+    dates = [night.evaluated_on for night in page.baseline.nights]
+    if dates:
+        yield "baseline", ", ".join(dates)
+    for field in _ORIGINS:
+        yield field.replace("_", " "), record[field] or None
+    yield from (record["versions"] or {}).items()
+    for table, source in (record["inputs"] or {}).items():
+        yield table, _source(source)
+    for note in page.night.notes:
+        yield "note", note
+
+
+def _source(source: Row) -> str:
+    """`9,560 rows, 2 files: old.csv and 1 more, fingerprint r1`."""
+    rows = f"{source['rows']:,}" if source.get("rows") else "-"
+    files = source.get("files") or []
+    first = message(files[0]["path"]) if files else "-"
+    if len(files) > 1:
+        first += f" and {len(files) - 1:,} more"
+    fingerprint = source.get("fingerprint") or "-"
+    return f"{rows} rows, {count(len(files), 'file')}: {first}, fingerprint {fingerprint}"

@@ -1,0 +1,116 @@
+"""The documents of the queries on a page, and what happened to those that made the difference."""
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Any, NamedTuple
+
+from ndcg_spark.explanation.explain import Facts, changed_documents
+from ndcg_spark.job.explain import read_facts
+from ndcg_spark.nights.log import Night
+from ndcg_spark.report.baselines import Outline
+from ndcg_spark.tolerance import EQUAL
+
+Row = Mapping[str, Any]
+#: What moved is that of at most so many queries: those that changed most.
+EXPLAINED = 1_000
+#: What can happen to a document, in the order in which it is shown.
+_WHAT = ("left", "down", "up", "came_in", "same_rank")
+#: The parts of documents are a query's difference, but for rounding.
+_SUM = 1e-6
+
+
+class Lists(NamedTuple):
+    """The documents of a query: tonight's, those of the baseline, and what changed."""
+
+    facts: Facts
+    newest: Facts | None
+    changes: Sequence[Row]
+    #: The date of the newest night of the baseline that has them.
+    newest_on: str | None = None
+
+
+class Moved(NamedTuple):
+    #: The part of the difference by what happened to documents.
+    sums: Mapping[str, float]
+    #: The share of the losses at ranks where documents are now that nobody has judged.
+    unjudged: float
+    #: How many queries these are, and their share of all change.
+    queries: int
+    share: float
+
+
+def read_lists(
+    shown: Outline,
+    run: str,
+    cutoff: int | None,
+    ends: Sequence[str],
+    changes: Mapping[str, float],
+) -> dict[str, Lists]:
+    """The documents of the queries at both ends and of those that changed most, by query."""
+    names = list(ends)
+    if shown.metric[0] == "ndcg" and shown.metric[1] is not None:
+        # Those that did not change too, as what moved within them may cancel out.
+        names += sorted(changes, key=lambda query: -abs(changes[query]))[:EXPLAINED]
+    names = list(dict.fromkeys(names))
+    other = shown.baseline.run or run
+    nights: Sequence[Night] = shown.baseline.nights
+    if not nights and changes:
+        nights = [shown.night]
+    theirs = [read_facts(night, [other], cutoff, names) for night in nights]
+    documents = {}
+    for (_, query), facts in read_facts(shown.night, [run], cutoff, names).items():
+        known = {}
+        for at, lists in enumerate(theirs):
+            if (other, query) in lists:
+                known[at] = lists[other, query]
+        last = max(known, default=None)
+        if last is None:
+            documents[query] = Lists(facts, None, [])
+            continue
+        date = nights[last].evaluated_on if shown.baseline.nights else None
+        changed = changed_documents(facts, list(known.values()))
+        documents[query] = Lists(facts, known[last], changed, date)
+    return documents
+
+
+def what_moved(documents: Mapping[str, Lists], changes: Mapping[str, float]) -> Moved | None:
+    """The parts of the difference by what happened to documents, and how much they cover."""
+    sums = dict.fromkeys(_WHAT, 0.0)
+    covered = []
+    lost = 0.0
+    unjudged = 0.0
+    for query, change in changes.items():
+        lists = documents.get(query)
+        if lists is None or not _sums_to(lists, change):
+            continue
+        covered.append(abs(change))
+        unjudged_ranks = {row.rank for row in lists.facts.listed if row.relevance is None}
+        for moved in lists.changes:
+            sums[moved["what"]] += moved["part"] / len(changes)
+            loss = min(moved["part"], 0.0)
+            lost += loss
+            if moved["baseline_rank"] in unjudged_ranks:
+                unjudged += loss
+    if not covered:
+        return None
+    total = fsum(map(abs, changes.values()))
+    share = fsum(covered) / total if total else 1.0
+    shown = {what: value for what, value in sums.items() if abs(value) > EQUAL}
+    # Where there is one grade, what is unjudged is as good as what is judged without it.
+    is_graded = len(_grades(documents)) > 1
+    return Moved(shown, unjudged / lost if lost and is_graded else 0.0, len(covered), share)
+
+
+def _sums_to(lists: Lists, change: float) -> bool:
+    """Whether parts sum to the difference: only if all lists of the baseline are kept."""
+    if lists.newest is None:
+        return False
+    return abs(fsum(row["part"] for row in lists.changes) - change) <= _SUM
+
+
+def _grades(documents: Mapping[str, Lists]) -> set[float]:
+    """The grades of all judgments; of clicks there is one."""
+    grades = set()
+    for lists in documents.values():
+        grades |= {grade for grade, _ in lists.facts.judged.values()}
+    return grades

@@ -1,0 +1,75 @@
+"""How numbers are written for people: on pages, in tables and in sentences."""
+
+from ndcg_spark.tolerance import DECIMALS
+
+#: Smaller p values are not told apart.
+_SMALLEST_P = 0.0001
+#: A share of at least this is all of it.
+_ALL = 0.995
+
+
+def score(value: float | None) -> str:
+    """A score with four digits: `0.7708`; `-` without a value."""
+    if value is None:
+        return "-"
+    # 0.77075 must not be 0.7707 once and 0.7708 the next time.
+    return f"{round(value, DECIMALS):z.4f}"
+
+
+def difference(value: float | None) -> str:
+    """A difference of scores with its sign: `+0.0113`, `-0.0363`; `-` without a value."""
+    if value is None:
+        return "-"
+    return f"{round(value, DECIMALS):+z.4f}"
+
+
+def share(value: float | None) -> str:
+    """A share in percent: `97 %`; 0 % and 100 % only if it is that, else `0.1 %`, `99.9 %`."""
+    if value is None:
+        return "-"
+    percent = 100 * round(value, DECIMALS)
+    whole = f"{percent:z.0f}"
+    if whole == "100" and percent < 100:
+        return f"{min(percent, 99.9):.1f} %"
+    if whole == "0" and percent > 0:
+        return f"{max(percent, 0.1):.1f} %"
+    return f"{whole} %"
+
+
+def part(value: float) -> str:
+    """A share of a whole in a sentence: `97 %`, or `all` of it."""
+    return "all" if value >= _ALL else share(value)
+
+
+def p_value(p: float, alpha: float | None = None) -> str:
+    """A p value: `0.0027` or `<0.0001`; more digits where they show the side of `alpha`."""
+    if p < _SMALLEST_P:
+        return "<0.0001"
+    return score(p) if alpha is None else apart(p, alpha)[0]
+
+
+def p_in_words(p: float, alpha: float) -> str:
+    """The same in a sentence: `p = 0.0027` or `p < 0.0001`."""
+    text = p_value(p, alpha)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def apart(value: float, limit: float) -> tuple[str, str]:
+    """Both numbers with four digits, or with as many more as show that they differ."""
+    shown = [(f"{value:.{digits}f}", f"{limit:.{digits}f}") for digits in range(4, 9)]
+    for pair in shown:
+        if pair[0] != pair[1]:
+            return pair
+    return shown[0]
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """How many there are of something: `1 query`, `2,014 queries`."""
+    if number == 1:
+        return f"1 {one}"
+    return f"{number:,} {many or one + 's'}"
+
+
+def level(alpha: float) -> str:
+    """The level of an interval: `95 %`, `97.5 %`."""
+    return f"{100 * (1 - alpha):g} %"

@@ -1,0 +1,190 @@
+"""What to do next: a page that asks for each rule, and one that differs from it and does not."""
+
+import dataclasses
+
+import pytest
+from night_pages import FILE, against, changed, failed_page, judged, last_point
+
+from ndcg_spark.report import advice
+from ndcg_spark.report.baselines import Request
+from ndcg_spark.report.night import Unanswered
+
+CONFIGURATION = {"file": FILE, "gate": {"check": [{"cutoff": 10, "runs": ["z"]}], "baseline": ["run y"]}}
+NONE = {"result": "not_comparable"}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return failed_page(tmp_path_factory.mktemp("failed"))
+
+
+def verdict_of(reason, **more):
+    """The record and the result of a night that this reason decided."""
+
+    def build(page):
+        record = judged(page, "none", reason=reason)
+        return {"record": {**record, **more}, "result": {**NONE, "reason": reason}}
+
+    return build
+
+
+def unjudged(share):
+    return lambda page: {"moved": page.moved._replace(unjudged=share)}
+
+
+def cannot_tell(page, **fields):
+    return {**against(page, **fields), "row": {"conclusion": "cannot_tell"}}
+
+
+def named(run, **more):
+    result = {**NONE, "check": "gate", "reason": "missing_run", "run": run, "baseline": None, **more}
+
+    def build(page):
+        record = {**judged(page, "none", reason="missing_run"), "configuration": CONFIGURATION}
+        return {"record": record, "result": result}
+
+    return build
+
+
+def rejudged(page, **more):
+    record = judged(page, "none", reason="other_judgments")
+    result = {**NONE, "reason": "other_judgments", "baseline_night": "2026-01-01"}
+    return {"record": {**record, **more}, "result": result}
+
+
+def failed_before(page, **fields):
+    outline = against(page, nights=[], **fields)["outline"]
+    return {"outline": dataclasses.replace(outline, failed_before=page.baseline.nights[0])}
+
+
+def without_documents(page):
+    """The page of a night that has kept no documents."""
+    row = {**page.night.row, "files": '{"query_scores": {}}'}
+    night = dataclasses.replace(page.night, row=row)
+    return {"outline": dataclasses.replace(page.outline, night=night)}
+
+
+def dense_is_worse(page):
+    compared = page.compared_with
+    rows = {**compared.rows, "dense": {**compared.rows["dense"], "conclusion": "worse"}}
+    return {"compared_with": dataclasses.replace(compared, rows=rows)}
+
+
+def german_is_worse(page):
+    """A slice that is worse where none explains the loss."""
+    compared = page.compared_with
+    slices = [{**row, "conclusion": "worse"} for row in compared.slices[page.run]]
+    return {"causes": [], "compared_with": dataclasses.replace(compared, slices={page.run: slices})}
+
+
+def same(page):
+    return {}
+
+
+def by(**changes):
+    return lambda page: changes
+
+
+#: By rule: what a page is changed by that asks for it, and by what one that does not. A change may need the page.
+CASES = {
+    "send_to_authors": (verdict_of("not_verified"), same),
+    "wait_for_missing": (verdict_of("missing_dataset"), verdict_of("missing_dataset", configuration={})),
+    "find_out_why_silent": (by(unanswered=Unanswered(3, 0, 0.5)), same),
+    "open_queries": (same, by(row={"conclusion": "cannot_tell"}, result={"result": "pass"})),
+    "look_at_slices": (german_is_worse, same),
+    "repair": (same, by(record={"accepted": "why not"})),
+    "judge_documents": (unjudged(0.1), unjudged(0.09)),
+    "look_at_others": (dense_is_worse, same),
+    "judge_more_queries": (lambda page: cannot_tell(page, nights=[], run="dense"), cannot_tell),
+    "keep_documents": (without_documents, same),
+    "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
+    "compare_unchanged": (rejudged, lambda page: {**rejudged(page), "output": None}),
+    "accepts_loss": (failed_before, same),
+    "accept_night": (same, lambda page: {"output": None}),
+    "lower_min_queries": (verdict_of("few_queries"), same),
+    "lower_min_value": (by(result={"reason": "below_min_value"}), same),
+    "correct_slice": (verdict_of("missing_slice"), same),
+    "correct_check": (verdict_of("not_measured"), same),
+    "take_out_slice": (named("x", slice="a=b"), named("x")),
+    "give_up_run": (named("z"), named("x")),
+    "give_up_dataset": (verdict_of("missing_dataset"), same),
+    "allow_against_run": (by(result={"baseline": "run <b>"}), same),
+    "name_this_night": (by(result={"baseline": "2026-01-01"}), same),
+}
+
+
+def test_every_rule_has_a_case():
+    assert list(CASES) == [rule.__name__ for rule in advice.RULES]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_speaks_for_the_page_that_asks_for_it_alone(page, rule):
+    asking, other = CASES[rule]
+    say = getattr(advice, rule)
+    said = say(changed(page, **asking(page)))
+    assert (said is not None, say(changed(page, **other(page)))) == (True, None)
+    assert "{" not in said.text
+
+
+def kinds(page):
+    return [step.kind for step in advice.next_steps(page)]
+
+
+def test_steps_stand_in_the_order_of_the_rules(page):
+    assert kinds(page) == ["open_queries", "repair", "judge_documents", "accept_night"]
+
+
+def test_a_night_without_anything_to_do_says_so_or_names_its_warnings(page):
+    fine = {"row": {"conclusion": "same"}, "record": {"verdict": None, "accepted": None}}
+    assert kinds(changed(page, **fine)) == ["nothing"]
+    assert kinds(changed(page, **fine, gone=["old"])) == ["warnings"]
+
+
+def test_judgments_that_changed_are_looked_into_without_a_gate_too(page):
+    breaks = last_point(page, breaks=("judgments",))
+    record = {"verdict": None, "accepted": None}
+    assert "evaluate_earlier_again" in kinds(changed(page, **breaks, record=record))
+
+
+@pytest.mark.parametrize(
+    ("change", "helps"),
+    [
+        (same, True),
+        (by(record={"accepted": "why not"}), False),
+        (by(result={"baseline": "run y"}), False),
+        (by(result={"baseline": "2026-01-01"}), False),
+        (named("x"), True),
+        (named("z"), False),
+        (named("z", check="gate.check[1]", baseline="run y"), False),
+        (verdict_of("missing_dataset"), True),
+        (verdict_of("not_measured"), False),
+        (verdict_of("few_queries"), False),
+    ],
+)
+def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones(page, change, helps):
+    asked = changed(page, **change(page))
+    assert (advice.accepting_helps(asked), "accept_night" in kinds(asked)) == (helps, helps)
+
+
+def test_a_run_and_its_baselines_are_named_as_text(page):
+    said = advice.allow_against_run(changed(page, result={"baseline": "run <b>"}))
+    assert "&lt;b&gt;" in said.text
+
+
+def test_a_loss_of_a_failed_night_is_not_accepted_again_where_its_run_has_recovered(page):
+    # The baseline is a night before the failed one.
+    (before,) = page.baseline.nights
+    later = dataclasses.replace(page.outline, failed_before=page.night)
+    recovered = changed(page, outline=later, row={"difference": 0.0})
+    lost = changed(page, outline=later, row={"difference": -0.1})
+    assert before.evaluated_on < page.night.evaluated_on
+    assert (advice.accepts_loss(recovered), advice.accepts_loss(lost) is not None) == (None, True)
+
+
+def test_commands_repeat_what_the_page_was_asked_for(page):
+    request = Request(measure="precision@10")
+    asked = changed(page, **dense_is_worse(page))
+    outline = dataclasses.replace(asked.outline, request=request)
+    said = advice.look_at_others(changed(asked, outline=outline)).text
+    assert "report /out" in said
+    assert "--run dense --html report.html --measure precision@10" in said

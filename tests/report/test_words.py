@@ -1,0 +1,221 @@
+"""What a page says: for each rule a page that it speaks about, and one that it does not; and the answer at the top."""
+
+import dataclasses
+
+import pytest
+from night_pages import against, changed, failed_page, judged, last_point
+
+from ndcg_spark.comparison.baselines import Kind
+from ndcg_spark.comparison.trend import NOTHING
+from ndcg_spark.report import answer, words
+from ndcg_spark.report.night import Answered, Unanswered
+from ndcg_spark.report.sentences import said
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return failed_page(tmp_path_factory.mktemp("failed"))
+
+
+def by(**changes):
+    return lambda page: changes
+
+
+def same(page):
+    return {}
+
+
+def without_gate(page):
+    return {"record": {"verdict": None}}
+
+
+def with_slices(page, conclusion):
+    """Slices with this conclusion."""
+    compared = page.compared_with
+    slices = [{**row, "conclusion": conclusion} for row in compared.slices[page.run]]
+    return {"compared_with": dataclasses.replace(compared, slices={page.run: slices})}
+
+
+def no_cause(page):
+    """The slices are not what lost."""
+    causes = [{**cause, "share": 0.01} for cause in page.causes]
+    return {**with_slices(page, "same"), "causes": causes}
+
+
+def uncaused(page):
+    """No slice explains the loss, as it may be chance."""
+    return {**with_slices(page, "same"), "causes": [], "row": {"conclusion": "cannot_tell"}}
+
+
+def moved(**fields):
+    return lambda page: {"moved": page.moved._replace(**fields)}
+
+
+def breaking(page):
+    return last_point(page, breaks=("judgments",))
+
+
+def kept_nothing(page):
+    row = {**page.night.row, "files": '{"query_scores": {}}'}
+    night = dataclasses.replace(page.night, row=row)
+    return {"outline": dataclasses.replace(page.outline, night=night), "moved": None}
+
+
+def compares_nothing(page):
+    return {"queries": [query._replace(before=None) for query in page.queries]}
+
+
+def rate(page, value):
+    key = (page.run, page.metric[1])
+    return {"scores": {**page.scores, key: {**page.scores[key], "judged_rate": value}}}
+
+
+def published_unverified(page):
+    row = {**page.night.row, "verified": "not verified: why"}
+    night = dataclasses.replace(page.night, row=row)
+    return {"outline": dataclasses.replace(page.outline, night=night)}
+
+
+def other_hashes(page):
+    compared = page.compared_with
+    sides = compared.sides
+    ours = sides.own.hashes().copy() + 1
+    changed_hashes = type("Matrix", (), {"hashes": lambda self: ours})()
+    other = dataclasses.replace(sides, own=changed_hashes)
+    return {"compared_with": dataclasses.replace(compared, sides=other)}
+
+
+UNCHANGED = {"flags": ["unchanged"]}
+#: By rule, as for advice: what is different in a page that it speaks about, and in one that it does not.
+CASES = {
+    "usual_range": (lambda page: last_point(page, low=0.4), same),
+    "interrupted": (breaking, same),
+    # The page is compared with the night before.
+    "since_the_night_before": (lambda page: against(page, nights=[]), same),
+    "silent_nights": (lambda page: last_point(page, flags=((NOTHING, ""),)), same),
+    "below_best": (without_gate, same),
+    "fewer_compared": (by(row={"queries": 59}), same),
+    "unanswered": (by(unanswered=Unanswered(3, 0, 0.5)), same),
+    "answered": (by(answered=Answered(3, 0.5)), same),
+    "cause": (same, no_cause),
+    "spread": (no_cause, same),
+    "slices": (lambda page: with_slices(page, "better"), same),
+    "no_slice": (uncaused, same),
+    "missing": (by(silent=["dense"]), same),
+    "no_documents": (kept_nothing, same),
+    "without_results": (compares_nothing, same),
+    "no_change": (by(row=UNCHANGED), same),
+    "unexplained": (by(moved=None), lambda page: {"moved": None, "row": UNCHANGED}),
+    "unjudged_loss": (moved(unjudged=0.05), moved(unjudged=0.04)),
+    "judged": (same, lambda page: rate(page, None)),
+    "partly": (moved(share=0.9), moved(share=1.0)),
+    "unverified": (published_unverified, same),
+    "rejudged": (other_hashes, same),
+}
+RULES = [*words.TREND, *words.WHY, *words.UNMOVED, *words.JUDGED, words.partly, words.unverified, words.rejudged]
+
+
+def test_every_rule_has_a_case():
+    assert sorted(CASES) == sorted(rule.__name__ for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_speaks_about_the_page_that_it_is_for_alone(page, rule):
+    own, other = CASES[rule]
+    say = getattr(words, rule)
+    found = say(changed(page, **own(page)))
+    assert (found is not None, say(changed(page, **other(page)))) == (True, None)
+    assert "{" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (by(moved=None), "none_kept"),
+        (moved(share=0.005), "few_kept"),
+        # It moved up, and the run has lost.
+        (moved(sums={"up": 0.1}), "others_kept"),
+        (moved(sums={}), "others_kept"),
+        (lambda page: {"moved": page.moved._replace(sums={}), "row": {"conclusion": "same"}}, "cancels_out"),
+    ],
+)
+def test_a_page_says_why_it_does_not_show_what_moved(page, change, kind):
+    assert words.unexplained(changed(page, **change(page))).kind == kind
+
+
+def test_what_is_doubtful_is_warned_of_in_its_order(page):
+    doubtful = changed(page, gone=["old"], unread=["2026-01-01"])
+    assert [warning.kind for warning in words.warnings(doubtful)] == ["gate", "gone", "unread"]
+
+
+# The answer.
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (same, "worse"),
+        (by(row={"conclusion": "better", "difference": 0.1}), "better"),
+        (by(row={"conclusion": "same"}), "same"),
+        (by(row={"conclusion": "cannot_tell"}), "cannot_tell"),
+        (by(row={"conclusion": None}), "cannot_tell"),
+        (by(row=UNCHANGED), "unchanged"),
+        (by(row={"difference": None}), "not_compared"),
+        (by(row={"difference": None}, silent=["hybrid"]), "silent"),
+    ],
+)
+def test_the_headline_says_what_happened_to_the_run(page, change, kind):
+    assert answer.headline_of(changed(page, **change(page))).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (same, ("FAIL", "bad", "worse")),
+        (without_gate, ("FAIL", "bad", "worse")),
+        # The verdict is about something else, so that it comes first.
+        (by(result={"result": "pass"}), ("FAIL", "bad", "verdict")),
+        (lambda page: {**against(page, kind=Kind.FIRST), "record": {"verdict": None}}, ("FAIL", "bad", "first_night")),
+    ],
+)
+def test_the_verdict_is_the_headline_if_it_is_about_something_else(page, change, expected):
+    top = answer.answer(changed(page, **change(page)))
+    assert (top.word, top.tone, top.headline.kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({}, "real"),
+        ({"conclusion": "same"}, "same"),
+        ({"conclusion": "cannot_tell"}, "may_be_chance"),
+        ({"flags": ["doubt"]}, "doubt"),
+        ({"flags": ["other_judgments"]}, "other_judgments"),
+        ({"p_decides": None, "interval_low": None, "interval_high": None}, "too_few"),
+    ],
+)
+def test_the_answer_says_how_sure_a_difference_is(page, row, kind):
+    assert answer.evidence(changed(page, row=row)).kind == kind
+
+
+def test_the_answer_has_the_cause_and_the_queries_without_results_before_how_sure_it_is(page):
+    lost = changed(page, unanswered=Unanswered(3, 0, 0.5))
+    kinds = [sentence.kind for sentence in said(answer.EVIDENCE, lost)]
+    assert kinds == ["unanswered", "cause", "real"]
+    assert [sentence.kind for sentence in said(answer.EVIDENCE, changed(page, row=UNCHANGED))] == ["all_same"]
+
+
+@pytest.mark.parametrize(("many", "kind"), [(3, "others"), (4, "others_counted")])
+def test_few_other_runs_are_named_and_many_counted(page, many, kind):
+    compared = page.compared_with
+    others = {f"run {at}": compared.rows["dense"] for at in range(many)}
+    rows = {page.run: page.row, **others}
+    asked = changed(page, runs=[page.run], compared_with=dataclasses.replace(compared, rows=rows))
+    assert answer.others(asked).kind == kind
+
+
+def test_a_verdict_of_a_run_without_scores_stands_alone(page):
+    record = judged(page, "none", run="hybrid")
+    rows = dataclasses.replace(page.compared_with, rows={})
+    top = answer.answer(changed(page, runs=[page.run], record=record, compared_with=rows))
+    assert (top.headline.kind, top.sentences) == ("verdict", [])
