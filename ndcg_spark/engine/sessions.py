@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -60,6 +60,17 @@ class Engine:
     close: Callable[[], None] = lambda: None
     #: Temporary folders that it reads from.
     scratch: Scratch = dataclasses.field(default_factory=Scratch, compare=False, repr=False)
+    #: Options of every read of Parquet.
+    read_options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def for_lookups(self) -> "Engine":
+        """The same engine, reading Parquet in the way that is quickest where a filter leaves few rows.
+
+        Sail decodes the other columns of these rows only, which took half the time for 60 of 96,000
+        queries, and a fifth longer for an evaluation. Spark ignores the option.
+        """
+        return dataclasses.replace(self, read_options={"pushdown_filters": "true"})
 
     def addressed(self, path: str) -> str:
         return f"{self.default_storage}{path}" if self.default_storage and path.startswith("/") else path

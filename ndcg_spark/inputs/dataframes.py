@@ -192,7 +192,7 @@ def read_paths(engine: Engine, paths: list[str], where: str, **options: str) -> 
     else:
         literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     try:
-        table = engine.session.read.options(**options).parquet(*literal)
+        table = engine.session.read.options(**engine.read_options, **options).parquet(*literal)
         _ = table.schema
     except failures() as error:
         kind: type[NdcgSparkError] = EngineError

@@ -61,12 +61,15 @@ class Source:
     part: Callable[[list[File]], DataFrame] | None = None
     #: The rows as this process reads them without the engine; None where it cannot open them.
     stored: StoredRows | None = None
+    #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
+    lookup: Callable[[list[File]], DataFrame] | None = None
 
     def with_constant(self, name: str, value: Any) -> "Source":
         """The same rows, all with this value in the column."""
         stored = self.stored and self.stored.with_constant(name, value)
         table = self.table.withColumn(name, F.lit(value))
-        return dataclasses.replace(self, table=table, stored=stored)
+        # Part of the files would lack the column.
+        return dataclasses.replace(self, table=table, stored=stored, lookup=None)
 
     @property
     def sources(self) -> tuple["Source", ...]:
@@ -206,6 +209,7 @@ def _read(
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
         part=part,
         stored=whole.stored,
+        lookup=whole.lookup,
     )
 
 

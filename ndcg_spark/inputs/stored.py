@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib.util
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +43,8 @@ class StoredTable(NamedTuple):
     rows: int | None
     #: None where this process cannot open the files.
     stored: StoredRows | None
+    #: Reads some of the files where a filter leaves few rows; None where that is no quicker.
+    lookup: Callable[[list[File]], DataFrame] | None = None
 
 
 class Footer(NamedTuple):
@@ -129,6 +131,13 @@ def read_typed(
     called |= {shape.columns.get(field, field): field for field in schema.names}
     origin = f"{where}: {files[0].path}"
     types = _plain_types(known, called, origin)
+
+    def listed(table: DataFrame) -> DataFrame:
+        return document_rows(table, shape.columns, schema, origin)
+
+    def lookup(some: list[File]) -> DataFrame:
+        return listed(read_files(engine.for_lookups, some, where))
+
     if len(known) == len(files) and not lists:
         _refuse_lacking(files, known, shape, where)
     is_out_of_reach = not engine.sees_local_files and engine.kind == "connect" and files[0].is_local
@@ -150,8 +159,9 @@ def read_typed(
     # Of Parquet the files themselves, whatever the engine is given.
     original = StoredRows(files, shape.columns, schema.names, origin) if all(file.storage for file in files) else None
     stored = original if shape.kind == "parquet" else copied
-    listed = document_rows(table, shape.columns, schema, origin)
-    return StoredTable(listed, None if FAULT in listed.columns else rows, stored)
+    documents = listed(table)
+    is_counted = FAULT not in documents.columns
+    return StoredTable(documents, rows if is_counted else None, stored, lookup if copied is None else None)
 
 
 def _plain_copy(engine: Engine, shape: Shape, files: Sequence[File], schema: pa.Schema, where: str) -> ParquetCopy:

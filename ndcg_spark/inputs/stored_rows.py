@@ -26,6 +26,8 @@ from ndcg_spark.schemas import FAULT, INTERNAL
 StoredRow = dict[str, Any]
 #: The columns that have a value for each document of a list.
 DOCUMENT_COLUMNS = ("doc_id", "relevance", "score", "rank")
+#: Columns of text whose values repeat, by our names: each value is read once.
+_REPEATED = ("dataset", "run", "query_id", "status")
 #: What stands between the run and the query in the key of a list; no name has it.
 _BETWEEN = "\0"
 #: In a row, the beginning of the name of a column with lists of structs.
@@ -72,7 +74,7 @@ class StoredRows:
     def _found(self, wanted: "Wanted") -> list[StoredRow]:
         rows: list[StoredRow] = []
         for file in self.files:
-            with _opened(file, self.where, [self._called("query_id")]) as parquet:
+            with _opened(file, self.where, self._repeated) as parquet:
                 for number in range(parquet.metadata.num_row_groups):
                     rows += self._of_group(file, parquet, number, wanted)
         return rows
@@ -95,8 +97,8 @@ class StoredRows:
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of each file, in the files' own names and types."""
         for file in self.files:
-            with _opened(file, self.where, [self._called("query_id")]) as parquet:
-                yield parquet.read(columns=list(columns))
+            with _opened(file, self.where, self._repeated) as parquet:
+                yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
         """Every value that a column of ours has, as it is stored, from all files."""
@@ -141,6 +143,10 @@ class StoredRows:
         first = next(batches, None)
         table = None if first is None else pa.Table.from_batches([first])
         return Stretch(self, file, table, sources) if table else None
+
+    @property
+    def _repeated(self) -> list[str]:
+        return [self._called(name) for name in _REPEATED]
 
     def _called(self, name: str) -> str:
         return self.columns.get(name, name)

@@ -61,8 +61,13 @@ class InputTable(NamedTuple):
     #: None where only the engine can read it.
     stored: StoredRows | None
     is_large: bool = False
-    #: The table with these runs only, where files name them.
-    of_runs: Callable[[Collection[str]], DataFrame] | None = None
+    #: The table, or these of its runs, read where a filter leaves few rows.
+    lookup: Callable[[Collection[str]], DataFrame] | None = None
+
+    def rows_of(self, runs: Collection[str] = ()) -> DataFrame:
+        """The rows of these runs; of all runs if none is named."""
+        rows = self.table if self.lookup is None else self.lookup(runs)
+        return rows.where(F.col("run").cast("string").isin(*sorted(runs))) if runs else rows
 
 
 class Subject(NamedTuple):
@@ -242,7 +247,7 @@ def _read_rows(subject: Subject, drawn: Sequence[Pair], bucket: Bucket) -> Rows:
         # Judged queries that were not drawn from the scores, so that a list that is lost there is found.
         queries.update(query for query in (id_text(row.get("query_id")) for row in judgments) if query)
     if subject.results.stored is None or subject.results.is_large:
-        results = _engine_rows(_of_runs(subject.results, runs), _are_among(queries))
+        results = _engine_rows(subject.results.rows_of(runs), _are_among(queries))
     else:
         results = subject.results.stored.of_lists((pair.run, pair.query_id) for pair in drawn)
     exclude = [] if subject.exclude is None else _rows(subject.exclude, queries)
@@ -256,14 +261,7 @@ def _rows(table: InputTable, queries: Collection[str], bucket: Bucket | None = N
     is_wanted = _are_among(queries)
     if bucket is not None and table.stored is None:
         is_wanted = is_wanted | _is_hashed_to(bucket)
-    return _engine_rows(table.table, is_wanted)
-
-
-def _of_runs(table: InputTable, runs: Collection[str]) -> DataFrame:
-    rows = table.table
-    if table.of_runs is not None and runs:
-        rows = table.of_runs(runs)
-    return rows.where(F.col("run").cast("string").isin(*sorted(runs))) if runs else rows
+    return _engine_rows(table.rows_of(), is_wanted)
 
 
 def _are_among(queries: Collection[str]) -> Column:
