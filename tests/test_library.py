@@ -260,6 +260,7 @@ def test_a_document_returned_twice_is_refused_at_once():
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
         {"convention": 5},
         {"measures": "ndgc"},
+        {"evaluated_on": datetime.date(2999, 1, 1)},
     ],
     ids=str,
 )
