@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate
 from ndcg_spark.api import tasks, worker
 from ndcg_spark.api.scores import Scores
 from ndcg_spark.api.worker import Arguments, Result
-from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, validate
+from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, about_future, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.errors import InvalidConfigurationError, NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.parquet_files import write_table
@@ -113,6 +113,9 @@ def evaluate(
         given = {**_as_chosen(settings), "relevance": relevance, "run": run}
         return evaluate_lazily(tables, validate(given, "arguments", TablesConfig), session)
     config = make_config(tables, settings, scratch, relevance, run)
+    problems = list(about_future(config.date))
+    if problems:
+        raise InvalidConfigurationError("arguments", problems)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
         evaluated.dataset_scores,
