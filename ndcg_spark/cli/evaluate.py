@@ -177,10 +177,10 @@ def _sort_order(sort: str | None) -> str | None:
     _EVALUATE,
 )
 def finish(exit_code: int, **arguments: Any) -> None:
-    """Do what an evaluation cannot do itself, when its process has ended.
+    """Do what is left when an evaluation has ended.
 
-    Takes the options of the evaluation, as scripts/nightly.sh does. After a signal (an exit code above 128) it runs
-    --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
+    Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit code above 128) it
+    runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
     """
     from ndcg_spark import monitoring
 
