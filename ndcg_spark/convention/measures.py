@@ -1,11 +1,13 @@
 """What is measured: cutoffs, what each measure is and how it is computed, and which of them an evaluation computes.
 
-A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is one entry of
-MEASURES. It is computed with SQL that every engine supports, which small functions return. The SQL uses
+A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is
+one entry of MEASURES. It is computed with SQL that every engine supports, which small functions return.
+The SQL uses
 
 * for a document: its rank, and the columns that the entry names in `documents`,
 * for a list: whether a document counts on it; the names of `lists`; and `returned`, its length,
-* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and how many are not,
+* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and
+  how many are not,
 * for a cutoff and a convention: what `Names` has.
 """
 
@@ -152,7 +154,7 @@ def _weight(at: Names) -> str:
 
 
 def _err(at: Names) -> str:
-    """The probability that the reader reaches a document that may satisfy them, and the sum so far."""
+    """Down the list: the probability that the reader reaches a document, and the sum so far."""
     within = f"filter(stops, document -> document.rank <= {at.k})"
     reading = "so_far.reading * (1D - document.stop)"
     total = "so_far.sum + so_far.reading * document.stop / document.rank"
@@ -162,10 +164,11 @@ def _err(at: Names) -> str:
 
 
 def _bpref(_: Names) -> str:
-    """As trec_eval 9 computes it: down the list, with the number of judged documents so far that are not relevant."""
-    share = "least(so_far.others, relevant_documents) / greatest(least(other_documents, relevant_documents), 1)"
+    """As trec_eval 9 computes it: down the list, with the judged documents that are not relevant."""
+    above = "least(so_far.others, relevant_documents)"
+    most = "greatest(least(other_documents, relevant_documents), 1)"
     others = "so_far.others + 1D - code % 2"
-    total = f"so_far.sum + code % 2 * (1D - {share})"
+    total = f"so_far.sum + code % 2 * (1D - {above} / {most})"
     step = f"named_struct('others', {others}, 'sum', {total})"
     begin = "named_struct('others', 0D, 'sum', 0D)"
     found = f"aggregate(judged_ranks, {begin}, (so_far, code) -> {step}).sum"

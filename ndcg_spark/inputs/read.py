@@ -149,8 +149,9 @@ class _Request:
     @property
     def is_run_given(self) -> bool:
         """Whether runs are named by something else than a column, which then does not count."""
-        config = self.config
-        return isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
+        if not isinstance(self.config, ResultsConfig):
+            return False
+        return self.config.run is not None or self.config.run_from == "file"
 
 
 def _read(
@@ -173,9 +174,10 @@ def _read(
         refuse_alike(folders, f"{name}: the folders of {first.path}")
         footers = stored.read_footers(engine, files, kind, name)
         source = _typed_files(request, kind, footers) if footers else _text_files(request, kind)
-    versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
-    read_at = [f"{path} is read at version {version}" for path, version in versions if version is not None]
-    return dataclasses.replace(source, notes=(*read_at, *source.notes))
+    versions = [(file.path, file.snapshot.version) for file in files if file.snapshot]
+    known = [(path, version) for path, version in versions if version is not None]
+    notes = [f"{path} is read at version {version}" for path, version in known]
+    return dataclasses.replace(source, notes=(*notes, *source.notes))
 
 
 def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
@@ -189,7 +191,7 @@ def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
 
 
 def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer]) -> Source:
-    """Files whose columns have types, and tables with a log; the engine reads them in place where it can."""
+    """Files whose columns have types, and tables with a log; the engine reads some in place."""
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
     shape = context.shape(kind, list(kinds))
@@ -301,8 +303,8 @@ def _refuse_absent(request: _Request, shape: Shape, *, has_lists: bool) -> None:
 
 def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
     """By our names, the columns that both folders and the files in them have."""
-    columns = _called(request, shape).items()
-    return {ours: theirs for ours, theirs in columns if theirs in request.folders and theirs in shape.fields}
+    both = {*request.folders} & {*shape.fields}
+    return {ours: theirs for ours, theirs in _called(request, shape).items() if theirs in both}
 
 
 def _with_named_runs(request: _Request, shape: Shape) -> tuple[list[File], list[str], Runs]:

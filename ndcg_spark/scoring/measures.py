@@ -108,7 +108,11 @@ def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, 
                 yield column_at(column, k), F.expr(formula(at)), measure.is_ratio
 
 
-def _names(convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Names:
+def _names(
+    convention: Convention,
+    cutoff: Cutoff = None,
+    sums: Mapping[str, str] | None = None,
+) -> Names:
     return Names(
         rank=RANK,
         listed=ranking.LISTED if ranking.removes_documents(convention) else "true",
