@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.convention.convention import Convention, why_no_value
-from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, format_cutoff, written
+from ndcg_spark.convention.measures import COLUMNS, Cutoff, by_depth, measure_at, written
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.log import Night, Nights, committed
@@ -258,7 +258,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
         last = max(rows, key=lambda row: row["evaluated_on"])
         why = why_no_value(measure, Convention.parse(last["convention"]))
         nights = len({row["evaluated_on"] for row in rows})
-        what = f"{dataset}: no value for {measure}@{format_cutoff(cutoff)} in {nights:,} night(s)"
+        what = f"{dataset}: no value for {measure_at(measure, cutoff)} in {nights:,} night(s)"
         sentences.append(f"{what}, the last {last['evaluated_on']}: {why}")
     return sentences
 
@@ -320,9 +320,9 @@ def metrics(text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str
         now, cutoffs = by_night[-1], set().union(*by_night)
         at = asked.main_cutoff(measure, now) if cutoff == ALL_CUTOFFS else parse_cutoff(cutoff)
         if at not in cutoffs:
-            others = [f"{measure}@{format_cutoff(k)}" for k in sorted(cutoffs, key=by_depth)]
+            others = [measure_at(measure, k) for k in sorted(cutoffs, key=by_depth)]
             known = ", ".join(others or [name for name in MEASURES if any(row[name] is not None for row in newest)])
-            raise ConfigurationError(f"nights: {measure}@{format_cutoff(at)} was not evaluated; available: {known}")
+            raise ConfigurationError(f"nights: {measure_at(measure, at)} was not evaluated; available: {known}")
         chosen.append((measure, at))
     return list(dict.fromkeys(chosen))
 

@@ -247,4 +247,4 @@ def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
 def written(measure: str, cutoff: Cutoff) -> str:
     """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
     is_whole = MEASURES[measure].whole
-    return measure if is_whole else f"{measure}@{format_cutoff(cutoff)}"
+    return measure if is_whole else measure_at(measure, cutoff)
