@@ -5,7 +5,7 @@ break a rule in one scan and then refuses the table; with `scoring.raising` the 
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -114,7 +114,7 @@ def prepare(
     """
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
-    convention = _ordered(options.convention, returned)
+    convention = ordered(options.convention, returned)
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
         raise ConfigurationError(
@@ -122,7 +122,7 @@ def prepare(
         )
     options = options._replace(convention=convention)
     checks = Checks(
-        judgment_tests(tables.judgments, convention),
+        judgment_tests(dict(tables.judgments.table.dtypes), convention),
         _list_checks(tables.results, tables.exclude, options),
     )
     guarded = guard(checks)
@@ -141,10 +141,14 @@ def prepare(
     return Prepared(guarded.judgments, guarded.to_score(rank), evaluation, guarded)
 
 
-def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
-    """The tests of judgments that are scored by this convention."""
+def prepare_judgments(judgments: Table, convention: Convention) -> list[RowTest]:
+    """What a guard enforces of judgments that are compared with others."""
     _columns(judgments, JUDGMENTS)
-    types = dict(judgments.table.dtypes)
+    return judgment_tests(dict(judgments.table.dtypes), convention)
+
+
+def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
+    """The tests of judgments under a convention; `types` has the type of every column."""
     grade = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
     return rules.judgment_rules(types, gain(grade, convention), convention)
 
@@ -152,7 +156,7 @@ def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
 def prepare_lists(results: Table, exclude: Table | None, options: Options) -> ListChecks:
     """What a guard enforces of results that are ranked without judgments."""
     columns = _columns(results, RESULTS)
-    convention = _ordered(options.convention, columns)
+    convention = ordered(options.convention, columns)
     rules.require_columns(columns, columns, convention, results.origin)
     return _list_checks(results, exclude, options._replace(convention=convention))
 
@@ -178,7 +182,7 @@ def _list_checks(results: Table, exclude: Table | None, options: Options) -> Lis
     )
 
 
-def _ordered(convention: Convention, results: Sequence[str]) -> Convention:
+def ordered(convention: Convention, results: Sequence[str]) -> Convention:
     """The convention for results with these columns: without scores, their ranks give the order."""
     needed = rules.options_without_scores(convention, results)
     changed = []
