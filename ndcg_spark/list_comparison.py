@@ -67,7 +67,7 @@ def list_changes(
 ) -> DataFrame:
     """The table LIST_CHANGES of two tables RESULTS, in no order. Without a `baseline`, runs are paired by name.
 
-    `conventions` have the order of the new and of the old results, which may differ, and one discount.
+    `conventions` have the orders of the new and of the old results, which may differ.
     A sum fails with RETURNED_TWICE where a document is in a list twice.
     """
     key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]

@@ -97,7 +97,16 @@ def compare_lists(
     if len({"dataset" in table.columns for table in lists}) > 1:
         raise InputError("results: only one side has a column dataset; name it in both or in neither")
     runs = compared_runs(names[0], names[-1], baseline)
-    changes = list_changes(lists[0], lists[1], runs, baseline, conventions, cutoffs, persistence, old.dataset)
+    changes = list_changes(
+        lists[0],
+        lists[1],
+        runs,
+        baseline,
+        conventions,
+        cutoffs,
+        persistence,
+        old.dataset,
+    )
     try:
         with translated_failures(sources):
             rows = to_pandas(changes)

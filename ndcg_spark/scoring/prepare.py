@@ -80,10 +80,10 @@ class Guarded(Protocol):
     def judgments(self) -> DataFrame: ...
     @property
     def highest_grade(self) -> float | None:
-        """The highest grade of all judgments; None if it is known only when the scores are computed."""
+        """The highest grade of all judgments; None if only computing the scores tells it."""
 
     def to_score(self, rank: Ranker) -> Sequence[Lists]:
-        """The results, for this way to rank them, and their runs. Usually all are scored together."""
+        """The results, for this way to rank them, and their runs; usually one pair of both."""
 
 
 _Guarded = TypeVar("_Guarded", bound=Guarded)
@@ -107,7 +107,7 @@ def prepare(
     *,
     is_sail: bool,
 ) -> Prepared[_Guarded]:
-    """What is scored of two tables. `guard` is that of these tables; `is_sail` says what engine they are on.
+    """What is scored of two tables. `guard` is that of these tables, which are on Sail or on Spark.
 
     Raises ConfigurationError for a dataset that is named twice, InputError for a missing column or
     a column of another type, and what the guard raises.
@@ -117,9 +117,8 @@ def prepare(
     convention = ordered(options.convention, returned)
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
-        raise ConfigurationError(
-            f"dataset: {options.dataset!r} is given, but the tables name their datasets; remove it, or the column"
-        )
+        what = f"dataset: {options.dataset!r} is given, but the tables name their datasets"
+        raise ConfigurationError(f"{what}; remove it, or the column")
     options = options._replace(convention=convention)
     checks = Checks(
         judgment_tests(dict(tables.judgments.table.dtypes), convention),
@@ -191,7 +190,8 @@ def ordered(convention: Convention, results: Sequence[str]) -> Convention:
             changed.append(f"{option}={value}")
     if not changed:
         return convention
-    report_step("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
+    sentence = f"results without scores are ranked by their ranks: {', '.join(changed)}"
+    report_step("adapted", sentence)
     return convention.replace(**needed)
 
 
@@ -208,6 +208,6 @@ def with_highest_grade(convention: Convention, measures: MeasureSet, highest: fl
 
 
 def _columns(table: Table, schema: pa.Schema) -> list[str]:
-    """The columns of the schema that a table has; InputError if it lacks one, or has one of another type."""
+    """The columns of the schema that a table has; InputError for one that is missing or mistyped."""
     rules.conform(table.table, schema, f"{table.name} ({table.origin})")
     return [name for name in schema.names if name in table.table.columns]
