@@ -308,7 +308,7 @@ def validate(
 
 
 def _with_measures(config: _Config) -> _Config:
-    """The configuration with the cutoffs, and the options of the convention, that its measures name."""
+    """The configuration with the cutoffs and the options that its measures name."""
     if not config.measures:
         return config
     cutoffs = config.cutoffs if "cutoffs" in config.model_fields_set else None

@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ndcg_spark import rules
 from ndcg_spark.advice import Give
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, ConventionError
@@ -61,23 +60,25 @@ def list_changes(
     old: DataFrame,
     runs: Sequence[str],
     baseline: str | None,
-    convention: Convention,
+    conventions: tuple[Convention, Convention],
     cutoffs: Sequence[int],
     p: float,
     dataset: str,
 ) -> DataFrame:
     """The table LIST_CHANGES of two tables RESULTS, in no order. Without a `baseline`, runs are paired by name.
 
+    `conventions` have the orders of the new and of the old results, which may differ.
     A sum fails with RETURNED_TWICE where a document is in a list twice.
     """
     key, session, depth = ["run", *query_key(new.columns)], new.sparkSession, cutoffs[-1]
-    ours = _ranked(new.where(F.col("run").isin(*runs)), key, convention, depth)
-    theirs = _ranked(old.where(F.col("run").isin(*(runs if baseline is None else [baseline]))), key, convention, depth)
+    ours = _ranked(new.where(F.col("run").isin(*runs)), key, conventions[0], depth)
+    names_of_old = runs if baseline is None else [baseline]
+    theirs = _ranked(old.where(F.col("run").isin(*names_of_old)), key, conventions[1], depth)
     if baseline is not None:
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
         theirs = F.broadcast(names).crossJoin(theirs.drop("run"))
     ranks, cuts = np.arange(1, depth + 1, dtype=np.int32), np.asarray(cutoffs, np.int32)
-    discount, persistent = np.asarray(discounts(depth, convention.discount)), p**ranks / ranks
+    discount, persistent = np.asarray(discounts(depth, conventions[0].discount)), p**ranks / ranks
     by_rank = {
         "rank": ranks,
         "discount": discount,
@@ -107,8 +108,7 @@ def list_changes(
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
     """The first documents of each list: key, doc_id, rank, length of the list. What judgments would remove stays."""
-    order = convention.replace(**rules.options_without_scores(convention, results.columns))
-    order = order.replace(unjudged="zero", negative="keep")
+    order = convention.replace(unjudged="zero", negative="keep")
     ranked = ranking.by_window(with_listed(results, key, order), key, order, depth).where(ranking.is_listed(order))
     length = F.count(F.lit(1)).over(Window.partitionBy(*key))
     return ranked.select(*key, "doc_id", F.col(ranking.RANK).alias("rank"), length.alias("length"))

@@ -6,6 +6,7 @@ steps of `evaluate` are tested against. Its plan would take more than twice the 
 """
 
 import dataclasses
+import functools
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.rules import RowTest, Rule
-from ndcg_spark.scoring.ideal import gain
+from ndcg_spark.scoring.prepare import judgment_tests, ordered
 from ndcg_spark.scoring.refusals import NOT_FINITE, OF_QUERIES, RANK_TWICE, refuse_value, refused
 
 #: The documents of a row: one that is judged, one that was returned, and one to leave out.
@@ -72,7 +73,7 @@ class Mean(NamedTuple):
 def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
     """The mean of the rows. InputError for what `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
-    convention = convention.replace(**rules.options_without_scores(convention, names))
+    convention = ordered(convention, names)
     queries = _queries(_checked(rows, convention), rows, convention)
     scores = queries.select(
         _ndcg_function(queries.columns, rows, convention, k).alias("ndcg"),
@@ -95,24 +96,13 @@ def mean_ndcg(rows: Rows, convention: Convention, k: int) -> Mean:
 
 def _checked(rows: Rows, convention: Convention) -> DataFrame:
     """The rows with documents as text, null where there is none; a row that breaks a rule fails."""
-    table = _with_documents(rows.table, rows, JUDGED, ["relevance"], _judgment_tests(convention))
-    order = ["score", "rank"]
-    table = _with_documents(table, rows, RETURNED, order, _result_tests(convention))
+    of_judgments = functools.partial(judgment_tests, convention=convention)
+    of_results = functools.partial(rules.result_rules, convention=convention)
+    table = _with_documents(rows.table, rows, JUDGED, ["relevance"], of_judgments)
+    table = _with_documents(table, rows, RETURNED, ["score", "rank"], of_results)
     if EXCLUDED in rows.kinds:
         table = _with_documents(table, rows, EXCLUDED, [], _exclude_tests)
     return table
-
-
-def _judgment_tests(convention: Convention) -> _Tests:
-    def tests(kinds: Mapping[str, str]) -> list[RowTest]:
-        grade = F.coalesce(rules.typed("relevance", kinds), F.lit(0.0))
-        return rules.judgment_rules(kinds, gain(grade, convention), convention)
-
-    return tests
-
-
-def _result_tests(convention: Convention) -> _Tests:
-    return lambda kinds: rules.result_rules(kinds, convention)
 
 
 def _exclude_tests(kinds: Mapping[str, str]) -> list[RowTest]:

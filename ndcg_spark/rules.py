@@ -211,9 +211,9 @@ def options_without_scores(convention: Convention, results: Iterable[str]) -> di
 
 
 def constant_grade(given: float | None, is_graded: bool, columns: Collection[str]) -> float | None:
-    """The grade of every judgment: the one that is given, or 1 for a table without grades that needs none.
+    """The grade of every judgment: the given one, or 1 where grades are neither there nor needed.
 
-    None if the table has the grades, or lacks those that it needs.
+    None where the grades are those of the table.
     """
     if given is not None:
         return given

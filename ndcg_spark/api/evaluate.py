@@ -208,7 +208,7 @@ def make_config(
 
 
 def _as_chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an evaluation as a configuration has them: what is named there is the user's choice."""
+    """The settings of an evaluation as a configuration has them; what it names is chosen."""
     label = settings["convention"]
     convention = parse_label(label) if isinstance(label, str) else label
     # Tables may name their datasets.

@@ -53,8 +53,15 @@ def evaluate_lazily(
     check = LazyCheck(given, prepared.judgments, evaluation, attributes)
     named = tables["results"]
     # A run of a dictionary of DataFrames may turn out to have no row.
-    names = list(named) if config.run is None and isinstance(named, Mapping) and is_spark(named) else []
-    return SparkScores(per_query, scores, evaluation.measures, attributes, names, check.query_scores)
+    is_by_run = config.run is None and isinstance(named, Mapping) and is_spark(named)
+    return SparkScores(
+        per_query,
+        scores,
+        evaluation.measures,
+        attributes,
+        list(named) if is_by_run else [],
+        check.query_scores,
+    )
 
 
 def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:

@@ -1,4 +1,4 @@
-"""The guard of the job: one scan of each table counts the rows that break a rule, and `limits` refuses tables.
+"""The guard of the job: a scan of each table counts the rows that break a rule; `limits` refuses.
 
 Scoring (`lists`, `ideal`) detects duplicates, `limits` counts them.
 """
@@ -33,7 +33,8 @@ _MANY_A_QUERY = 1_000
 _SAMPLE = 10_000
 #: The floors of more lists than this are not broadcast, on classic Spark and on Sail.
 _MAX_BROADCAST_CLASSIC, _MAX_BROADCAST = 1_000_000, 500_000
-#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the judgments once more.
+#: Up to this fraction of results of unjudged queries, leaving them out is not worth reading the
+#: judgments once more.
 _NOT_WORTH_A_SCAN = 0.1
 _Counts = TypeVar("_Counts", JudgmentCounts, ResultCounts)
 
@@ -71,8 +72,8 @@ class CheckedTables:
 
     def _results_for(self, rank: Ranker) -> DataFrame:
         results, rows = self.needed_results, self.result_counts.rows
-        # Where windows rank the results and the check leaves some out, the others are moved once. Otherwise fewer
-        # rows are moved if Spark prunes them itself before it moves any.
+        # Where windows rank the results and the check leaves some out, the others are moved once.
+        # Otherwise fewer rows are moved if Spark prunes them itself before it moves any.
         is_moved = rank is by_window and self.cut is not None and 2 * self.unjudged_rows <= rows
         if is_moved:
             results = results.repartition(*query_key(self.judgments.columns))
@@ -82,7 +83,7 @@ class CheckedTables:
         return results
 
     def runs(self) -> DataFrame:
-        """The table that `raising.count_unjudged_queries` computes, built from counts that are known."""
+        """The table of `raising.count_unjudged_queries`, built from counts that are known."""
         runs = self.result_counts.runs
         columns = {
             "run": pa.array([run.run for run in runs], pa.string()),
@@ -90,7 +91,7 @@ class CheckedTables:
         }
         if "dataset" in self.judgments.columns:
             columns = {"dataset": pa.array([run.dataset for run in runs], pa.string()), **columns}
-        # Built from Arrow, because a table built from rows makes classic Spark start Python workers.
+        # Built from Arrow: for a table of rows, classic Spark would start Python workers.
         return self.judgments.sparkSession.createDataFrame(pa.table(columns))
 
     @property
@@ -151,7 +152,7 @@ def check_tables(
     config: EvaluationConfig,
     checks: Checks,
 ) -> CheckedTables:
-    """Both tables without the rows that break a rule, with their counts. InputError if the counts refuse them."""
+    """Both tables without the rows that break a rule; InputError if the counts are refused."""
     excluded = see(results.without) if results.without else []
     good, judged_counts, rejected = check_judgments(judgments, config, checks.judgments)
     lists = _check_results(results, good, judged_counts.queries, config, checks.results)
@@ -242,7 +243,7 @@ def _skipping(
     queries: int,
     checks: ListChecks,
 ) -> Pruning | Floors | None:
-    """How results of so many judged queries are skipped that cannot matter; None if all may, or it is not worth it."""
+    """How to skip results of so many judged queries; None where all may matter, or it costs more."""
     if results.without:
         # A list from which documents are removed needs more results from below the deepest cutoff.
         return None

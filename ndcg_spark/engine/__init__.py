@@ -104,10 +104,10 @@ def open_engine(choice: str = "auto", remote: str | None = None) -> Iterator[Eng
 def open_session(engine: str = "auto", remote: str | None = None) -> SparkSession:
     """The running session or, if there is none, a new one that stays open until the program ends.
 
-    `engine` is that of a new one: `embedded`, `spark`, or `auto`, which takes SPARK_REMOTE or the session of
-    spark-submit if there is one, else the embedded engine if it is installed, else local Spark. `remote`, the URL of a
-    Spark Connect server, sc://host:port, is preferred to a running session. EngineError if it, or every engine, is not
-    available.
+    `engine` is that of a new one: `embedded`, `spark`, or `auto`, which takes SPARK_REMOTE or the
+    session of spark-submit if there is one, else the embedded engine if it is installed, else local
+    Spark. `remote`, the URL of a Spark Connect server, sc://host:port, is preferred to a running
+    session. EngineError if it, or every engine, is not available.
     """
     opened = contextlib.ExitStack()
     session = opened.enter_context(open_engine(engine, remote)).session

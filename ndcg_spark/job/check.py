@@ -63,7 +63,8 @@ def documents_to_judge(config: EvaluationConfig, limit: int) -> list[dict[str, A
         # Lists without their unjudged documents, as `unjudged=drop` makes them, would have none to find.
         convention = context.evaluation.convention.replace(unjudged="zero")
         evaluation = dataclasses.replace(context.evaluation, convention=convention)
-        table = to_judge(checked.judgments, checked.of_judged_queries(checked.needed_results), evaluation)
+        results = checked.of_judged_queries(checked.needed_results)
+        table = to_judge(checked.judgments, results, evaluation)
         return first_to_judge(table.toArrow(), limit)
 
 

@@ -36,7 +36,7 @@ from ndcg_spark.list_comparison import KEY, checked_cutoffs, compared_runs, list
 from ndcg_spark.schemas import AGREEMENTS, query_key
 from ndcg_spark.scoring.evaluation import query_scores
 from ndcg_spark.scoring.lists import keep_judged_queries
-from ndcg_spark.scoring.prepare import judgment_tests, prepare_lists
+from ndcg_spark.scoring.prepare import prepare_judgments, prepare_lists
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import to_pandas
 
@@ -52,7 +52,7 @@ def compare_judgments(engine: Engine, a: EvaluationConfig, b: EvaluationConfig) 
     for config in (b,) if context else (a, b):
         source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
         with translated_failures([source]):
-            tests = judgment_tests(source, config.convention)
+            tests = prepare_judgments(source, config.convention)
             good, counts, _ = check_judgments(source, config, tests)
         report_read(source, counts)
         sides.append(good)
@@ -92,13 +92,22 @@ def compare_lists(
     """
     cutoffs = checked_cutoffs(old.convention, old.cutoffs, persistence)
     checked = [_checked_lists(engine, config) for config in (new, old)]
-    sides, lists, _conventions, names = zip(*checked, strict=True)
+    sides, lists, conventions, names = zip(*checked, strict=True)
     inputs = [*sides[0], *sides[1]]
     sources = [seen.source for seen in inputs]
     if len({"dataset" in table.columns for table in lists}) > 1:
         raise InputError("results: only one side has a column dataset; name it in both or in neither")
     runs = compared_runs(names[0], names[-1], baseline)
-    changes = list_changes(lists[0], lists[-1], runs, baseline, old.convention, cutoffs, persistence, old.dataset)
+    changes = list_changes(
+        lists[0],
+        lists[1],
+        runs,
+        baseline,
+        conventions,
+        cutoffs,
+        persistence,
+        old.dataset,
+    )
     try:
         with translated_failures(sources):
             rows = to_pandas(changes)

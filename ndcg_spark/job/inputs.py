@@ -84,7 +84,12 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
     return Context(engine, config, sources, checked, prepared.lists, evaluation, clock)
 
 
-def _warn(sources: Sources, checked: CheckedTables, evaluation: Evaluation, config: EvaluationConfig) -> None:
+def _warn(
+    sources: Sources,
+    checked: CheckedTables,
+    evaluation: Evaluation,
+    config: EvaluationConfig,
+) -> None:
     """Warn of probable mistakes that the counts show."""
     judged, returned = checked.judgment_counts, checked.result_counts
     convention = evaluation.convention

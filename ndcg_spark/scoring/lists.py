@@ -42,9 +42,9 @@ def rows_without_keys(table: DataFrame, keys: DataFrame, names: Sequence[str]) -
 
 
 def marked(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: str) -> DataFrame:
-    """The table with a column: true in the rows whose values in the columns `names` one of the fewer `keys` has.
+    """The table with a column `mark`, which is true or null.
 
-    It is null in the others.
+    It is true where one of the fewer `keys` has the values of the row in the columns `names`.
     """
     marks = keys.select(*names).distinct().withColumn(mark, F.lit(True))
     return marks.join(table, on=[*names], how="right")

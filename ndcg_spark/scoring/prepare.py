@@ -5,7 +5,7 @@ break a rule in one scan and then refuses the table; with `scoring.raising` the 
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -80,10 +80,10 @@ class Guarded(Protocol):
     def judgments(self) -> DataFrame: ...
     @property
     def highest_grade(self) -> float | None:
-        """The highest grade of all judgments; None if it is known only when the scores are computed."""
+        """The highest grade of all judgments; None if only computing the scores tells it."""
 
     def to_score(self, rank: Ranker) -> Sequence[Lists]:
-        """The results, for this way to rank them, and their runs. Usually all are scored together."""
+        """The results, for this way to rank them, and their runs; usually one pair of both."""
 
 
 _Guarded = TypeVar("_Guarded", bound=Guarded)
@@ -107,22 +107,21 @@ def prepare(
     *,
     is_sail: bool,
 ) -> Prepared[_Guarded]:
-    """What is scored of two tables. `guard` is that of these tables; `is_sail` says what engine they are on.
+    """What is scored of two tables. `guard` is that of these tables, which are on Sail or on Spark.
 
     Raises ConfigurationError for a dataset that is named twice, InputError for a missing column or
     a column of another type, and what the guard raises.
     """
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
-    convention = _ordered(options.convention, returned)
+    convention = ordered(options.convention, returned)
     rules.require_columns(judged, returned, convention, tables.results.origin)
     if "dataset" in judged and options.is_dataset_chosen:
-        raise ConfigurationError(
-            f"dataset: {options.dataset!r} is given, but the tables name their datasets; remove it, or the column"
-        )
+        what = f"dataset: {options.dataset!r} is given, but the tables name their datasets"
+        raise ConfigurationError(f"{what}; remove it, or the column")
     options = options._replace(convention=convention)
     checks = Checks(
-        judgment_tests(tables.judgments, convention),
+        judgment_tests(dict(tables.judgments.table.dtypes), convention),
         _list_checks(tables.results, tables.exclude, options),
     )
     guarded = guard(checks)
@@ -141,10 +140,14 @@ def prepare(
     return Prepared(guarded.judgments, guarded.to_score(rank), evaluation, guarded)
 
 
-def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
-    """The tests of judgments that are scored by this convention."""
+def prepare_judgments(judgments: Table, convention: Convention) -> list[RowTest]:
+    """What a guard enforces of judgments that are compared with others."""
     _columns(judgments, JUDGMENTS)
-    types = dict(judgments.table.dtypes)
+    return judgment_tests(dict(judgments.table.dtypes), convention)
+
+
+def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
+    """The tests of judgments under a convention; `types` has the type of every column."""
     grade = F.coalesce(rules.typed("relevance", types), F.lit(0.0))
     return rules.judgment_rules(types, gain(grade, convention), convention)
 
@@ -152,7 +155,7 @@ def judgment_tests(judgments: Table, convention: Convention) -> list[RowTest]:
 def prepare_lists(results: Table, exclude: Table | None, options: Options) -> ListChecks:
     """What a guard enforces of results that are ranked without judgments."""
     columns = _columns(results, RESULTS)
-    convention = _ordered(options.convention, columns)
+    convention = ordered(options.convention, columns)
     rules.require_columns(columns, columns, convention, results.origin)
     return _list_checks(results, exclude, options._replace(convention=convention))
 
@@ -178,7 +181,7 @@ def _list_checks(results: Table, exclude: Table | None, options: Options) -> Lis
     )
 
 
-def _ordered(convention: Convention, results: Sequence[str]) -> Convention:
+def ordered(convention: Convention, results: Sequence[str]) -> Convention:
     """The convention for results with these columns: without scores, their ranks give the order."""
     needed = rules.options_without_scores(convention, results)
     changed = []
@@ -187,7 +190,8 @@ def _ordered(convention: Convention, results: Sequence[str]) -> Convention:
             changed.append(f"{option}={value}")
     if not changed:
         return convention
-    report_step("adapted", f"results without scores are ranked by their ranks: {', '.join(changed)}")
+    sentence = f"results without scores are ranked by their ranks: {', '.join(changed)}"
+    report_step("adapted", sentence)
     return convention.replace(**needed)
 
 
@@ -204,6 +208,6 @@ def with_highest_grade(convention: Convention, measures: MeasureSet, highest: fl
 
 
 def _columns(table: Table, schema: pa.Schema) -> list[str]:
-    """The columns of the schema that a table has; InputError if it lacks one, or has one of another type."""
+    """The columns of the schema that a table has; InputError for one that is missing or mistyped."""
     rules.conform(table.table, schema, f"{table.name} ({table.origin})")
     return [name for name in schema.names if name in table.table.columns]

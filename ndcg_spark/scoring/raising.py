@@ -1,4 +1,4 @@
-"""The guard of lazy tables: a plan raises where it computes a row, or a list, that breaks a rule."""
+"""The guard of lazy tables: a plan raises where it computes a row or a list that breaks a rule."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -43,11 +43,15 @@ def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
 
 
 def _refused(table: Table, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
-    """The table in the types of the schema. Its rows are tested first, so that a message shows them as they are."""
+    """The table in the types of the schema. Rows are tested first, so that messages show them raw."""
     return rules.conform(refuse_rows(table.table, tests, table.name), schema, table.name)
 
 
-def count_unjudged_queries(judgments: DataFrame, results: DataFrame, may_have_two_runs: bool = False) -> DataFrame:
+def count_unjudged_queries(
+    judgments: DataFrame,
+    results: DataFrame,
+    may_have_two_runs: bool = False,
+) -> DataFrame:
     """One row per run: unjudged_queries, and its dataset if the tables name datasets.
 
     With `may_have_two_runs`, its plan raises at a list with two results of rank 1 and different
@@ -63,7 +67,7 @@ def count_unjudged_queries(judgments: DataFrame, results: DataFrame, may_have_tw
 
 
 def _single_runs(results: DataFrame, key: list[str]) -> DataFrame:
-    """One row per run and query; its run raises if the list has two results of rank 1 and different scores."""
+    """One row per run and query. Its run raises for two results of rank 1 and different scores."""
     top = F.when(F.col("rank") == 1, F.col("score"))
     lists = results.groupBy("run", *key).agg(
         F.min(top).alias("lowest"),

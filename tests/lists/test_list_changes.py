@@ -138,7 +138,7 @@ def test_refusals(error, new, old, cutoffs, options):
 
 def test_no_list_is_collected_and_no_python_runs(session, capsys):
     sides = [tables.results(session, [tables.result("a", score)]) for score in (1.0, 2.0)]
-    lists.list_changes(*sides, ["r"], None, Convention(), [5, 10], 0.9, "default").explain()
+    lists.list_changes(*sides, ["r"], None, (Convention(), Convention()), [5, 10], 0.9, "default").explain()
     plan = capsys.readouterr().out.lower()
     assert "aggregate" in plan
     for word in ("collect_list", "array_agg", "udf", "python"):

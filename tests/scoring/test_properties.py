@@ -96,7 +96,8 @@ def test_every_convention_gives_the_scores_of_plain_python_whatever_the_partitio
         for row in returned:
             listed[row["run"], row["query_id"]].append(row)
         road = ROADS[seed % len(ROADS)]
-        rows = scored(session, judged, returned, cutoffs, convention, road=road, is_dealt=True).query_scores
+        found = scored(session, judged, returned, cutoffs, convention, road=road, is_dealt=True)
+        rows = found.query_scores
         assert len(rows) == 2 * len(given) * len(cutoffs)
         for row in rows:
             lists = given[row["query_id"]], listed[row["run"], row["query_id"]]
@@ -134,7 +135,10 @@ def test_what_plain_python_refuses_for_want_of_a_relevant_document_is_refused(se
 
 @few
 @given(QUERIES, st.sampled_from([-8.0, 0.25, 1024.0]), st.randoms(use_true_random=False))
-@pytest.mark.parametrize(("gain", "road"), [("exp2", "lazy"), ("linear", "parquet"), ("linear", "text")])
+@pytest.mark.parametrize(
+    ("gain", "road"),
+    [("exp2", "lazy"), ("linear", "parquet"), ("linear", "text")],
+)
 def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_rows_and_is_1_in_the_ideal_order(
     session, gain, road, lists, constant, chance
 ):
@@ -149,7 +153,9 @@ def test_a_score_does_not_depend_on_a_constant_or_the_order_and_partitions_of_ro
     ]
     chance.shuffle(judged)
     chance.shuffle(returned)
-    rows = scored(session, judged, returned, CUTOFFS, Convention(gain=gain), road=road, is_dealt=True).query_scores
+    convention = Convention(gain=gain)
+    found = scored(session, judged, returned, CUTOFFS, convention, road=road, is_dealt=True)
+    rows = found.query_scores
     score_at = {(row["run"], row["query_id"], row["cutoff"]): row["ndcg"] for row in rows}
     assert len(score_at) == 3 * len(lists) * len(CUTOFFS)
     for number, query in enumerate(lists):

@@ -20,7 +20,11 @@ from ndcg_spark.inputs.read import Source
 from ndcg_spark.scoring.prepare import Tables, prepare
 
 
-def check_tables(judgments: Source, results: Source, wanted: config.EvaluationConfig) -> CheckedTables:
+def check_tables(
+    judgments: Source,
+    results: Source,
+    wanted: config.EvaluationConfig,
+) -> CheckedTables:
     """Both tables as the job counts them."""
     guard = functools.partial(contract.check_tables, judgments, results, wanted)
     sources = Tables(judgments, results, results.without)

@@ -94,14 +94,16 @@ def scored(
             returned = tables.results(session, returned)
         if is_dealt:
             judged, returned = judged.repartition(2), returned.repartition(3)
-        return Scored(evaluate(judged, returned, cutoffs, convention, measures=measures, session=session))
+        given = judged, returned, cutoffs, convention
+        return Scored(evaluate(*given, measures=measures, session=session))
     judgments = _arrow(judged, tables.JUDGMENTS, JUDGMENTS, "judgments")
     results = _arrow(returned, tables.RESULTS, RESULTS, "results")
+    files = (2, 3) if is_dealt else (1, 1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings: dict[str, Any] = {
-            "judgments": {"path": _written(judgments, folder / "judgments", road, 2 if is_dealt else 1)},
-            "results": {"path": _written(results, folder / "results", road, 3 if is_dealt else 1)},
+            "judgments": {"path": _written(judgments, folder / "judgments", road, files[0])},
+            "results": {"path": _written(results, folder / "results", road, files[1])},
             "convention": _options(convention),
             "date": "2026-11-20",
             "output": str(folder / "out"),
@@ -127,13 +129,13 @@ def _are_rows(given: Any) -> bool:
 
 
 def _options(convention: Convention | str) -> dict[str, Any]:
-    """The convention as a configuration has it, with its order, which ranks cannot contradict then."""
+    """The convention as a configuration has it; ranks cannot contradict an order that is named."""
     label = convention if isinstance(convention, str) else convention.label
     return {"order": Convention.parse(label).order, **parse_label(label)}
 
 
 def _written(table: pa.Table, folder: Path, kind: str, files: int) -> str:
-    """The rows dealt to some files in a new folder: part files of Parquet, or text with a header."""
+    """The rows dealt to some files in a new folder: parts of Parquet, or text with a header."""
     folder.mkdir()
     for number in range(files):
         rows = table.take(pa.array(range(number, len(table), files), pa.int64()))
