@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 from ndcg_spark.errors import engine_imports
 
 if TYPE_CHECKING:
-    from ndcg_spark.comparison.api import compare as compare
+    from ndcg_spark.api.compare import compare as compare
+    from ndcg_spark.api.evaluate import compare_judgments as compare_judgments
+    from ndcg_spark.api.evaluate import compare_lists as compare_lists
+    from ndcg_spark.api.evaluate import evaluate as evaluate
+    from ndcg_spark.api.nights import explain as explain
+    from ndcg_spark.api.nights import gate_night as gate_night
+    from ndcg_spark.api.nights import report_night as report_night
+    from ndcg_spark.api.nights import trend as trend
+    from ndcg_spark.api.plots import latex as latex
+    from ndcg_spark.api.plots import plot_queries as plot_queries
+    from ndcg_spark.api.plots import plot_runs as plot_runs
     from ndcg_spark.convention.convention import Convention as Convention
-    from ndcg_spark.library import compare_judgments as compare_judgments
-    from ndcg_spark.library import compare_lists as compare_lists
-    from ndcg_spark.library import evaluate as evaluate
     from ndcg_spark.nights.read import read_scores as read_scores
-    from ndcg_spark.report.api import explain as explain
-    from ndcg_spark.report.api import gate_night as gate_night
-    from ndcg_spark.report.api import latex as latex
-    from ndcg_spark.report.api import plot_queries as plot_queries
-    from ndcg_spark.report.api import plot_runs as plot_runs
-    from ndcg_spark.report.api import report_night as report_night
-    from ndcg_spark.report.api import trend as trend
     from ndcg_spark.spark_library import open_session as open_session
 
 __version__ = "0.1.0"
@@ -26,11 +26,10 @@ __version__ = "0.1.0"
 #: The module of every public name.
 _MODULES = {
     "Convention": "convention.convention",
-    "compare": "comparison.api",
-    **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "library"),
-    **dict.fromkeys(
-        ("explain", "gate_night", "latex", "plot_queries", "plot_runs", "report_night", "trend"), "report.api"
-    ),
+    "compare": "api.compare",
+    **dict.fromkeys(("compare_judgments", "compare_lists", "evaluate"), "api.evaluate"),
+    **dict.fromkeys(("explain", "gate_night", "report_night", "trend"), "api.nights"),
+    **dict.fromkeys(("latex", "plot_queries", "plot_runs"), "api.plots"),
     "open_session": "spark_library",
     "read_scores": "nights.read",
 }

@@ -1,4 +1,7 @@
-"""NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit."""
+"""NDCG as an evaluator of Spark ML, for CrossValidator and TrainValidationSplit.
+
+It is not in `api`, because guides and saved pipelines name `ndcg_spark.ml`.
+"""
 
 import functools
 import warnings

@@ -9,15 +9,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark import rules
-from ndcg_spark.background import is_spark
+from ndcg_spark.api.scores import SparkScores
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine, require_read_values, sail_version
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
-from ndcg_spark.inputs.memory import RUN, to_arrow
+from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
-from ndcg_spark.scores import SparkScores
 from ndcg_spark.scoring.counted_queries import make_slices
 from ndcg_spark.scoring.evaluation import Evaluation, count_unjudged_queries, dataset_scores, new_id, query_scores
 from ndcg_spark.scoring.ideal import gain

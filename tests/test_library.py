@@ -1,13 +1,16 @@
 """The library's `evaluate` with whatever people have for a table, and what it shows."""
 
 import collections
+import dataclasses
 import datetime
 import doctest
 import gc
 import importlib
 import math
+import os
 import subprocess
 import sys
+import threading
 import uuid
 import warnings
 from pathlib import Path, PurePath
@@ -20,7 +23,6 @@ import pytest
 
 from ndcg_spark import (
     Convention,
-    background,
     compare,
     compare_judgments,
     compare_lists,
@@ -28,8 +30,19 @@ from ndcg_spark import (
     explain,
     open_session,
 )
+from ndcg_spark.api import worker
+from ndcg_spark.api.evaluate import make_config
 from ndcg_spark.convention.parsing import parse_cutoffs
-from ndcg_spark.errors import ConfigurationError, DuplicatesError, InputError, MissingInputError
+from ndcg_spark.errors import (
+    ConfigurationError,
+    DuplicatesError,
+    EngineError,
+    InputError,
+    MissingInputError,
+    StorageError,
+)
+from ndcg_spark.job.evaluate import score
+from ndcg_spark.scratch import Scratch
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
@@ -365,9 +378,35 @@ def test_runs_of_tables_of_any_kind_are_evaluated_together():
 
 def test_the_process_that_evaluates_may_end_and_is_started_again():
     evaluate(JUDGED, RETURNED, 10)
-    background._running[1].kill()
-    background._running[1].wait()
+    worker._running[1].kill()
+    worker._running[1].wait()
     evaluate(JUDGED, RETURNED, 10)
+
+
+def test_a_pipe_is_read_in_each_call(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for documents in (["10", "12"], ["12", "10"]):
+        lines = [f"1 Q0 {doc_id} {at} {9 - at} r" for at, doc_id in enumerate(documents, 1)]
+        writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["\n".join(lines)])
+        writer.start()
+        # The grades are 2 and 1.
+        assert ndcg(JUDGED, tmp_path / "pipe", 1, "trec_eval") == JUDGED["1"][documents[0]] / 2
+        writer.join()
+
+
+def test_scores_whose_file_has_changed_are_refused():
+    scores = evaluate(JUDGED, RETURNED, 10)
+    folder = Path(scores.inputs.results.path[0]).parents[1]
+    (file,) = folder.rglob("query_scores/**/*.parquet")
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(StorageError):
+        _ = scores.query_scores
+
+
+def test_an_engine_with_files_of_its_own_hands_over_no_scores(engine, tmp_path):
+    config = make_config({"judgments": JUDGED, "results": RETURNED}, {"convention": "standard"}, Scratch())
+    with pytest.raises(EngineError, match="give session="):
+        score(dataclasses.replace(engine, sees_local_files=False), config, str(tmp_path))
 
 
 def test_the_folder_of_scores_is_removed_with_them():
@@ -471,7 +510,7 @@ def test_a_session_that_runs_is_the_one_that_is_opened(session):
 
 @pytest.mark.parametrize(
     ("module", "least"),
-    [("comparison.api", 4), ("library", 8), ("ml", 1), ("report.api", 4)],
+    [("api.compare", 4), ("api.evaluate", 8), ("ml", 1), ("api.nights", 4)],
 )
 def test_the_examples_of_the_docstrings_run(session, module, least):
     failed, attempted = doctest.testmod(importlib.import_module(f"ndcg_spark.{module}"))[:2]

@@ -19,13 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from ndcg_spark.background import is_spark
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
 from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.memory import run_name, to_arrow
+from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
 from ndcg_spark.inputs.parquet_copy import ParquetCopy
 from ndcg_spark.inputs.storage import is_local, local, missing
 from ndcg_spark.inputs.stored_rows import DOCUMENT_COLUMNS

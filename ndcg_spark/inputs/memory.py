@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.background import is_spark
 from ndcg_spark.errors import InputError, first_line
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
@@ -63,6 +62,12 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
     # Text keeps every digit, and is read as the nearest double.
     return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
+
+
+def is_spark(table: Any) -> bool:
+    """Whether a table is a DataFrame of Spark, or has one for a run."""
+    tables = table.values() if isinstance(table, Mapping) else [table]
+    return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
 def to_arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:

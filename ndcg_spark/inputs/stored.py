@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ndcg_spark import background, parquet_files
+from ndcg_spark import parquet_files
 from ndcg_spark.config import TableConfig, moment
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import ConfigurationError, InputError, MissingInputError, first_line
@@ -211,9 +211,9 @@ def _files(engine: Engine, config: TableConfig, path: str, where: str) -> list[F
     if path.startswith(_CATALOG):
         return [_catalog_table(engine, path, config.as_of, where)]
     try:
-        # The library's process serves many calls and would reuse an old pipe's copy.
-        is_pipe = not background.is_here and Path(path).is_fifo()
-        return list_files(_pipe_copy(engine.scratch, path) if is_pipe else engine.addressed(path), where)
+        if Path(path).is_fifo():
+            return list_files(_pipe_copy(engine.scratch, path), where)
+        return list_files(engine.addressed(path), where)
     except TableLogError as log:
         # deltalake gives the rows of a version; its data files may still contain deleted rows.
         is_read = log.format == "delta" and engine.sees_local_files and importlib.util.find_spec("deltalake")

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,7 +16,7 @@ from ndcg_spark.contract.changes import refuse_changed
 from ndcg_spark.convention.measures import MEASURES, Cutoff, MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.engine import Engine
-from ndcg_spark.errors import BUG, ConfigurationError
+from ndcg_spark.errors import BUG, ConfigurationError, EngineError
 from ndcg_spark.gate.verdict import Verdict, worst_exit_code
 from ndcg_spark.inputs.dataframes import read_arrow
 from ndcg_spark.inputs.stored_rows import copied_rows
@@ -119,17 +119,8 @@ def evaluate(
 
         usable_gate(config, accepted)
     with _failures_logged(config), contextlib.nullcontext(engine) if engine else engine_for(config, clock) as opened:
-        context = read_inputs(opened, config, clock)
+        context, tables = _with_query_tables(read_inputs(opened, config, clock))
         config, checked = context.config, context.checked
-        tables: QueryTables = (None, None)
-        if config.query_attributes or config.query_weights:
-            # Imported here, because an evaluation without such tables need not wait for statistics.
-            from ndcg_spark.comparison.matrix import read_query_tables, unmatched
-
-            tables = read_query_tables(config)
-            if tables[0] is not None:
-                rows, frame = tables[0], functools.partial(read_arrow, opened, where="query_attributes")
-                context = dataclasses.replace(context, attributes=frame(rows), slices=make_slices(rows, frame))
         runs = {run.run for run in checked.result_counts.runs}
         if baseline is not None and baseline not in runs:
             raise unknown_name("baseline", "run", baseline, runs)
@@ -138,12 +129,12 @@ def evaluate(
         comparison = None
         with counted_refusals(context):
             if output is None:
-                means, read, verified = _scored(context, tables[0])
+                scored = _scored(context, tables[0], str(opened.scratch.folder()))
+                means, read, verified = scored.means, scored.query_scores, scored.verified
             else:
                 published = publish(context, tables, output, accepted, unverified)
                 means, read, verdicts, verified = published
-            if tables[0] is not None and all(row["value"] == NO_VALUE for row in means[1]):
-                report_step("warning", unmatched("query_attributes", tables[0]))
+            _warn_of_unmatched(tables[0], means)
             if write_queries:
                 write_queries(read())
             if baseline is not None:
@@ -166,6 +157,58 @@ def evaluate(
             datasets_without_results=checked.datasets_without_results,
             comparison=comparison,
         )
+
+
+class Scored(NamedTuple):
+    """Scores that are checked, and not published."""
+
+    means: Means
+    #: Reads the query scores with the engine.
+    query_scores: Callable[[], DataFrame]
+    #: Reads them without it.
+    arrow: Callable[[], pa.Table]
+    #: What the log would say of the spot check.
+    verified: str
+
+
+def score(engine: Engine, config: EvaluationConfig, folder: str) -> tuple[Scored, pa.Table | None]:
+    """Evaluate as configured and publish nothing; with QUERY_ATTRIBUTES, if there are slices.
+
+    The query scores stay in the folder. EngineError if this process does not see what the engine
+    writes there.
+    """
+    if not engine.sees_local_files:
+        raise EngineError(f"engine: {engine.name} does not read the files of this machine; give session=")
+    context, (attributes, _) = _with_query_tables(read_inputs(engine, config))
+    with counted_refusals(context):
+        scored = _scored(context, attributes, folder)
+        _warn_of_unmatched(attributes, scored.means)
+    return scored, attributes
+
+
+def _with_query_tables(context: Context) -> tuple[Context, "QueryTables"]:
+    """The context with its slices, and the tables of queries that the configuration names."""
+    config = context.config
+    if not config.query_attributes and not config.query_weights:
+        return context, (None, None)
+    # Imported here, because an evaluation without such tables need not wait for statistics.
+    from ndcg_spark.comparison.matrix import read_query_tables
+
+    tables = read_query_tables(config)
+    attributes = tables[0]
+    if attributes is None:
+        return context, tables
+    frame = functools.partial(read_arrow, context.engine, where="query_attributes")
+    slices = make_slices(attributes, frame)
+    return dataclasses.replace(context, attributes=frame(attributes), slices=slices), tables
+
+
+def _warn_of_unmatched(attributes: pa.Table | None, means: Means) -> None:
+    if attributes is not None and all(row["value"] == NO_VALUE for row in means[1]):
+        # Imported here, because an evaluation without slices need not wait for statistics.
+        from ndcg_spark.comparison.matrix import unmatched
+
+        report_step("warning", unmatched("query_attributes", attributes))
 
 
 @contextlib.contextmanager
@@ -192,28 +235,23 @@ def _refuse_unusable(config: EvaluationConfig, accepted: str | None, unverified:
         raise ConfigurationError("publish-unverified: scores that are not verified are no baseline; do not accept them")
 
 
-def publish_scores(engine: Engine, config: EvaluationConfig) -> tuple[list[dict[str, Any]], MeasureSet]:
-    """The rows of DATASET_SCORES of an evaluation that is published in the configured output, and its measures."""
-    outcome = evaluate(config, engine=engine)
-    return [*outcome.dataset_scores, *outcome.slice_scores], outcome.measure_set
-
-
-def _scored(context: Context, attributes: pa.Table | None) -> tuple[Means, Callable[[], DataFrame], str]:
-    """The dataset scores, not published; a function that reads the query scores; and the spot check."""
+def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Scored:
+    """The scores, not published but checked."""
     evaluation, engine = context.evaluation, context.engine
     if not engine.sees_local_files:
         return _scored_far(context, attributes)
     # What is printed is what was checked: scores are written and read back as those of a night are.
-    folder = str(engine.scratch.folder())
     date = evaluation.evaluated_on.isoformat()
     publication = Publication(folder, date, evaluation.evaluation_id)
     rows = write_scores(context, publication)
     means = accepted_means(context, rows)
     verified = verify(context, publication.stored("query_scores"), rows, attributes)
-    return means, lambda: publication.read("query_scores", engine.session), verified
+    query_scores = functools.partial(publication.read, "query_scores", engine.session)
+    arrow = functools.partial(publication.table, "query_scores")
+    return Scored(means, query_scores, arrow, verified)
 
 
-def _scored_far(context: Context, attributes: pa.Table | None) -> tuple[Means, Callable[[], DataFrame], str]:
+def _scored_far(context: Context, attributes: pa.Table | None) -> Scored:
     """The same where the engine and this process share no folder: what is checked is fetched."""
     evaluation = context.evaluation
     with context.clock.step("evaluate", "evaluating the results"):
@@ -232,7 +270,7 @@ def _scored_far(context: Context, attributes: pa.Table | None) -> tuple[Means, C
     stored = copied_rows(folder, {}, QUERY_SCORES.names, "the query scores")
     refuse_changed(context.checked.seen)
     verified = verify(context, stored, rows if is_small else None, attributes, bucket=bucket)
-    return means, lambda: scores, verified
+    return Scored(means, lambda: scores, scores.toArrow, verified)
 
 
 def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterator[dict[str, Any]]:
@@ -248,9 +286,9 @@ def query_scores_in_order(scores: DataFrame, sort: str | None = None) -> Iterato
 
 def _compared(scores: DataFrame, tables: "QueryTables", baseline: str, measure_set: MeasureSet) -> "Comparison":
     # Imported here, because an evaluation without a baseline need not wait for statistics.
-    from ndcg_spark.comparison.api import sources
     from ndcg_spark.comparison.compare import compare_sources
     from ndcg_spark.comparison.differences import ComparisonOptions
+    from ndcg_spark.comparison.score_tables import sources
 
     # The columns that are compared, each at the cutoffs that were requested for it.
     names = dict.fromkeys(name for name, _ in measure_set.pairs)

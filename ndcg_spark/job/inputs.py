@@ -12,6 +12,7 @@ from ndcg_spark import rules
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.check import CheckedTables, check_tables
+from ndcg_spark.contract.doubtful_scores import about_judged_rates, about_no_values
 from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts
 from ndcg_spark.convention.convention import counted_grade
 from ndcg_spark.engine import Engine, failure_reason, failures, lost, open_engine
@@ -20,7 +21,6 @@ from ndcg_spark.inputs.files import BINARY
 from ndcg_spark.inputs.read import Source, read_excluded, read_judgments, read_results, refuse_changed
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.schemas import DATASET_SCORES, measure_first, query_key
-from ndcg_spark.scores import about_judged_rates, about_no_values
 from ndcg_spark.scoring import refusals
 from ndcg_spark.scoring.counted_queries import Slices
 from ndcg_spark.scoring.evaluation import Evaluation, new_id, query_scores

@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
@@ -63,6 +65,24 @@ class Publication:
             files.append(File(path, size["bytes"], storage=place))
         where = f"output: {name} in {self.location}"
         return StoredRows(files, {}, stored(name).names, where)
+
+    def table(self, name: str) -> pa.Table:
+        """All rows of a table that was verified, in no order, read without an engine.
+
+        StorageError if a file is not what was written.
+        """
+        root = self._folder(name)
+        parts = []
+        with self._store.failures("cannot be read back"):
+            for path, file in self._files[name].items():
+                content = self._store.read(f"{root}/{path}", file.get("crc32")).read()
+                parts.append(content.select(stored(name).names).cast(stored(name)))
+        rows = pa.concat_tables([stored(name).empty_table(), *parts])
+        in_paths = {"evaluated_on": self._date, "evaluation_id": self._id}
+        for column, value in in_paths.items():
+            constant = pa.scalar(value).cast(KEPT[name].field(column).type)
+            rows = rows.append_column(column, pa.repeat(constant, len(rows)))
+        return rows.select(KEPT[name].names)
 
     def verify(self, name: str, rows: int) -> None:
         """StorageError unless the footers of the files of a table add up to this many rows."""

@@ -88,6 +88,8 @@ def test_tables_are_explained_without_a_night(session):
 
 def test_scores_are_pickled_without_the_files_that_explain_them():
     scores = evaluate(JUDGED, RUNS, measures="AP")
+    with pytest.raises(ConfigurationError, match="results"):
+        explain(scores, RUNS, query="q")
     copy = pickle.loads(pickle.dumps(scores))  # noqa: S301  # made here
     assert (repr(copy), copy.query_scores.equals(scores.query_scores)) == (repr(scores), True)
     with pytest.raises(ConfigurationError, match="no documents are known, as pickled scores"):

@@ -5,31 +5,30 @@ import datetime
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate
 
-import pyarrow as pa
-import pyarrow.dataset
-
-from ndcg_spark import background
+from ndcg_spark.api import tasks, worker
+from ndcg_spark.api.scores import Scores
+from ndcg_spark.api.worker import Arguments, Result
 from ndcg_spark.config import EvaluationConfig, NightConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
 from ndcg_spark.errors import NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
-from ndcg_spark.inputs.memory import RUN, to_arrow
-from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
+from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.parquet_files import write_table
-from ndcg_spark.schemas import DATASET_SCORES, EXCLUDE, IN_PATHS, JUDGMENTS, QUERY_SCORES, RESULTS
-from ndcg_spark.scores import Scores
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scratch import PREFIX, Scratch
 from ndcg_spark.tables.writers import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
+
+    from ndcg_spark.engine import Engine
 
 #: The columns that are looked for; attributes have names of their own.
 _COLUMNS = {"judgments": JUDGMENTS.names, "results": RESULTS.names, "exclude": EXCLUDE.names}
@@ -134,25 +133,22 @@ def evaluate(
     settings |= {"convention": convention, "dataset": dataset}
     tables, scratch = {"judgments": judgments, "results": results, "exclude": exclude}, Scratch()
     tables["query_attributes"] = attributes
-    if session is not None or any(map(background.is_spark, tables.values())):
+    if session is not None or any(map(is_spark, tables.values())):
         from ndcg_spark.spark_library import evaluate_lazily
 
         config = make_config({"judgments": "a table", "results": "a table"}, settings, scratch, relevance, run)
         with _in_words_of_python():
             return evaluate_lazily(tables, config, session)
-    output = f"{scratch.folder()}/scores"
-    config = make_config(tables, {**settings, "output": output}, scratch, relevance, run)
-    rows, measure_set = call("job.evaluate.publish_scores", config)
-
-    def query_scores() -> pa.Table:
-        in_paths = pa.schema([QUERY_SCORES.field(name) for name in IN_PATHS])
-        partitioning = pyarrow.dataset.partitioning(in_paths, flavor="hive")
-        files = f"{output}/query_scores"
-        return pyarrow.dataset.dataset(files, format="parquet", partitioning=partitioning).to_table()
-
-    sliced = config.query_attributes and read_query_table(config.query_attributes.on(config.date), "query_attributes")
-    table, kept = pa.Table.from_pylist(rows, DATASET_SCORES), attribute_rows(sliced) if sliced else None
-    return Scores(table, query_scores, measure_set, config, scratch, kept)
+    config = make_config(tables, settings, scratch, relevance, run)
+    evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
+    return Scores(
+        evaluated.dataset_scores,
+        evaluated.query_scores,
+        evaluated.measures,
+        config,
+        scratch,
+        evaluated.attributes,
+    )
 
 
 def compare_lists(
@@ -182,9 +178,9 @@ def compare_lists(
     0       False      1.0  0.9        0.125174
     """
     settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": cutoffs}, Scratch()
-    sides = [make_config({"results": side, "exclude": exclude}, settings, scratch) for side in (old, new)]
-    changes: pd.DataFrame = call("job.compare_inputs.compare_lists", *sides, baseline, persistence)
-    return changes
+    old_lists = make_config({"results": old, "exclude": exclude}, settings, scratch)
+    new_lists = make_config({"results": new, "exclude": exclude}, settings, scratch)
+    return to_pandas(compute(tasks.compare_lists, old_lists, new_lists, baseline, persistence))
 
 
 def compare_judgments(
@@ -210,9 +206,12 @@ def compare_judgments(
     [3.0, 1.0, 0.4, 0.4, 0.4444]
     """
     settings, scratch = {"convention": convention, "dataset": dataset, "cutoffs": [cutoff]}, Scratch()
-    tables = ({"judgments": a} | ({} if results is None else {"results": results}), {"judgments": b})
-    sides = [make_config(given, settings, scratch) for given in tables]
-    return to_pandas(call("job.compare_inputs.compare_judgments", *sides)[0])
+    first = {"judgments": a}
+    if results is not None:
+        first["results"] = results
+    one = make_config(first, settings, scratch)
+    other = make_config({"judgments": b}, settings, scratch)
+    return to_pandas(compute(tasks.compare_judgments, one, other))
 
 
 @contextlib.contextmanager
@@ -246,10 +245,14 @@ def make_config(
     return validate({**others, **chosen, **given}, "arguments", NightConfig)
 
 
-def call(task: str, *arguments: Any) -> Any:
-    """What the other process returns; its warnings are Python's, and messages are in words of Python."""
+def compute(
+    function: "Callable[Concatenate[Engine, Arguments], Result]",
+    *arguments: Arguments.args,
+    **options: Arguments.kwargs,
+) -> Result:
+    """What a function returns in the worker; its warnings are Python's, and messages are in words of Python."""
     with _in_words_of_python():
-        value, sentences = background.call(task, *arguments)
+        value, sentences = worker.call(function, *arguments, **options)
     for sentence in sentences:
         warnings.warn(_in_python(sentence), stacklevel=3)
     return value

@@ -1,10 +1,12 @@
-"""A process that computes for this one and stays warm, so that a session of Spark that is active here is left alone.
+"""The worker: a process that computes for this one and stays warm.
 
-A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is based.
+A process is either a client of classic Spark or of Spark Connect, on which the embedded engine is
+based, so a session of Spark that is active here is left alone.
 """
 
 import atexit
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import logging.handlers
@@ -15,45 +17,46 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from ndcg_spark import errors, user_modules
 from ndcg_spark.errors import EngineError, NdcgSparkError, engine_imports
-from ndcg_spark.scratch import remove_abandoned
+from ndcg_spark.scratch import Scratch, remove_abandoned
 from ndcg_spark.steps import LOGGER
 
 if TYPE_CHECKING:
     from ndcg_spark.engine import Engine
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 _LOCK = threading.Lock()
-#: Whether this is that process.
-is_here = False
 _running: "tuple[int, subprocess.Popen[bytes]] | None" = None
 #: Where the process looks for modules, and the files of the user's modules that it has loaded.
 _path = ""
 _user_files: user_modules.Stamps = {}
 
 
-def is_spark(table: Any) -> bool:
-    """Whether a table is a DataFrame of Spark, or has one for a run."""
-    tables = table.values() if isinstance(table, Mapping) else [table]
-    return any(type(table).__module__.startswith("pyspark.") for table in tables)
+def call(
+    function: "Callable[Concatenate[Engine, Arguments], Result]",
+    *arguments: Arguments.args,
+    **options: Arguments.kwargs,
+) -> tuple[Result, list[str]]:
+    """What a function returns on the engine of the worker, and the warnings among its steps.
 
-
-def call(task: str, *arguments: Any) -> tuple[Any, list[str]]:
-    """What a function of the package, such as job.explain.explain_on, returns on the engine of the other process.
-
-    And the warnings among its steps. NdcgSparkError as the function raises it; EngineError if the process ended.
+    Functions are pickled by their names, so it is one of a module that the worker can import.
+    Raises NdcgSparkError as the function raises it; EngineError if the worker ended.
     """
     global _user_files
+    request = str(Path.cwd()), pickle.dumps((function, arguments, options))
     with _LOCK:
         if _is_outdated():
             stop()
         process = _started()
         try:
-            pickle.dump((str(Path.cwd()), task, arguments), process.stdin)  # type: ignore[arg-type]  # both are pipes
+            pickle.dump(request, process.stdin)  # type: ignore[arg-type]  # both are pipes
             process.stdin.flush()  # type: ignore[union-attr]
             failure, reply, _user_files = pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301  # from our own process
         except (EOFError, OSError) as error:
@@ -77,11 +80,14 @@ def _is_outdated() -> bool:
 
     It imports a module once, so it would compute what a gain was before its file changed.
     """
-    return bool(_user_files) and (_path != _search_path() or user_modules.have_changed(_user_files))
+    if not _user_files:
+        return False
+    return _path != _search_path() or user_modules.have_changed(_user_files)
 
 
 def _search_path() -> str:
-    return os.pathsep.join(folder for folder in (*sys.path, str(Path.cwd())) if folder)
+    folders = [*sys.path, str(Path.cwd())]
+    return os.pathsep.join(folder for folder in folders if folder)
 
 
 def stop() -> None:
@@ -108,8 +114,9 @@ def _started() -> "subprocess.Popen[bytes]":
         stop()
         _path = _search_path()
         process = subprocess.Popen(
-            # Not with -c: pyspark takes a program that is in no file for its own doctests, and looks for their Spark.
-            [sys.executable, "-m", "ndcg_spark.background"],
+            # Not with -c: pyspark takes a program that is in no file for its own doctests, and
+            # looks for their Spark.
+            [sys.executable, "-m", "ndcg_spark.api.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": _path},
@@ -120,34 +127,38 @@ def _started() -> "subprocess.Popen[bytes]":
     return _running[1]
 
 
-def serve() -> None:
-    """Be that process: work until the standard input ends, on the embedded engine if it is installed, else on Spark."""
-    global is_here  # noqa: PLW0603
-    is_here = True
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What engines and users' functions print must not meet the replies, nor the path /dev/stdin the requests.
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """The requests and the replies, which nothing else reads or writes from now on."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    # Engines and users' functions print, and a path may be /dev/stdin.
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return requests, replies
+
+
+def serve() -> None:
+    """Worker loop: serve requests until the standard input ends.
+
+    On the embedded engine if it is installed, else on Spark.
+    """
+    requests, replies = _streams()
     engine: Engine | None = None
     files: user_modules.Stamps = {}
     steps = logging.handlers.BufferingHandler(capacity=10_000)
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         while True:
-            folder, task, arguments = pickle.load(requests)  # noqa: S301  # from the one that started us
+            folder, request = pickle.load(requests)  # noqa: S301  # from the one that started us
             began = time.time_ns()
             reply: tuple[type[NdcgSparkError] | None, Any]
             try:
                 os.chdir(folder)
                 with engine_imports():
                     if engine is None:
-                        from ndcg_spark.engine import open_engine
-
-                        installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
-                        engine = stack.enter_context(open_engine(installed))
+                        engine = _opened(stack)
                     steps.buffer.clear()
-                    module, _, name = f"ndcg_spark.{task}".rpartition(".")
-                    value = getattr(importlib.import_module(module), name)(engine, *arguments)
+                    value = _computed(engine, request)
                     reply = None, (value, [record.getMessage() for record in steps.buffer])
             except NdcgSparkError as error:
                 # The other process may not be able to import a class of a room.
@@ -160,7 +171,25 @@ def serve() -> None:
             replies.flush()
 
 
+def _opened(stack: contextlib.ExitStack) -> "Engine":
+    from ndcg_spark.engine import open_engine
+
+    installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
+    return stack.enter_context(open_engine(installed))
+
+
+def _computed(engine: "Engine", request: bytes) -> Any:
+    """What the function of a request returns; its temporary folders end with the call."""
+    # It comes from the one that started us.
+    function, arguments, options = pickle.loads(request)  # noqa: S301
+    of_this_call = dataclasses.replace(engine, scratch=Scratch())
+    try:
+        return function(of_this_call, *arguments, **options)
+    finally:
+        of_this_call.scratch.remove()
+
+
 atexit.register(_end)
 if __name__ == "__main__":
     # The module that others import, and not this copy of it.
-    importlib.import_module("ndcg_spark.background").serve()
+    importlib.import_module("ndcg_spark.api.worker").serve()

@@ -1,0 +1,1 @@
+"""What people import from Python, and the worker that computes for them; `ndcg_spark` names all of it."""

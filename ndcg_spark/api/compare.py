@@ -1,0 +1,231 @@
+"""`compare` as a function of tables, for Python and notebooks."""
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.comparison.compare import compare_sources, parse_metrics
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.score_tables import ANSWERS, KEY, number_columns, sources
+from ndcg_spark.comparison.sources import ScoreSource
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
+from ndcg_spark.convention.parsing import listed
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.memory import to_arrow
+from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
+from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
+from ndcg_spark.tables.writers import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many queries were answered; shown if a run or its baseline answered few.
+_COUNTS = ("judged_queries", "answered_queries", "baseline_answered_queries")
+#: What is shown; some columns only where they tell rows apart.
+_SHOWN = (
+    *("dataset", "attribute", "value", "baseline", "run", "measure", "cutoff"),
+    *("mean", "baseline_mean", "difference", "interval_low", "interval_high"),
+    *("p_value", "p_adjusted", "wins", "losses", "conclusion", "flags"),
+    *("minimum_detectable", "weight_effective_n"),
+    *_COUNTS,
+)
+
+
+def compare(
+    query_scores: Any,
+    baseline: Any,
+    *,
+    measures: Any = None,
+    runs: Iterable[str] | None = None,
+    alpha: float = 0.05,
+    correction: str = "holm",
+    attributes: Any = None,
+    weights: Any = None,
+    margin: float = 0.01,
+    unchanged_queries: bool = False,
+    full: bool = False,
+) -> "pd.DataFrame":
+    """Compare runs with a baseline, query by query: differences of their means, confidence intervals, p values.
+
+    Each table may be a Spark, pandas or Polars DataFrame, a pyarrow Table, or a dictionary of columns. Nothing but a
+    table of Spark needs an engine; it is fetched into this process.
+
+    Parameters
+    ----------
+    query_scores : table
+        What `evaluate` returns, `query_scores` of `read_scores`, {run: table}, or any table with the columns run,
+        query_id and the measure, of one night. A query occurs once per run and cutoff.
+    baseline : str, several of them, or table
+        The run, or each of the runs, that all others are compared with, and a list of all runs for all pairs; or such a
+        table of another night, whose runs are paired by name.
+    measures : str or several of them
+        As on the command line, `ndcg@10,dcg` or `P@5 AP`; those of ir_measures; or a column of numbers. Without a
+        cutoff, a measure is compared at all at which it has values. By default those that `evaluate` was asked for, or
+        the only column of numbers, or NDCG.
+    runs : several str, optional
+        The runs to compare; by default all.
+    alpha, correction
+        The significance level, and how p values are adjusted for the number of runs and slices: `holm`, `bonferroni`,
+        `bh`, `none`.
+    attributes, weights : table, optional
+        For slices: query_id, attribute and value, or query_id and a column for each attribute; by default those that
+        `evaluate` was given. For a second row of every comparison: query_id and weight. In both, dataset is optional.
+    margin : float
+        The largest difference that does not matter: runs that certainly differ by less are concluded to be the same.
+    unchanged_queries : bool
+        Whether to leave out queries whose judgments differ from those of another night (columns judgments_hash).
+    full : bool
+        Whether to return all columns and the order of the table COMPARISONS (REFERENCE.md).
+
+    Returns
+    -------
+    DataFrame
+        A row of pandas per dataset, measure, cutoff, run and baseline, the best run first; of slices, and with weights,
+        too, after all queries.
+
+    Raises
+    ------
+    ConfigurationError
+        An option has an invalid value, or a measure, cutoff or run does not exist.
+    InputError
+        A table is not of a known kind, contains a query twice, or breaks its contract.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ours, theirs = [0.5, 0.7, 0.9, 0.4], [0.4, 0.5, 0.9, 0.1]
+    >>> scores = pd.DataFrame({"run": ["new"] * 4 + ["old"] * 4, "query_id": list("abcd") * 2, "ndcg": ours + theirs})
+    >>> row = compare(scores, "old").iloc[0]
+    >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {row['wins']} won, {row['losses']} lost")
+    +0.1500, p 0.1027: 3 won, 0 lost
+    """
+    slices = sizes = None
+    if attributes is not None:
+        slices = attribute_rows(to_arrow(attributes, None, "query_attributes"))
+    if weights is not None:
+        sizes = weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
+    options = ComparisonOptions(
+        runs=list(listed(runs or ())),
+        alpha=alpha,
+        correction=correction,
+        margin=margin,
+        unchanged_queries=unchanged_queries,
+        attributes=slices,
+        weights=sizes,
+    )
+    rows = compared_rows(query_scores, baseline, measures, options)
+    flags = [row["flags"] for row in rows]
+    table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=flags)
+    return table if full else _shown(table)
+
+
+def compared_rows(
+    query_scores: Any,
+    baseline: Any,
+    measures: Any,
+    options: ComparisonOptions,
+) -> list[dict[str, Any]]:
+    """The rows of COMPARISONS, for `compare` and what shows them.
+
+    The measures and baselines of the options do not count. Warnings name the line that called the
+    caller.
+    """
+    if isinstance(query_scores, Scores | SparkScores):
+        asked = query_scores.measures
+        if options.attributes is None:
+            options = dataclasses.replace(options, attributes=query_scores.attributes)
+    else:
+        asked = NDCG_ONLY
+    given = (asked.texts or "ndcg") if measures is None else measures
+    text = " ".join(map(str, listed(given)))
+    # All columns that may have scores, so that a message can name those that exist.
+    wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
+    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
+    if measures is None and not isinstance(query_scores, Scores | SparkScores):
+        text = _only_numbers(scores) or text
+    metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
+    names = _names(baseline)
+    others = None if names else _other_scores(query_scores, baseline, wanted, list(metrics))
+    options = dataclasses.replace(options, measures=metrics, baselines=names)
+    own = sources(scores, list(metrics), "query_scores")
+    comparison = compare_sources(own, others, options)
+    for sentence in comparison.warnings:
+        warnings.warn(sentence, stacklevel=3)
+    if not comparison.rows:
+        sentence = "there is no run to compare with the baseline; give another"
+        raise ConfigurationError(f"query_scores: {sentence}")
+    return comparison.rows
+
+
+def _only_numbers(scores: pa.Table) -> str | None:
+    """The only column of numbers; None if there are others."""
+    known = number_columns(scores)
+    return known[0] if len(known) == 1 else None
+
+
+def _names(baseline: Any) -> list[str]:
+    """The runs that are the baseline; none if it is a table."""
+    if isinstance(baseline, str):
+        return [baseline]
+    return list(baseline) if isinstance(baseline, list | tuple) else []
+
+
+def _other_scores(
+    scores: Any,
+    baseline: Any,
+    wanted: Sequence[str],
+    measures: Sequence[str],
+) -> dict[str, ScoreSource]:
+    """The scores of another night, by dataset."""
+    if isinstance(scores, Scores) and isinstance(baseline, Scores):
+        _refuse_other_convention(scores, baseline)
+    table = to_arrow(_unwrapped(baseline), wanted, "baseline")
+    return {source.dataset: source for source in sources(table, measures, "baseline")}
+
+
+def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:
+    ours = str(scores.dataset_scores["convention"].iloc[0])
+    theirs = str(baseline.dataset_scores["convention"].iloc[0])
+    # Presets of two names may have the same options.
+    if Convention.parse(ours).options() != Convention.parse(theirs).options():
+        both = f"its convention is {theirs}, and that of the scores {ours}"
+        raise ConfigurationError(f"baseline: {both}; choose one")
+
+
+def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
+    """The columns that people read, the best run first; all queries come before slices."""
+    hidden = _hidden_columns(table)
+    group = table.groupby(["dataset", "measure", "cutoff"], dropna=False, sort=False).ngroup()
+    ordered = table.assign(
+        group=group,
+        weighted=table["weight_effective_n"].notna(),
+        best=-table["mean"].fillna(-math.inf),
+    )
+    order = ["group", "attribute", "value", "weighted", "best"]
+    ordered = ordered.sort_values(order, na_position="first", ignore_index=True)
+    return ordered[[name for name in _SHOWN if name not in hidden]]
+
+
+def _hidden_columns(table: "pd.DataFrame") -> set[str]:
+    """The columns that tell no rows apart."""
+    hidden = {name for name in ("dataset", "baseline") if table[name].nunique() < 2}
+    for name in ("attribute", "value", "weight_effective_n"):
+        if table[name].isna().all():
+            hidden.add(name)
+    if not table["flags"].str.len().any():
+        hidden.add("flags")
+    if not any("few_answered" in flags for flags in table["flags"]):
+        hidden.update(_COUNTS)
+    return hidden
+
+
+def _unwrapped(table: Any) -> Any:
+    if isinstance(table, Mapping):
+        return {name: _unwrapped(one) for name, one in table.items()}
+    return table.query_scores if isinstance(table, Scores | SparkScores) else table

@@ -1,0 +1,162 @@
+"""What the commands show as functions, for Python and notebooks: of published nights, and of one query."""
+
+import datetime
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ndcg_spark.api.evaluate import compute, make_config
+from ndcg_spark.api.scores import Scores, SparkScores
+from ndcg_spark.comparison.trend import lines
+from ndcg_spark.config import NightConfig, load
+from ndcg_spark.convention.convention import Convention
+from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.explanation.explain import ExplainRequest
+from ndcg_spark.job.explain import explain_night, explain_on
+from ndcg_spark.job.gate import gate_published, newest_date
+from ndcg_spark.nights.read import iso_date
+from ndcg_spark.report.baselines import Request
+from ndcg_spark.report.labels import Labels, read_labels
+from ndcg_spark.report.nights import trend_view, verdict_view
+from ndcg_spark.report.page import Page, write_report
+from ndcg_spark.report.scores import explanation_view
+from ndcg_spark.scratch import Scratch
+from ndcg_spark.tables.writers import View
+
+_Date = datetime.date | str | None
+_Path = str | os.PathLike[str]
+
+
+def trend(
+    output: _Path,
+    *,
+    dataset: str | None = None,
+    run: str | None = None,
+    measures: str | None = None,
+    last: int = 60,
+) -> pd.DataFrame:
+    """The scores of an output night by night, with unusual nights flagged, as the command `trend` shows them.
+
+    Arguments are the options of the command: `measures` is like ``ndcg@10,judged_rate`` or ``P@5 AP``, by default the
+    headline of the newest night; `last` nights are shown, and statistics use all. A row of pandas per dataset, run,
+    measure, cutoff and night, in the columns of ``--format csv``. Raises ConfigurationError if there is no such
+    dataset, run, measure or night, and StorageError if the output cannot be read.
+    """
+    return trend_view(*lines(str(output), dataset, run, measures, last)).to_pandas()
+
+
+def report_night(
+    output: _Path,
+    file: _Path | None = None,
+    *,
+    date: _Date = None,
+    dataset: str | None = None,
+    run: str | None = None,
+    measure: str | None = None,
+    baseline: str | None = None,
+    baseline_date: _Date = None,
+    labels: _Path | None = None,
+) -> Page:
+    """The page of a night, as the command `report` writes it: a notebook shows it, and `print` its first sentences.
+
+    It is written to the HTML `file`, if that is given. Other arguments are the options of the command: by default the
+    newest night, compared as its gate did, else with the newest comparable one. Raises as the command does.
+    """
+    if not isinstance(labels, str | os.PathLike | None):
+        raise ConfigurationError(f"labels: give the path of a CSV file, not a {type(labels).__name__}")
+    names = read_labels(Path(labels)) if labels else Labels()
+    request = Request(dataset, run, measure, baseline, _text(baseline_date), labels=names)
+    return write_report(str(output), Path(file) if file else None, _text(date), request)
+
+
+def gate_night(
+    output: _Path,
+    config: _Path | Mapping[str, Any],
+    *,
+    date: _Date = None,
+    dataset: str | None = None,
+    accept_baseline: str | None = None,
+) -> View:
+    """The verdicts of a gate on a published night, as the command `gate` shows them. The scores stay as they are.
+
+    `config` is a TOML file with a [gate], or what such a file says, ``{"gate": {"baseline": [...], "check": [...]}}``.
+    By default the night is the newest one. `accept_baseline` is the reason for accepting it as a baseline for later
+    nights; its record keeps the reason. `json()` of what is returned has the verdicts, each with `verdict` (pass, fail,
+    none), `reason`, `sentence` and `exit_code`; `to_pandas` and `to_arrow` have a row per result. Raises as the command
+    does, but a night that fails its gate gets a verdict and raises no error.
+    """
+    source = config if isinstance(config, Mapping) else Path(config)
+    asked = {"output": str(output), "date": _text(date) or newest_date(str(output), dataset)}
+    settings = load(source, asked, NightConfig)
+    return verdict_view(gate_published(settings, str(output), dataset, accept_baseline))
+
+
+def explain(
+    source: Any,
+    results: Any = None,
+    *,
+    query: str,
+    run: str | None = None,
+    baseline: str | None = None,
+    cutoff: int | str | None = None,
+    dataset: str | None = None,
+    date: _Date = None,
+    baseline_date: _Date = None,
+    convention: Convention | str | None = None,
+    relevance: float | None = None,
+    exclude: Any = None,
+) -> View:
+    """The score of one query, document by document, as the command `explain` shows it.
+
+    `source` is what `evaluate` returned, the folder of a night that keeps its documents, or judgments beside results,
+    as `evaluate` takes them. Pickled scores and those of Spark DataFrames keep no documents: give the two tables, which
+    are fetched from Spark. By default every run is explained, in the newest night, at the headline's cutoff if NDCG has
+    it, else at the deepest rank; `baseline` is the run, and `baseline_date` the night, to show the changes since.
+    `convention`, `relevance` and `exclude` are for two tables only.
+
+    What is returned shows tables of ranks, losses and changes; `to_pandas` and `to_arrow` have a row per run and rank,
+    `json()` all. Raises as the command does: ConfigurationError if there is no such query or run, InputError if a table
+    is refused.
+
+    Examples
+    --------
+    >>> judgments = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
+    >>> results = {"q1": {"d3": 0.9, "d1": 0.8, "d2": 0.1}}
+    >>> explanation = explain(judgments, results, query="q1", convention="trec_eval")
+    >>> [round(adds, 4) for adds in explanation.to_pandas()["contribution"]]  # 1, and 2 / log2(3)
+    [1.0, 1.2619, 0.0]
+    """
+    rank = None if cutoff is None else str(cutoff)
+    request = ExplainRequest(str(query), run, baseline, dataset, rank, _text(baseline_date))
+    is_night = isinstance(source, str | os.PathLike) and results is None
+    is_scored = isinstance(source, Scores | SparkScores)
+    has_dates = bool(date or baseline_date)
+    is_of_tables = bool(convention or relevance) or exclude is not None
+    is_of_tables = is_of_tables or (is_scored and results is not None)
+    if (has_dates and not is_night) or (is_of_tables and (is_night or is_scored)):
+        uses = "dates are for nights, and results, convention, relevance and exclude for judgments"
+        raise ConfigurationError(f"explain: {uses}")
+    if is_night:
+        return explanation_view(explain_night(str(source), _text(date), request))
+    # Temporary folders end with it.
+    scratch = Scratch()
+    if is_scored:
+        config = getattr(source, "inputs", None)
+    elif results is None:
+        config = None
+    else:
+        tables = {"judgments": source, "results": results, "exclude": exclude}
+        settings = {"convention": convention or "standard"}
+        config = make_config(tables, settings, scratch, relevance)
+    if config is None:
+        what = "no documents are known, as pickled scores and those of Spark keep none"
+        advice = "give a night's folder, or judgments and results"
+        raise ConfigurationError(f"explain: {what}; {advice}")
+    return explanation_view(compute(explain_on, config, request))
+
+
+def _text(date: _Date) -> str | None:
+    return None if date is None else iso_date(date)

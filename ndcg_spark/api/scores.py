@@ -1,0 +1,248 @@
+"""What `evaluate` returns: the scores in pandas, or as lazy tables of Spark."""
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+import pyarrow as pa
+
+from ndcg_spark.contract.doubtful_scores import about_no_values, about_runs
+from ndcg_spark.convention.convention import definition
+from ndcg_spark.convention.measures import (
+    MEASURES,
+    NDCG_ONLY,
+    Cutoff,
+    MeasureSet,
+    by_depth,
+    published,
+    written,
+)
+from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
+from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.tolerance import DECIMALS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: The scores of queries besides the measures.
+_PARTS = ("dcg", "ideal_dcg", "cg")
+#: How a table is shown.
+_STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": "-"}
+
+
+class Scores:
+    """The scores of an evaluation in pandas: a notebook and `print` show runs and measures.
+
+    Attributes
+    ----------
+    dataset_scores : DataFrame
+        A row per dataset, run and cutoff, and per slice if there are any:
+        `schemas.DATASET_SCORES`, without the measures that were not computed.
+    query_scores : DataFrame
+        A row per dataset, run, query and cutoff: `schemas.QUERY_SCORES`, read when it is first
+        used.
+    """
+
+    def __init__(
+        self,
+        dataset_scores: pa.Table,
+        read_query_scores: Callable[[], pa.Table],
+        measures: MeasureSet = NDCG_ONLY,
+        inputs: Any = None,
+        scratch: Any = None,
+        attributes: pa.Table | None = None,
+    ) -> None:
+        shown = measure_first(DATASET_SCORES, measures.columns)
+        self.dataset_scores = to_pandas(dataset_scores.select(list(shown)))
+        self._read_query_scores = read_query_scores
+        self.measures = measures
+        #: The configuration for which they were computed, and what keeps its files.
+        self.inputs, self._scratch = inputs, scratch
+        #: QUERY_ATTRIBUTES, if they have slices.
+        self.attributes = attributes
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Files are not pickled, so that no query can be explained from a copy.
+        return {**vars(self), "query_scores": self.query_scores} | dict.fromkeys(
+            ("_read_query_scores", "inputs", "_scratch")
+        )
+
+    @functools.cached_property
+    def query_scores(self) -> pd.DataFrame:
+        """A row per dataset, run, query and cutoff."""
+        shown = measure_first(QUERY_SCORES, self.measures.columns)
+        return to_pandas(self._read_query_scores().select(list(shown)))
+
+    def to_pandas(self) -> "Scores":
+        """Return self; the scores are already in pandas."""
+        return self
+
+    def table(self) -> pd.DataFrame:
+        """A row per run, from the best down, and a column per measure: ndcg@10, P@5, AP.
+
+        Runs are in the order of the first measure. The index is the run; with several datasets, or
+        with slices, these come before it.
+        """
+        rows = self.dataset_scores
+        several = rows[["dataset", "attribute", "value"]].nunique(dropna=False) > 1
+        key = [str(name) for name in several.index[several]]
+        indexed = {}
+        for heading, (column, cutoff) in self._columns.items():
+            indexed[heading] = _at(rows, cutoff).set_index([*key, "run"])[column].astype(float)
+        table = pd.DataFrame(indexed)
+        # Sums in different orders differ in their last digits.
+        order = pd.DataFrame({"score": -table.iloc[:, 0].round(DECIMALS)}).reset_index()
+        nulls: Literal["first", "last"] = "first" if "attribute" in key else "last"
+        order = order.sort_values([*key, "score", "run"], na_position=nulls)
+        ordered: pd.DataFrame = table.iloc[order.index]
+        return ordered if key else ordered.rename_axis(None)
+
+    def per_query(self, measure: str | None = None) -> pd.DataFrame:
+        """A row per query and a column per run: ``scores.per_query("ndcg@10")``.
+
+        By default of the first measure. NaN where the convention leaves a query out of the mean.
+        With several datasets, the index begins with these. Raises ConfigurationError if the measure
+        was not computed at this cutoff.
+        """
+        if measure is None:
+            column, cutoff = next(iter(self._columns.values()))
+        else:
+            column, cutoff = self._computed(str(measure))
+        rows = _at(self.query_scores, cutoff)
+        has_datasets = rows["dataset"].nunique() > 1
+        key = ["dataset", "query_id"] if has_datasets else "query_id"
+        table = rows.pivot(index=key, columns="run", values=column)
+        table = table.astype(float).rename_axis(columns=None)
+        return table if has_datasets else table.rename_axis(index=None)
+
+    def _computed(self, measure: str) -> tuple[str, Cutoff]:
+        """The column and the cutoff of a measure that was computed."""
+        parsed = parse_columns(measure, _PARTS, self.measures.options)
+        column, text = parsed[0]
+        if column in ("ndcg", *_PARTS):
+            # NDCG and its parts are in the tables at every cutoff, whatever was asked for.
+            cutoffs = self._cutoffs
+        else:
+            cutoffs = [cutoff for name, cutoff in self._columns.values() if name == column]
+        if text == ALL_CUTOFFS:
+            cutoff = self.measures.main_cutoff(column, cutoffs)
+        else:
+            cutoff = parse_cutoff(text)
+        if len(parsed) > 1 or cutoff not in cutoffs:
+            ndcg = [written("ndcg", cutoff) for cutoff in self._cutoffs]
+            choices = ", ".join(dict.fromkeys([*self._columns, *ndcg]))
+            raise ConfigurationError(
+                f"measure: {measure} was not computed; choose one of {choices}",
+            )
+        return column, cutoff
+
+    @property
+    def _cutoffs(self) -> list[Cutoff]:
+        cutoffs: set[Cutoff] = set()
+        for cutoff in self.dataset_scores["cutoff"]:
+            cutoffs.add(None if pd.isna(cutoff) else int(cutoff))
+        return sorted(cutoffs, key=by_depth)
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, tuple[str, Cutoff]]:
+        """The measures that are shown, by heading, each with its column and cutoff.
+
+        That of the headline comes first.
+        """
+        pairs = self.measures.pairs or [("ndcg", cutoff) for cutoff in self._cutoffs]
+        columns = {}
+        for name, cutoff in (self.measures.headline(self._cutoffs), *pairs):
+            if name == "ndcg":
+                heading = written(name, cutoff)
+            else:
+                heading = published(name, cutoff, self.measures.options)
+            columns[heading] = MEASURES[name].column, cutoff
+        return columns
+
+    def _convention(self) -> str:
+        if self.dataset_scores.empty:
+            return ""
+        first = self.dataset_scores.iloc[0]
+        return definition(str(first["convention"]), str(first["formula"]), self.measures)
+
+    def __repr__(self) -> str:
+        return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
+
+    def _repr_html_(self) -> str:
+        table = self.table().to_html(**_STYLE)
+        return f"<div>{table}<p><small>{escape(self._convention())}</small></p></div>"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class SparkScores:
+    """The scores of an evaluation of Spark DataFrames, which nothing computes before they are used.
+
+    Attributes
+    ----------
+    query_scores, dataset_scores : DataFrame of Spark
+        The tables `schemas.QUERY_SCORES` and `schemas.DATASET_SCORES`, lazy and in no order.
+    """
+
+    query_scores: "DataFrame"
+    dataset_scores: "DataFrame"
+    measures: MeasureSet = NDCG_ONLY
+    attributes: pa.Table | None = None
+    #: The names of the runs, if they are known before anything is computed.
+    runs: Sequence[str] = ()
+    #: Recomputes some lists; gets the dataset scores, and returns the query scores if it has
+    #: fetched all of them.
+    check: "Callable[[pa.Table, DataFrame], pa.Table | None] | None" = None
+
+    def to_pandas(self) -> Scores:
+        """The scores in pandas, computed by Spark jobs at the first call and kept.
+
+        InputError without any result. Some lists are recomputed in plain Python, as by every
+        evaluation of files: NotVerifiedError if they differ. The lazy tables are not checked.
+        """
+        return self._scores
+
+    @functools.cached_property
+    def _scores(self) -> Scores:
+        table = self.dataset_scores.toArrow()
+        if not table.num_rows:
+            sentence = "the table is empty, or exclude removed every row; check what fills it"
+            raise InputError(f"results: {sentence}")
+        fetched = None
+        if self.check is not None:
+            fetched = self.check(table, self.query_scores)
+        read = self.query_scores.toArrow if fetched is None else lambda: fetched
+        scores = Scores(table, read, self.measures, attributes=self.attributes)
+        for sentence in self._warnings(table):
+            warnings.warn(sentence, stacklevel=4)
+        return scores
+
+    def _warnings(self, table: pa.Table) -> list[str]:
+        """What is doubtful about rows of DATASET_SCORES."""
+        rows = table.to_pylist()
+        values = [row["value"] for row in rows if row["value"] is not None]
+        sentences = []
+        if values and all(value == NO_VALUE for value in values):
+            sentences.append("query_attributes: none of its queries has scores here; check its ids")
+        whole = [row for row in rows if row["attribute"] is None]
+        # A probable mistake explains why there is no value.
+        mistakes = list(about_runs(whole, self.runs))
+        return sentences + (mistakes or list(about_no_values(whole, self.measures)))
+
+    def __repr__(self) -> str:
+        return "Scores of a Spark session; to_pandas() computes them, and a notebook shows them"
+
+    def _repr_html_(self) -> str:
+        return self._scores._repr_html_()
+
+
+def _at(rows: pd.DataFrame, cutoff: Cutoff) -> pd.DataFrame:
+    """The rows at a cutoff."""
+    if cutoff is None:
+        return rows[rows["cutoff"].isna()]
+    return rows[rows["cutoff"].eq(cutoff).fillna(False)]

@@ -1,0 +1,60 @@
+"""What the worker computes for the functions of Python: jobs whose results are tables of Arrow.
+
+Jobs are imported within the functions, so that pyspark is imported by the worker alone.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from ndcg_spark.config import EvaluationConfig
+from ndcg_spark.convention.measures import MeasureSet
+from ndcg_spark.schemas import DATASET_SCORES
+
+if TYPE_CHECKING:
+    from ndcg_spark.engine import Engine
+
+
+class Evaluated(NamedTuple):
+    """The scores of an evaluation."""
+
+    #: DATASET_SCORES, of all queries and of slices.
+    dataset_scores: pa.Table
+    #: Reads QUERY_SCORES from the folder of the evaluation.
+    query_scores: Callable[[], pa.Table]
+    measures: MeasureSet
+    #: QUERY_ATTRIBUTES, if there are slices.
+    attributes: pa.Table | None
+
+
+def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluated:
+    """Evaluate as configured; the query scores stay in the folder."""
+    from ndcg_spark.job.evaluate import score
+
+    scored, attributes = score(engine, config, folder)
+    rows = [*scored.means[0], *scored.means[1]]
+    table = pa.Table.from_pylist(rows, DATASET_SCORES)
+    return Evaluated(table, scored.arrow, config.measure_set, attributes)
+
+
+def compare_lists(
+    engine: "Engine",
+    old: EvaluationConfig,
+    new: EvaluationConfig,
+    baseline: str | None,
+    persistence: float,
+) -> pa.Table:
+    """The table LIST_CHANGES of new results and old ones, in its order."""
+    from ndcg_spark.job.compare_inputs import compare_lists
+
+    changes = compare_lists(engine, old, new, baseline, persistence)
+    return pa.Table.from_pandas(changes, preserve_index=False)
+
+
+def compare_judgments(engine: "Engine", a: EvaluationConfig, b: EvaluationConfig) -> pa.Table:
+    """The table AGREEMENTS of two sets of judgments."""
+    from ndcg_spark.job.compare_inputs import compare_judgments
+
+    agreements, _ = compare_judgments(engine, a, b)
+    return agreements

@@ -1,0 +1,111 @@
+"""The scores of a table in memory as what a comparison reads: those of each dataset."""
+
+import datetime
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_spark.comparison.matrix import answered_rows
+from ndcg_spark.comparison.sources import ScoreSource
+from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.memory import is_number
+from ndcg_spark.inputs.query_tables import column
+from ndcg_spark.schemas import QUERY_SCORES
+
+#: The columns of QUERY_SCORES that are used besides the measures.
+KEY = ("dataset", "evaluated_on", "run", "query_id", "cutoff", "evaluation_id", "judgments_hash")
+#: Those that tell whether a run returned anything for a query, where a table has them.
+ANSWERS = ("status", "returned")
+
+
+def number_columns(table: pa.Table) -> list[str]:
+    """The columns that may have scores."""
+    hidden = {*KEY, *ANSWERS}
+    numbers = [field.name for field in table.schema if is_number(field.type)]
+    return [name for name in numbers if name not in hidden]
+
+
+def sources(table: pa.Table, measures: Sequence[str], where: str) -> list[ScoreSource]:
+    """The scores of every dataset in a table with some columns of QUERY_SCORES, of one night.
+
+    InputError and ConfigurationError if a column or one of the measures is not there.
+    """
+    _refuse_absent(table, measures, where)
+    rows = _typed(table, measures, where)
+    dates = rows["evaluated_on"].unique().to_pylist()
+    if len(dates) > 1:
+        nights = f"{len(dates)} nights, e.g. {dates[0]} and {dates[-1]}"
+        raise InputError(f"{where}: scores of {nights}; give one")
+    found = []
+    for dataset in rows["dataset"].unique().to_pylist():
+        own = rows.filter(pc.field("dataset") == dataset)
+        found.append(_source(dataset, dates[0], own, measures, where))
+    return found
+
+
+def _refuse_absent(table: pa.Table, measures: Sequence[str], where: str) -> None:
+    has = table.column_names
+    for name in ("run", "query_id"):
+        if name not in has:
+            advice = "give the columns run, query_id and a measure"
+            raise InputError(f"{where}: no column {name}; it has {', '.join(has)}; {advice}")
+    known = number_columns(table)
+    usable = [*known, "returned"] if "returned" in has else known
+    for name in measures:
+        if name not in usable:
+            place = "the table" if where == "query_scores" else where
+            what = f"no numbers {name!r} in {place}"
+            choices = ", ".join(known) or "none"
+            raise ConfigurationError(f"measures: {what}; it has {choices}; name one, measures=")
+
+
+def _typed(table: pa.Table, measures: Sequence[str], where: str) -> pa.Table:
+    """The rows in the types of QUERY_SCORES, with null for what the table does not have."""
+    kinds = {name: QUERY_SCORES.field(name).type for name in KEY}
+    kinds |= dict.fromkeys(measures, pa.float64())
+    columns = {}
+    for name, kind in kinds.items():
+        is_there = name in table.column_names
+        columns[name] = column(table, name, kind, where) if is_there else pa.nulls(len(table), kind)
+    columns |= _answer_columns(table, where)
+    columns["dataset"] = pc.fill_null(columns["dataset"], "default")
+    return pa.table(columns)
+
+
+def _source(
+    dataset: str,
+    evaluated_on: datetime.date | None,
+    rows: pa.Table,
+    measures: Sequence[str],
+    where: str,
+) -> ScoreSource:
+    counts = rows.group_by("cutoff").aggregate([(measure, "count") for measure in measures])
+    metrics = []
+    for measure in measures:
+        # A measure without any value is compared wherever there are rows, and says so.
+        valued = counts.filter(pc.field(f"{measure}_count") > 0) or counts
+        metrics += [(measure, cutoff) for cutoff in valued["cutoff"].to_pylist()]
+    runs = {name for name in rows["run"].unique().to_pylist() if name is not None}
+    answered = rows.filter(pa.array(answered_rows(rows)))
+    silent = runs - set(answered["run"].unique().to_pylist())
+    return ScoreSource(
+        dataset=dataset,
+        evaluated_on=evaluated_on,
+        evaluation_id=rows["evaluation_id"][0].as_py(),
+        runs=sorted(runs - silent),
+        metrics=metrics,
+        rows=rows,
+        where=where,
+        silent=sorted(silent),
+    )
+
+
+def _answer_columns(table: pa.Table, where: str) -> dict[str, pa.ChunkedArray]:
+    """The columns that tell which queries were answered; null where a table has none such."""
+    columns = {}
+    for name in ANSWERS:
+        kind = QUERY_SCORES.field(name).type
+        is_ours = name in table.column_names and is_number(table[name].type) == is_number(kind)
+        columns[name] = column(table, name, kind, where) if is_ours else pa.nulls(len(table), kind)
+    return columns

@@ -1,0 +1,99 @@
+"""What the scores themselves show to be doubtful: sentences that warn and change nothing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.convention.convention import Convention, why_no_value
+from ndcg_spark.convention.measures import (
+    MEASURES,
+    Cutoff,
+    MeasureSet,
+    by_depth,
+    format_cutoff,
+    written,
+)
+
+#: A row of DATASET_SCORES.
+Row = Mapping[str, Any]
+
+
+def about_judged_rates(rows: Iterable[Row], cutoff: Cutoff, advice: str) -> Iterator[str]:
+    """Which runs return no judged document within a cutoff."""
+    unjudged = [row["run"] for row in rows if row["cutoff"] == cutoff and row["judged_rate"] == 0]
+    if unjudged:
+        what = f"returned no judged document within the cutoff {format_cutoff(cutoff)}"
+        yield f"{len(unjudged)} run(s) {what}, e.g. run={unjudged[0]}; {advice}"
+
+
+def about_no_values(rows: Iterable[Row], measures: MeasureSet) -> Iterator[str]:
+    """Why measures have no value for any run of a dataset."""
+    datasets: dict[str, list[Row]] = {}
+    for row in rows:
+        datasets.setdefault(row["dataset"], []).append(row)
+    for dataset, own in datasets.items():
+        where = f" in dataset={dataset}" if len(datasets) > 1 else ""
+        for reason, without_values in _without_values(own, measures).items():
+            shown = ", ".join(dict.fromkeys(without_values))
+            yield f"measures: no value for {shown}{where}: {reason}; check the grades"
+
+
+def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[str, list[str]]:
+    """By the reason, the measures that are null in all rows of a dataset, with their cutoffs."""
+    convention = Convention.parse(rows[0]["convention"])
+    reasons: dict[str, list[str]] = {}
+    for name, cutoff in measures.pairs or [("ndcg", row["cutoff"]) for row in rows]:
+        column = MEASURES[name].column
+        values = [row[column] for row in rows if row["cutoff"] == cutoff]
+        if all(value is None for value in values):
+            reason = why_no_value(column, convention)
+            reasons.setdefault(reason, []).append(written(name, cutoff))
+    return reasons
+
+
+def about_runs(rows: Sequence[Row], runs: Sequence[str]) -> Iterator[str]:
+    """What is probably wrong with the tables, of which `runs` should have rows."""
+    scored = {row["run"] for row in rows}
+    empty = [run for run in runs if run not in scored]
+    if empty:
+        what = f"{len(empty)} run(s) have no rows, e.g. run={empty[0]}"
+        yield f"results: {what}; check what should have filled the table"
+    if not any(_has_queries(row) for row in rows):
+        yield "judgments: no query is judged; check what should have filled the table"
+    # Whatever the convention makes of missing queries, without documents there is no rate.
+    elif all(row["judged_rate"] is None for row in rows):
+        yield "results: no run has results for a judged query; write ids alike in both"
+    else:
+        yield from _about_missing(rows)
+    deepest = max((row["cutoff"] for row in rows), key=by_depth)
+    yield from about_judged_rates(rows, deepest, "write document ids in the same way")
+
+
+def _has_queries(row: Row) -> bool:
+    return bool(row["queries"] or row["missing_queries"] or row["no_relevant_queries"])
+
+
+def _about_missing(rows: Sequence[Row]) -> Iterator[str]:
+    """Which runs lack many judged queries and answer as many others."""
+    few = [row for row in rows if _answered(row) < _other_queries(row)]
+    if few:
+        several = len({row["run"] for row in few})
+        first = few[0]
+        counts = f"lacks {first['missing_queries']} and answered {first['unjudged_queries']} others"
+        what = f"{several} run(s) lack over half of the judged queries"
+        yield f"results: {what}, e.g. run={first['run']} {counts}; write ids alike in both"
+
+
+def _other_queries(row: Row) -> int:
+    other: int = min(row["missing_queries"], row["unjudged_queries"])
+    return other
+
+
+def _answered(row: Row) -> int:
+    """How many judged queries have results, at most: some without gain may be missing."""
+    options = Convention.parse(row["convention"])
+    answered: int = row["queries"]
+    if options.no_relevant == "skip":
+        answered += row["no_relevant_queries"]
+    if options.missing_query == "zero":
+        answered -= row["missing_queries"]
+    return answered
