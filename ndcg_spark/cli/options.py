@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
@@ -36,6 +37,13 @@ class _Command(click.Command):
             if given.count(name) > 1:
                 raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = [ctx.get_parameter_source(name) for name in ("quiet", "style")]
+        if given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]:
+            # Nobody has asked for a table.
+            ctx.params["style"] = None
+        return super().invoke(ctx)
 
 
 def command(
@@ -85,11 +93,28 @@ accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a 
 slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
 labels = option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=FILE)
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-#: How the program says on stderr what it does; `Messages` looks for them.
+#: How the program says on stderr what it does; `message_options` reads them.
 messages = [
     choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
     option("--quiet", None, "Print verdict and warnings; tables only with --format.", is_flag=True, expose_value=False),
 ]
+
+
+def message_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """How a command line asks for messages, for `Messages`, though other arguments may be wrong."""
+    params: list[click.Parameter] = [
+        click.Option(["--format", "style"]),
+        click.Option(["--log-format"], type=click.Choice(("text", "json"))),
+        click.Option(["--quiet", "is_quiet"], is_flag=True),
+    ]
+    settings = {
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+        "resilient_parsing": True,
+    }
+    command = click.Command("messages", settings, params=params, add_help_option=False)
+    return dict(command.make_context("messages", list(arguments)).params)
+
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
 #: and the configuration file or its default decides.

@@ -75,7 +75,7 @@ class Publication:
         parts = []
         with self._store.failures("cannot be read back"):
             for path, file in self._files[name].items():
-                content = self._store.read(f"{root}/{path}", file.get("crc32")).read()
+                content = self._store.read(f"{root}/{path}", file.get("crc32"))
                 parts.append(content.select(stored(name).names).cast(stored(name)))
         rows = pa.concat_tables([stored(name).empty_table(), *parts])
         in_paths = {"evaluated_on": self._date, "evaluation_id": self._id}

@@ -5,15 +5,11 @@ import datetime
 import io
 import logging
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
-
-import click
-from click.core import ParameterSource
 
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.scratch import is_stream, new_part, write_whole
@@ -54,15 +50,9 @@ def printing() -> Iterator[None]:
         raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 
 
-def is_silent() -> bool:
-    """Whether --quiet is given, so that no table is printed, and no --format, which asks for one."""
-    context = click.get_current_context(silent=True)
-    given = context and [context.get_parameter_source(name) for name in ("quiet", "style")]
-    return given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]
-
-
-def print_view(view: View, style: str) -> None:
-    if is_silent():
+def print_view(view: View, style: str | None) -> None:
+    """Print what a command shows, in a format; None prints nothing."""
+    if style is None:
         return
     with printing():
         if style == "json":
@@ -79,23 +69,23 @@ def echo(lines: Iterable[str]) -> None:
         print("\n".join(map(message, lines)))
 
 
-def is_merged(*formats: str) -> bool:
-    """Whether steps would stand between the rows that a program reads, as spark-submit merges stderr into stdout."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
+def is_merged(style: str | None) -> bool:
+    """Whether steps would stand between the rows that a program reads.
+
+    spark-submit merges stderr into stdout.
+    """
+    return "PYSPARK_GATEWAY_PORT" in os.environ and style not in (None, "table")
 
 
 class Messages(logging.Handler):
     """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, style: str | None = None, log_format: str | None = None, is_quiet: bool = False) -> None:
         super().__init__()
-        # They are looked at as text, because they may be wrong in other places.
-        names, line = ("--format", "--log-format"), " ".join(arguments)
-        formats, log_formats = (re.findall(rf"(?<!\S){name}[= ](\S+)", line) for name in names)
-        self.wants_json = "json" in formats
-        self.log_format = next(iter(log_formats), None)
-        self._is_quiet = "--quiet" in arguments
-        self._is_merged = is_merged(*formats)
+        self.wants_json = style == "json"
+        self.log_format = log_format
+        self._is_quiet = is_quiet
+        self._is_merged = is_merged(style)
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._erased = _ERASED if is_terminal and not self._is_merged else ""
