@@ -18,7 +18,7 @@ import click
 
 from ndcg_spark import __version__
 from ndcg_spark.cli import evaluate, nights
-from ndcg_spark.cli.options import wanted_messages
+from ndcg_spark.cli.options import message_options
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, engine_imports
 from ndcg_spark.report.console import Messages, prepare_streams
 from ndcg_spark.text import masked
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     logging.getLogger().addHandler(logging.NullHandler())
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     words = sys.argv[1:] if arguments is None else arguments
-    with Messages(wanted_messages(words)).printed() as messages:
+    with Messages(**message_options(words)).printed() as messages:
         try:
             with engine_imports():
                 for word in words:

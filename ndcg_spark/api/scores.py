@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -25,7 +24,9 @@ from ndcg_spark.convention.measures import (
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
 from ndcg_spark.schemas import DATASET_SCORES, NO_VALUE, QUERY_SCORES, measure_first
-from ndcg_spark.tables.writers import to_pandas
+from ndcg_spark.tables import format as numbers
+from ndcg_spark.tables.table import Table
+from ndcg_spark.tables.writers import notebook_html, to_pandas
 from ndcg_spark.tolerance import DECIMALS
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 
 #: The scores of queries besides the measures.
 _PARTS = ("dcg", "ideal_dcg", "cg")
-#: How a table is shown.
-_STYLE: dict[str, Any] = {"max_rows": 50, "float_format": "{:.4f}".format, "na_rep": "-"}
+#: A table is shown with at most so many rows.
+_SHOWN = 50
+#: How a terminal shows it.
+_STYLE: dict[str, Any] = {"max_rows": _SHOWN, "float_format": numbers.score, "na_rep": "-"}
 
 
 class Scores:
@@ -176,8 +179,15 @@ class Scores:
         return f"{self.table().to_string(**_STYLE)}\n\n{self._convention()}"
 
     def _repr_html_(self) -> str:
-        table = self.table().to_html(**_STYLE)
-        return f"<div>{table}<p><small>{escape(self._convention())}</small></p></div>"
+        table = self.table()
+        # With several datasets or slices, the index names them before the run.
+        table = table.rename_axis([*table.index.names[:-1], "run"]).reset_index()
+        shown = table[:_SHOWN].astype(object)
+        rows: list[dict[Any, Any]] = shown.mask(shown.isna(), None).to_dict("records")
+        notes = [self._convention()]
+        if len(table) > len(rows):
+            notes.insert(0, f"the first {len(rows)} of {len(table):,} rows")
+        return notebook_html(Table(rows, [str(name) for name in table.columns], notes))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

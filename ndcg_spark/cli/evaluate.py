@@ -1,5 +1,6 @@
 """The commands that read judgments or results: evaluate, check, explain and their kin."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from ndcg_spark.convention.measures import MEASURES, written
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError, engine_imports
 from ndcg_spark.report.console import echo, is_merged, print_view, refuse_unwritable
+from ndcg_spark.scratch import Scratch
+from ndcg_spark.steps import hidden
 from ndcg_spark.text import expanded, unknown_name
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ _PRINTED = (
 
 @command(_EVALUATE, codes=options.GATE_CODES)
 def evaluate(
-    style: str,
+    style: str | None,
     per_query: bool,
     sort: str | None,
     report: Path | None,
@@ -82,7 +85,7 @@ def evaluate(
     is_silent, outcome = is_merged(style), None
     try:
         with engine_imports():
-            is_unprintable = per_query and (baseline or style not in _QUERY_FORMATS)
+            is_unprintable = per_query and (baseline or style not in (None, *_QUERY_FORMATS))
             formats = ", ".join(_QUERY_FORMATS)
             _refuse_if(is_unprintable, f"--per-query prints {formats}, without a --baseline")
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
@@ -112,7 +115,7 @@ def _refuse_if(is_wrong: object, reason: str) -> None:
 
 def _query_printer(
     config: "EvaluationConfig",
-    style: str,
+    style: str | None,
     order: str | None,
 ) -> "Callable[[DataFrame], None]":
     from ndcg_spark.job.evaluate import query_scores_in_order
@@ -146,15 +149,35 @@ def _with_report(
     labels: Path | None,
     baseline: str | None,
 ) -> "EvaluationOutcome":
-    """Evaluate the configuration; write the page if there is a file for it."""
+    """Evaluate the configuration, then have the page written if there is a file for it.
+
+    Without an output, the night is kept until the page is written.
+    """
     if report is None:
         return evaluated(config)
     # Imported here, because a page needs statistics.
-    from ndcg_spark.report.labels import read_labels
-    from ndcg_spark.report.page import evaluate_with_report
+    from ndcg_spark.report.baselines import Request
+    from ndcg_spark.report.labels import Labels, read_labels
+    from ndcg_spark.report.page import write_evaluated
 
-    names = read_labels(labels) if labels else None
-    return evaluate_with_report(config, report, evaluated, baseline, names)
+    names = read_labels(labels) if labels else Labels()
+    request = Request(baseline=baseline, labels=names)
+    refuse_unwritable("report", report)
+    date = config.date.isoformat()
+    if config.output is not None:
+        outcome = evaluated(config)
+        write_evaluated(str(outcome.output), report, date, request, is_kept=True)
+        return outcome
+    scratch = Scratch()
+    try:
+        kept = config.model_copy(update={"output": str(scratch.folder()), "documents": "all"})
+        # Writing to a folder that is removed is not reported.
+        with hidden("wrote"):
+            outcome = evaluated(kept)
+        write_evaluated(str(outcome.output), report, date, request, is_kept=False)
+    finally:
+        scratch.remove()
+    return dataclasses.replace(outcome, output=None)
 
 
 def _sort_order(sort: str | None) -> str | None:
@@ -196,7 +219,7 @@ def finish(exit_code: int, **arguments: Any) -> None:
 
 
 @command(options.evaluation(without="output documents cutoffs measures dataset"), output_format("table", "json"))
-def check(style: str, **arguments: Any) -> None:
+def check(style: str | None, **arguments: Any) -> None:
     """Validate judgments and results without scoring them.
 
     Unlike an evaluation, this looks for duplicates everywhere, not only where they could change a score.
@@ -232,7 +255,7 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option("--baseline", "RUN", "List what matters to the difference from this run, of the same night or of that one."),
     output_format(*FORMATS),
 )
-def judge_next(documents: int, style: str, **arguments: Any) -> None:
+def judge_next(documents: int, style: str | None, **arguments: Any) -> None:
     """List the unjudged documents that matter most to the runs.
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else the newest; --run
@@ -263,7 +286,7 @@ def judge_next(documents: int, style: str, **arguments: Any) -> None:
     options.evaluation(without="paths judgments exclude output documents measures relevance min_judged_rate"),
     output_format(*FORMATS),
 )
-def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
+def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     """Compare two sets of judgments, also by how they rank runs.
 
     Shows Cohen's kappa and Krippendorff's alpha. With --results, it also shows how far A and B rank the runs in the
@@ -299,7 +322,7 @@ def judgments(a: str, b: str, style: str, **arguments: Any) -> None:
     output_format(*FORMATS),
 )
 def compare_lists(
-    old: str, new: str, baseline: str | None, persistence: float, queries: int, style: str, **arguments: Any
+    old: str, new: str, baseline: str | None, persistence: float, queries: int, style: str | None, **arguments: Any
 ) -> None:
     """Compare the lists of results without judgments. All queries count, judged or not."""
     from ndcg_spark.job.compare_inputs import compare_lists as job
@@ -323,7 +346,7 @@ def compare_lists(
     option("--cutoff", "RANK", "A rank, or all. [default: the headline's for NDCG, else the deepest rank]"),
     output_format("table", "json", "markdown"),
 )
-def explain(style: str, **arguments: Any) -> None:
+def explain(style: str | None, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 
     Takes judgments and results, or a folder with a published night and its documents (--date, else the newest).
@@ -369,7 +392,7 @@ def _night(arguments: Mapping[str, Any]) -> str | None:
     options.evaluation(only="exclude cutoffs measures set input_format max_rejected_fraction engine"),
     output_format(*FORMATS),
 )
-def conventions(name: str | None, compare: tuple[str, str] | None, style: str, **arguments: Any) -> None:
+def conventions(name: str | None, compare: tuple[str, str] | None, style: str | None, **arguments: Any) -> None:
     """List the presets, explain one, or compare all on your data.
 
     With --compare, --set changes an option of every preset, such as one because of which some refuse the data.

@@ -42,7 +42,7 @@ _COUNT = click.IntRange(min=0)
 )
 def compare(
     output: str,
-    style: str,
+    style: str | None,
     date: str | None,
     dataset: str | None,
     baseline_date: str | None,
@@ -89,7 +89,7 @@ def gate(
     accept_baseline: str | None,
     rehearse: bool,
     junit: Path | None,
-    style: str,
+    style: str | None,
 ) -> None:
     """Check a published night again with another [gate].
 
@@ -119,7 +119,7 @@ def gate(
 
 
 @command(options.output, output_format(*FORMATS))
-def nights(output: str, style: str) -> None:
+def nights(output: str, style: str | None) -> None:
     """List the published nights with their scores.
 
     CSV and JSON contain all scores of all runs, without those of slices.
@@ -142,7 +142,7 @@ def nights(output: str, style: str) -> None:
     option("--last", "N", "Show so many nights; statistics use all.", type=click.IntRange(min=1), default=60),
     output_format(*FORMATS),
 )
-def trend(output: str, style: str, **request: Any) -> None:
+def trend(output: str, style: str | None, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
     A line is interrupted where the convention or the judgments changed.

@@ -3,17 +3,16 @@
 import contextlib
 import datetime
 import functools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ndcg_spark.advice import KEYS, OPTIONS
 from ndcg_spark.convention.options import parse_option
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.report.console import Wanted
 from ndcg_spark.text import did_you_mean, expanded
 
 if TYPE_CHECKING:
@@ -39,6 +38,13 @@ class _Command(click.Command):
             if given.count(name) > 1:
                 raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = [ctx.get_parameter_source(name) for name in ("quiet", "style")]
+        if given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]:
+            # Nobody has asked for a table.
+            ctx.params["style"] = None
+        return super().invoke(ctx)
 
 
 def command(
@@ -88,11 +94,31 @@ accept_baseline = option("--accept-baseline", "REASON", "Accept this night as a 
 slices = option("--slices", "FILE", "Slices of queries: query_id, attribute, value; or a column for each attribute.")
 labels = option("--labels", "FILE", "Texts to show for ids: query_id and text, or doc_id, text, link.", type=FILE)
 junit = option("--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE)
-#: How the program says on stderr what it does; `wanted_messages` looks for them.
+#: How the program says on stderr what it does; `message_options` reads them.
 messages = [
     choice("--log-format", "Print messages with their time and level.", "text", "json", expose_value=False),
     option("--quiet", None, "Print verdict and warnings; tables only with --format.", is_flag=True, expose_value=False),
 ]
+
+
+def message_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """How a command line asks for messages, for `Messages`, though other arguments may be wrong."""
+    params: list[click.Parameter] = [
+        click.Option(["--format", "style"]),
+        click.Option(["--log-format"], type=click.Choice(("text", "json"))),
+        click.Option(["--quiet", "is_quiet"], is_flag=True),
+        click.Option(["--config"]),
+    ]
+    settings = {
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+        "resilient_parsing": True,
+    }
+    command = click.Command("messages", settings, params=params, add_help_option=False)
+    given = dict(command.make_context("messages", list(arguments)).params)
+    voice = OPTIONS if given.pop("config") is None else KEYS
+    return {**given, "voice": voice}
+
 
 #: Every option that becomes part of a configuration, in the order of the help. Without a value they are None or empty,
 #: and the configuration file or its default decides.
@@ -134,16 +160,6 @@ def evaluation(without: str = "", only: str = "") -> list[click.Parameter]:
     names = only.split() or [str(parameter.name) for parameter in _EVALUATION if parameter.name not in without.split()]
     shown = [parameter for parameter in _EVALUATION if parameter.name in names]
     return [*shown, *messages]
-
-
-def wanted_messages(arguments: Sequence[str]) -> Wanted:
-    """How a command with these arguments prints messages. They are looked at as text, as they may be wrong."""
-    line = " ".join(arguments)
-    formats, log_formats, files = (
-        re.findall(rf"(?<!\S){name}[= ](\S+)", line) for name in ("--format", "--log-format", "--config")
-    )
-    log_format = log_formats[0] if log_formats else None
-    return Wanted(formats, log_format, "--quiet" in arguments, KEYS if files else OPTIONS)
 
 
 def load_arguments(arguments: Mapping[str, Any], *, needs_inputs: bool = True) -> "EvaluationConfig":

@@ -54,17 +54,17 @@ _MOVED = "moved: the share of the total discount that moved, which limits how fa
 _QUERIES = ("run", "cutoff", "query_id", "entered", "left", "rbo", "moved_discount")
 
 
-def print_compared(compared: "Comparison", style: str) -> None:
+def print_compared(compared: "Comparison", style: str | None) -> None:
     tables, value = comparison_tables(compared), comparison_value(compared)
     print_view(View(tables, value, COMPARISONS.names, flat(compared.rows)), style)
 
 
-def print_judgments(rows: Rows, style: str, ranked_by: str) -> None:
+def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:
     notes = [f"tau: of the runs by {ranked_by}"] if any(row["runs"] is not None for row in rows) else []
     print_view(View([make_table(rows, AGREEMENTS.names, notes)], rows, AGREEMENTS.names, rows), style)
 
 
-def print_lists(changes: "pd.DataFrame", queries: int, style: str) -> None:
+def print_lists(changes: "pd.DataFrame", queries: int, style: str | None) -> None:
     # Imported here, because other comparisons do not wait for pyspark.
     from ndcg_spark.list_comparison import most_changed, summarized
 

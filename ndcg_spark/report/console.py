@@ -1,19 +1,15 @@
 """What the program writes to stdout and stderr: results, sentences, failures; and what if they cannot be written."""
 
 import contextlib
-import dataclasses
 import datetime
 import io
 import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
-
-import click
-from click.core import ParameterSource
 
 from ndcg_spark.advice import OPTIONS, Give, Notice, Voice
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
@@ -55,15 +51,9 @@ def printing() -> Iterator[None]:
         raise StorageError(f"stdout: {first_line(error)}, {lost}") from error
 
 
-def is_silent() -> bool:
-    """Whether the command is to be quiet, so that no table is printed, and no format is given, which asks for one."""
-    context = click.get_current_context(silent=True)
-    given = context and [context.get_parameter_source(name) for name in ("quiet", "style")]
-    return given == [ParameterSource.COMMANDLINE, ParameterSource.DEFAULT]
-
-
-def print_view(view: View, style: str) -> None:
-    if is_silent():
+def print_view(view: View, style: str | None) -> None:
+    """Print what a command shows, in a format; None prints nothing."""
+    if style is None:
         return
     with printing():
         if style == "json":
@@ -80,32 +70,30 @@ def echo(lines: Iterable[str]) -> None:
         print("\n".join(map(message, lines)))
 
 
-def is_merged(*formats: str) -> bool:
-    """Whether steps would stand between the rows that a program reads, as spark-submit merges stderr into stdout."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ and bool({*formats} - {"table"})
+def is_merged(style: str | None) -> bool:
+    """Whether steps would stand between the rows that a program reads.
 
-
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """How a command is to print its messages."""
-
-    formats: Sequence[str] = ()
-    log_format: str | None = None
-    is_quiet: bool = False
-    #: How it calls options.
-    voice: Voice = OPTIONS
+    spark-submit merges stderr into stdout.
+    """
+    return "PYSPARK_GATEWAY_PORT" in os.environ and style not in (None, "table")
 
 
 class Messages(logging.Handler):
     """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(
+        self,
+        style: str | None = None,
+        log_format: str | None = None,
+        is_quiet: bool = False,
+        voice: Voice = OPTIONS,
+    ) -> None:
         super().__init__()
-        self.wants_json = "json" in wanted.formats
-        self.log_format = wanted.log_format
-        self.voice = wanted.voice
-        self._is_quiet = wanted.is_quiet
-        self._is_merged = is_merged(*wanted.formats)
+        self.wants_json = style == "json"
+        self.log_format = log_format
+        self.voice = voice
+        self._is_quiet = is_quiet
+        self._is_merged = is_merged(style)
         self._stream = sys.stderr
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._erased = _ERASED if is_terminal and not self._is_merged else ""

@@ -39,7 +39,7 @@ _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
-def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str) -> None:
+def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | None) -> None:
     """Print a row per night, in CSV per night, run and cutoff; JSON has the records of failed evaluations, too."""
     key = "dataset", "evaluated_on", "evaluation_id"
     records = [(night.record, rows) for night, rows in zip(nights, scores, strict=True)]
@@ -181,7 +181,7 @@ def _cells(result: Row) -> dict[str, Any]:
     }
 
 
-def print_rehearsal(verdicts: Sequence[Verdict], style: str) -> None:
+def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
     rows = [{name: getattr(verdict, name) for name in _REHEARSED} for verdict in verdicts]
     shown = [{**row, "date": row["evaluated_on"], "verdict": verdict_in_words(row)} for row in rows]
     counts = Counter(row["verdict"] for row in shown).most_common()

@@ -1,34 +1,27 @@
 """The page of a night as one HTML file that needs no network."""
 
 import base64
-import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup, escape
 
 from ndcg_spark.comparison.matrix import unmatched
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.nights.read import missing_datasets, read_again, select_nights
 from ndcg_spark.report.answer import answer
 from ndcg_spark.report.baselines import Request
 from ndcg_spark.report.cards import layout
 from ndcg_spark.report.console import refuse_unwritable, write_file
-from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night import NightPage, load_night
-from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import hidden, report_step
 from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import day, masked
-
-if TYPE_CHECKING:
-    from ndcg_spark.job.evaluate import EvaluationOutcome
 
 #: What a page may load: nothing but its own style, its own script and its own images.
 _ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
@@ -145,27 +138,10 @@ def render(template: str, **values: Any) -> str:
     return rendered(f"report/{template}.html.j2", **values)
 
 
-def evaluate_with_report(
-    config: EvaluationConfig,
-    html: Path,
-    evaluate: "Callable[[EvaluationConfig], EvaluationOutcome]",
-    baseline: str | None = None,
-    labels: Labels | None = None,
-) -> "EvaluationOutcome":
-    """Evaluate with this function and write the page; without an output, the night is kept until then."""
-    refuse_unwritable("report", html)
-    scratch, is_kept = Scratch(), config.output is not None
-    try:
-        kept = {} if is_kept else {"output": str(scratch.folder()), "documents": "all"}
-        # Writing to a folder that is removed is not reported.
-        with contextlib.nullcontext() if is_kept else hidden("wrote"):
-            outcome = evaluate(config.model_copy(update=kept))
-        request = Request(baseline=baseline, labels=labels or Labels())
-        with hidden():
-            page = read_page(str(outcome.output), config.date.isoformat(), request, is_kept)
-        warn_of_unmatched(page.parts, request)
-        write_file("report", html, page.html)
-        report_step("report", str(html))
-        return outcome if is_kept else dataclasses.replace(outcome, output=None)
-    finally:
-        scratch.remove()
+def write_evaluated(output: str, html: Path, date: str, request: Request, *, is_kept: bool) -> None:
+    """Write the page of a night that was just evaluated. `is_kept`: whether its output stays."""
+    with hidden():
+        page = read_page(output, date, request, is_kept)
+    warn_of_unmatched(page.parts, request)
+    write_file("report", html, page.html)
+    report_step("report", str(html))

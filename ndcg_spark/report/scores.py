@@ -18,7 +18,7 @@ from ndcg_spark.report.comparisons import (
     notes_on_tests,
     significance_marks,
 )
-from ndcg_spark.report.console import is_silent, print_view, printing
+from ndcg_spark.report.console import print_view, printing
 from ndcg_spark.report.nights import verdict_table
 from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUDGE, measure_first
 from ndcg_spark.tables import format as numbers
@@ -49,7 +49,7 @@ _STATUS = {
 }
 
 
-def print_outcome(outcome: "EvaluationOutcome", style: str) -> None:
+def print_outcome(outcome: "EvaluationOutcome", style: str | None) -> None:
     """Print dataset scores, comparisons and verdicts. CSV has the rows of COMPARISONS alone if there are any."""
     compared, measures = outcome.comparison, outcome.measures
     columns: Sequence[str] = measure_first(DATASET_SCORES, measures.columns)
@@ -142,7 +142,7 @@ def _scores(
     return {**scores, "queries": deepest.get("queries"), "relevant queries": relevant, **counts, "judged rate": rate}
 
 
-def print_presets(compared: Sequence["PresetScores"], style: str, asked: MeasureSet = NDCG_ONLY) -> None:
+def print_presets(compared: Sequence["PresetScores"], style: str | None, asked: MeasureSet = NDCG_ONLY) -> None:
     all_rows, tables = [row for entry in compared for row in entry.rows], []
     refusals = [f"{entry.preset} refuses: {message(entry.refused)}" for entry in compared if entry.refused]
     keys = list(dict.fromkeys((row["dataset"], row["run"]) for row in all_rows))
@@ -159,9 +159,9 @@ def print_presets(compared: Sequence["PresetScores"], style: str, asked: Measure
     print_view(View(tables, list(map(dataclasses.asdict, compared)), columns, rows), style)
 
 
-def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] = ()) -> None:
+def print_query_scores(rows: Iterable[Row], style: str | None, measures: Sequence[str] = ()) -> None:
     """Print rows of QUERY_SCORES as they come from the engine, never all at once; in JSON an object on each line."""
-    if is_silent():
+    if style is None:
         return
     shown = measure_first(QUERY_SCORES, measures)
     names = ["dataset", "run", "query_id", "cutoff", "ndcg", *measures, "dcg", "ideal_dcg", "returned", "judged"]
@@ -177,13 +177,13 @@ def print_query_scores(rows: Iterable[Row], style: str, measures: Sequence[str] 
             print(line)
 
 
-def print_check(checked: Mapping[str, Any], style: str) -> None:
+def print_check(checked: Mapping[str, Any], style: str | None) -> None:
     counts = [{"counted": name.replace("_", " "), "number": count} for name, count in checked["counts"].items()]
     rates = make_table(checked["judged_rate"], ("dataset", "run", "cutoff", "judged_rate"))
     print_view(View([make_table(counts), rates], checked), style)
 
 
-def print_documents(rows: Sequence[Mapping[str, Any]], style: str, most: int) -> None:
+def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: int) -> None:
     """Print rows of TO_JUDGE, of which `most` were asked for."""
     more = Give("documents", "N", words="list more, if there are more, with")
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []

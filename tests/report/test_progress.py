@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from commands import command_line
 
-from ndcg_spark.report.console import Messages, Wanted
+from ndcg_spark.report.console import Messages
 from ndcg_spark.steps import LOGGER, report_step
 
 
 def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with Messages(Wanted()).printed():
+    with Messages().printed():
         LOGGER.debug("reading")
         report_step("read", "10 results")
         LOGGER.debug("evaluating " + "x" * 40)
@@ -25,11 +25,11 @@ def test_on_a_terminal_the_last_line_says_what_is_being_done(capsys, monkeypatch
 
 
 def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that_steer_it(capsys):
-    with Messages(Wanted(is_quiet=True)).printed():
+    with Messages(is_quiet=True).printed():
         report_step("read", "10 results")
         report_step("rejected", "1 rows of results")
     assert capsys.readouterr() == ("", "rejected 1 rows of results\n")
-    with Messages(Wanted()).printed():
+    with Messages().printed():
         LOGGER.debug("evaluating 10 results of 2 runs")
         report_step("documents", "kept for 57 lists of \x1b[31m[a]/b.run")
         report_step("wrote", "s3://KEY:SECRET@bucket/" + "x" * 300)
@@ -42,14 +42,14 @@ def test_without_a_terminal_there_are_lines_alone_without_secrets_and_signs_that
 def test_no_step_stands_between_rows_for_programs_and_an_evaluation_goes_on_without_them(capsys, monkeypatch):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
-        with Messages(Wanted()).printed():
+        with Messages().printed():
             report_step("read", "10 results")
             report_step("scored", "2 query scores")
         # What is in its buffer must go somewhere, or closing it fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
     monkeypatch.undo()
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    with Messages(Wanted(["csv"])).printed():
+    with Messages("csv").printed():
         report_step("read", "10 results")
     assert capsys.readouterr() == ("", "")
 
