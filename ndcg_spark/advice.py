@@ -16,11 +16,19 @@ from typing import Any
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
+#: The arguments of keys that have other names.
+_OF_KEYS = {"judgments.relevance": "relevance", "results.run": "run"}
+
+
 class Voice(abc.ABC):
     """How options are called."""
 
     #: Whether columns of files can be given other names; in Python a table is renamed itself.
     maps_columns = True
+
+    def named(self, option: str) -> str:
+        """The option that a sentence is about, whose name on the command line or key is given."""
+        return option
 
     @abc.abstractmethod
     def setting(self, name: str, value: object = "", table: str = "") -> str:
@@ -50,6 +58,9 @@ class _Options(Voice):
 
 class _Arguments(Voice):
     maps_columns = False
+
+    def named(self, option: str) -> str:
+        return _OF_KEYS.get(option, option.replace("-", "_"))
 
     def setting(self, name: str, value: object = "", table: str = "") -> str:  # of the configuration
         return name if value == "" else f"{name}={value!r}"
@@ -101,18 +112,21 @@ class Notice:
 
     sentence: str
     advice: Advice | None = None
+    #: The option that the sentence is about, which then does not name it.
+    option: str = ""
 
     def worded(self, voice: Voice) -> str:
-        return worded(self.sentence, self.advice, voice)
+        return worded(self.sentence, self.advice, voice, self.option)
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)
 
 
-def worded(sentence: str, advice: Advice | None, voice: Voice) -> str:
-    """The sentence and, after a semicolon, the advice as this voice says it."""
+def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "") -> str:
+    """The sentence, after the option that it is about, and after a semicolon the advice, as this voice says it."""
+    where = f"{voice.named(option)}: " if option else ""
     said = advice.text(voice) if advice is not None else ""
-    return f"{sentence}; {said}" if said else sentence
+    return f"{where}{sentence}; {said}" if said else f"{where}{sentence}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -233,9 +233,11 @@ def compare_nights(
         options = dataclasses.replace(options, attributes=read_attributes(tonight))
     for night, other in pairs:
         if different_options(night.record["options"], other.record["options"]):
-            raise ConfigurationError(f"baseline-date: {other} has another convention than {night}; choose another")
+            what = f"{other} has another convention than {night}; choose another"
+            raise ConfigurationError(what, option="baseline-date")
         if night == other and not options.baselines:
-            raise ConfigurationError(f"baseline-date: {night} would be compared with itself; choose an earlier one")
+            what = f"{night} would be compared with itself; choose an earlier one"
+            raise ConfigurationError(what, option="baseline-date")
     comparison = compare_sources(own, others, options)
     absent = missing_datasets(nights, tonight[0].evaluated_on, dataset)
     for night in tonight:

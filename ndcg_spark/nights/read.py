@@ -212,7 +212,8 @@ def baseline_night(nights: Nights, night: Night, baseline: str) -> Night:
     refuse_unverified(other for other in nights if (other.dataset, other.evaluated_on) == (night.dataset, baseline))
     if not chosen:
         absent = f"good night before {night.evaluated_on}" if baseline == GOOD else f"night of {baseline}"
-        raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; ndcg-spark nights lists them")
+        what = f"{night.dataset} has no {absent}; ndcg-spark nights lists them"
+        raise ConfigurationError(what, option="baseline-date")
     return chosen[-1]
 
 

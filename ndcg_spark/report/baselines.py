@@ -130,7 +130,7 @@ def choose_baseline(
         is_itself = named == night and request.baseline is None
         if is_itself or named.record["options"] != night.record["options"]:
             problem = "would be compared with itself" if is_itself else "has another convention"
-            raise ConfigurationError(f"baseline-date: {named} {problem}; choose another night")
+            raise ConfigurationError(f"{named} {problem}; choose another night", option="baseline-date")
         return PageBaseline(request.baseline, [named])
     if request.baseline not in (None, *runs):
         raise unknown_name("baseline", "run", str(request.baseline), runs)
