@@ -1,7 +1,8 @@
 """Every failure that can be explained to users, each with its exit code.
 
-A message reads ``where: what, how many, one example; what to do``. What to do stands in the sentence or, where it
-names an option, beside it as an Advice: `str` of an error says it in words of Python, the command line as options.
+A message reads ``where: what, how many, one example; what to do``. What to do stands in the
+sentence or, where it names an option, beside it as an Advice: `str` of an error says it in words of
+Python, the command line as options.
 """
 
 import contextlib
