@@ -1,8 +1,8 @@
 """What to do about an error or a doubt, as data, and how three voices say it.
 
-One mistake is made on the command line, in Python or in a configuration. Its sentence is the same and
-names no option; the advice beside it is a value, and a voice says it: OPTIONS as options of a command,
-ARGUMENTS as arguments of a function, KEYS as keys of a configuration.
+One mistake is made on the command line, in Python or in a configuration. Its sentence is the same
+and names no option; the advice beside it is a value, and a voice says it: OPTIONS as options of a
+command, ARGUMENTS as arguments of a function, KEYS as keys of a configuration.
 """
 
 import abc
@@ -16,15 +16,23 @@ from typing import Any
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
+#: The arguments of keys that have other names.
+_OF_KEYS = {"judgments.relevance": "relevance", "results.run": "run"}
+
+
 class Voice(abc.ABC):
     """How options are called."""
 
     #: Whether columns of files can be given other names; in Python a table is renamed itself.
     maps_columns = True
 
+    def named(self, option: str) -> str:
+        """The option that a sentence is about, whose name on the command line or key is given."""
+        return option
+
     @abc.abstractmethod
     def setting(self, name: str, value: object = "", table: str = "") -> str:
-        """An option by its name in Python; `table` is the table that has its key in a configuration."""
+        """An option by its name in Python; `table` is the one that has its key, if any has."""
 
     @abc.abstractmethod
     def convention(self, option: str, value: str) -> str:
@@ -36,7 +44,7 @@ class Voice(abc.ABC):
 
 
 class _Options(Voice):
-    def setting(self, name: str, value: object = "", table: str = "") -> str:  # of the configuration
+    def setting(self, name: str, value: object = "", table: str = "") -> str:
         option = f"--{name.replace('_', '-')}"
         return option if value == "" else f"{option} {shlex.quote(str(value))}"
 
@@ -51,7 +59,10 @@ class _Options(Voice):
 class _Arguments(Voice):
     maps_columns = False
 
-    def setting(self, name: str, value: object = "", table: str = "") -> str:  # of the configuration
+    def named(self, option: str) -> str:
+        return _OF_KEYS.get(option, option.replace("-", "_"))
+
+    def setting(self, name: str, value: object = "", table: str = "") -> str:
         return name if value == "" else f"{name}={value!r}"
 
     def convention(self, option: str, value: str) -> str:
@@ -59,7 +70,7 @@ class _Arguments(Voice):
         how = f" as text, 'standard {option}={value}'" if option == "order" else ""
         return f"{option}={value} in convention{how}"
 
-    def column(self, table: str, ours: str, theirs: str) -> str:  # whatever it is called
+    def column(self, table: str, ours: str, theirs: str) -> str:
         return f"rename it to {ours}"
 
 
@@ -101,25 +112,28 @@ class Notice:
 
     sentence: str
     advice: Advice | None = None
+    #: The option that the sentence is about, which then does not name it.
+    option: str = ""
 
     def worded(self, voice: Voice) -> str:
-        return worded(self.sentence, self.advice, voice)
+        return worded(self.sentence, self.advice, voice, self.option)
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)
 
 
-def worded(sentence: str, advice: Advice | None, voice: Voice) -> str:
-    """The sentence and, after a semicolon, the advice as this voice says it."""
+def worded(sentence: str, advice: Advice | None, voice: Voice, option: str = "") -> str:
+    """The sentence, after the option that it is about; and after a semicolon the advice."""
+    where = f"{voice.named(option)}: " if option else ""
     said = advice.text(voice) if advice is not None else ""
-    return f"{sentence}; {said}" if said else sentence
+    return f"{where}{sentence}; {said}" if said else f"{where}{sentence}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Do(Advice):
     """Something that needs no option: its words alone."""
 
-    def said(self, voice: Voice) -> str:  # all say the same
+    def said(self, voice: Voice) -> str:
         return ""
 
 
@@ -137,7 +151,10 @@ class Either(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class Give(Advice):
-    """Give, change or leave out an option; its `table` is the one that has it in a configuration, if any has."""
+    """Give, change or leave out an option.
+
+    `table` is the one that has it in a configuration; empty if none has.
+    """
 
     option: str
     value: object = ""
@@ -194,7 +211,9 @@ class AllowRejected(Advice):
     """Let some rows of a table be rejected; Python refuses a table with any."""
 
     def said(self, voice: Voice) -> str:
-        return f"allow a few, {voice.setting('max_rejected_fraction')}" if voice.maps_columns else ""
+        if not voice.maps_columns:
+            return ""
+        return f"allow a few, {voice.setting('max_rejected_fraction')}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,12 +261,13 @@ class NameGrades(Advice):
 
     def said(self, voice: Voice) -> str:
         grade = voice.setting("relevance", 1, "judgments")
-        column = "rename the column of the grades to relevance"
+        name = "rename the column of the grades to relevance"
         if voice.maps_columns:
-            column = f"name the column of the grades, {voice.column('', 'relevance', 'NAME')}"
-        if voice is KEYS:
-            column = f"name the column of the grades, {voice.column('judgments', 'relevance', 'NAME')}"
-        return f"{column}, or give one grade to all, {grade}"
+            # No other table has grades, so the option is clear without the table.
+            table = "judgments" if voice is KEYS else ""
+            column = voice.column(table, "relevance", "NAME")
+            name = f"name the column of the grades, {column}"
+        return f"{name}, or give one grade to all, {grade}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -327,7 +347,8 @@ class NameRuns(Advice):
     column: str
 
     def said(self, voice: Voice) -> str:
-        column, run = voice.column("results", "run", self.column), voice.setting("run", "NAME", "results")
+        column = voice.column("results", "run", self.column)
+        run = voice.setting("run", "NAME", "results")
         return f"if it names the runs, {column}, else {run}"
 
 
@@ -341,9 +362,10 @@ class NameRunColumn(Advice):
     def said(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return "if they are several runs, rename the column of runs to run"
-        leave = f"leave {voice.setting('run', table='results')} out, or " if self.is_run_given else ""
-        column = voice.column("results", "run", "NAME")
-        return f"if they are several runs, {leave}name the column that says which, {column}"
+        column = f"name the column that says which, {voice.column('results', 'run', 'NAME')}"
+        if self.is_run_given:
+            column = f"leave {voice.setting('run', table='results')} out, or {column}"
+        return f"if they are several runs, {column}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -380,7 +402,7 @@ class SeparateRuns(Advice):
 
 @dataclasses.dataclass(frozen=True)
 class WriteIds(Advice):
-    """Give columns the types that they need; ids that pandas reads are often numbers with a fraction."""
+    """Give columns the types that they need; in pandas, ids are often numbers with a fraction."""
 
     def said(self, voice: Voice) -> str:
         ids, numbers = "ids are text or whole numbers", "relevance, score and rank are numbers"

@@ -24,7 +24,7 @@ from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
-from ndcg_spark.errors import ConfigurationError, InvalidConfigurationError, first_line
+from ndcg_spark.errors import ConfigurationError, first_line
 from ndcg_spark.gate.config import GateConfig, Strict, contradictions
 from ndcg_spark.text import did_you_mean, expanded, masked_within, program_of
 
@@ -302,7 +302,7 @@ def validate(
     except ConfigurationError as error:
         problems = [Notice(error.sentence, error.advice)]
     if problems:
-        raise InvalidConfigurationError(where, problems)
+        raise ConfigurationError.of_problems(where, problems)
     config._chosen_options = frozenset(chosen)
     return config
 
@@ -342,7 +342,7 @@ def _problems(error: ValidationError, model: Any) -> Iterator[Notice]:
             advice = GiveTable(str(keys[0])) if keys[0] in ("judgments", "results") else None
         name = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys)[1:]
         is_named = not name or reason.startswith(f"{name}: ")
-        yield Notice(reason if is_named else f"{name}: {reason}", advice)
+        yield Notice(reason, advice, "" if is_named else name)
 
 
 def _keys(model: Any, path: tuple[int | str, ...]) -> list[str]:

@@ -1,13 +1,14 @@
 """Every failure that can be explained to users, each with its exit code.
 
-A message reads ``where: what, how many, one example; what to do``. What to do stands in the sentence or, where it
-names an option, beside it as an Advice: `str` of an error says it in words of Python, the command line as options.
+A message reads ``where: what, how many, one example; what to do``. What to do stands in the
+sentence or, where it names an option, beside it as an Advice: `str` of an error says it in words of
+Python, the command line as options.
 """
 
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from ndcg_spark.advice import ARGUMENTS, Advice, Notice, Voice, worded
 
@@ -35,9 +36,9 @@ class NdcgSparkError(Exception):
     #: The kind of failure, for programs; the message is for people.
     code = "bug"
 
-    def __init__(self, sentence: str, advice: Advice | None = None) -> None:
+    def __init__(self, sentence: str, advice: Advice | None = None, option: str = "") -> None:
         # A copy from another process is made of `args`.
-        super().__init__(sentence, advice)
+        super().__init__(sentence, advice, option)
 
     @property
     def sentence(self) -> str:
@@ -49,12 +50,20 @@ class NdcgSparkError(Exception):
         """What to do, if that names an option; else the sentence says it."""
         return self.args[1] if isinstance(self.args[1], Advice) else None
 
+    @property
+    def option(self) -> str:
+        """The option that the sentence is about, which then does not name it; else empty."""
+        return str(self.args[2])
+
     def worded(self, voice: Voice) -> str:
         """The message, which names options as this voice calls them."""
-        return worded(self.sentence, self.advice, voice)
+        return worded(self.sentence, self.advice, voice, self.option)
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class ConfigurationError(NdcgSparkError, ValueError):
@@ -62,19 +71,20 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     exit_code = 2
     code = "configuration"
-
-
-class InvalidConfigurationError(ConfigurationError):
-    """Everything that is wrong with a configuration, at once."""
-
-    def __init__(self, where: str, problems: Sequence[Notice]) -> None:
-        super().__init__(where)
-        self.args = where, problems
-        self.problems = problems
+    #: Everything that is wrong with a configuration, at once.
+    problems: Sequence[Notice] = ()
 
     def worded(self, voice: Voice) -> str:
+        if not self.problems:
+            return super().worded(voice)
         problems = "; ".join(problem.worded(voice) for problem in self.problems)
         return f"{self.sentence}: {len(self.problems)} problem(s): {problems}"
+
+    @classmethod
+    def of_problems(cls, where: str, problems: Sequence[Notice]) -> Self:
+        error = cls(where)
+        error.problems = problems
+        return error
 
 
 class ConventionError(ConfigurationError):
@@ -101,8 +111,9 @@ class MissingColumnError(InputError):
 
     code = "missing_column"
 
-    def __init__(self, sentence: str, advice: Advice | None = None, column: str = "") -> None:
-        super().__init__(sentence, advice)
+    def __init__(self, sentence: str, advice: Advice | None = None, option: str = "", *, column: str = "") -> None:
+        super().__init__(sentence, advice, option)
+        #: Which column is missing.
         self.column = column
 
 
@@ -131,8 +142,15 @@ class NotVerifiedError(EngineError):
 
     code = "not_verified"
 
-    def __init__(self, sentence: str, log_entries: Mapping[str, Any] | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(
+        self,
+        sentence: str,
+        advice: Advice | None = None,
+        option: str = "",
+        *,
+        log_entries: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(sentence, advice, option)
         #: What the log keeps of it.
         self.log_entries = log_entries or {}
 

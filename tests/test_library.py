@@ -8,6 +8,7 @@ import gc
 import importlib
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -91,6 +92,11 @@ RANKED = {
     "queries with arrays of numpy": lambda: {1: np.array([12, 10, 11])},
     "runs of queries with lists": lambda: {"r": {"1": ("12", "10", "11")}},
 }
+
+
+def assert_words_of_python(error):
+    """Neither an option of the command line nor a key of a configuration stands in the message."""
+    assert not re.search(r"(?<![\w-])--[a-z]|\b(judgments|results|exclude|convention)\.[a-z_]+", str(error))
 
 
 def ndcg(*arguments, **options):
@@ -212,6 +218,7 @@ def test_what_is_no_table_is_refused_in_words(kind):
         evaluate(table, RETURNED, 10)
     assert words in str(refused.value)
     assert "/tmp" not in str(refused.value)  # noqa: S108  # no path of ours
+    assert_words_of_python(refused.value)
 
 
 NOT_RANKED = {
@@ -235,6 +242,7 @@ def test_results_that_cannot_be_ranked_are_refused_in_words(kind):
     with pytest.raises(InputError, match=r"^results") as refused:
         evaluate(JUDGED, table, 10)
     assert words in str(refused.value)
+    assert_words_of_python(refused.value)
 
 
 @pytest.mark.parametrize("statistics", [True, False])
@@ -258,9 +266,12 @@ def test_a_document_returned_twice_is_refused_at_once():
     [
         *({"relevance": value} for value in (math.nan, "one", 0)),
         *({"cutoffs": value} for value in ("ten", 2.5, [0], [], True, [True])),
-        {"convention": 5},
-        {"measures": "ndgc"},
+        *({"convention": value} for value in (5, "trec", "standard tie=average", "standard ties=avg")),
+        *({"measures": value} for value in ("ndgc", "P@0", "nDCG(dcg='exp-log2')@10", "P(rel=3)@5 P(rel=1)@5")),
+        *({"run": value} for value in (5, "")),
+        {"dataset": ""},
         {"evaluated_on": datetime.date(2999, 1, 1)},
+        {"evaluated_on": "yesterday"},
     ],
     ids=str,
 )
@@ -268,6 +279,7 @@ def test_what_is_no_option_is_refused_in_one_exception(options):
     with pytest.raises(ConfigurationError) as refused:
         evaluate(CLICKS if "relevance" in options else JUDGED, RETURNED, **options)
     assert refused.value.__context__ is None
+    assert_words_of_python(refused.value)
 
 
 @pytest.mark.parametrize("cutoffs", [10, (10,), {10}, np.int64(10), np.array([10]), range(10, 11)], ids=str)
@@ -356,7 +368,7 @@ def test_messages_speak_of_python(session, kind, spark):
     table, words = MISSED[kind]
     with pytest.raises(InputError, match=words) as refused:
         evaluate(JUDGED, session.createDataFrame(pa.Table.from_pandas(table)) if spark else table)
-    assert "--" not in str(refused.value)
+    assert_words_of_python(refused.value)
 
 
 def test_a_warning_of_the_evaluation_is_one_of_python():

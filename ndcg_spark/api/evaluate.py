@@ -14,7 +14,7 @@ from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, about
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import InvalidConfigurationError, NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.parquet_files import write_table
@@ -115,7 +115,7 @@ def evaluate(
     config = make_config(tables, settings, scratch, relevance, run)
     problems = list(about_future(config.date))
     if problems:
-        raise InvalidConfigurationError("arguments", problems)
+        raise ConfigurationError.of_problems("arguments", problems)
     evaluated = compute(tasks.evaluate, config, str(scratch.folder()))
     return Scores(
         evaluated.dataset_scores,

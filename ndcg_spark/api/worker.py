@@ -200,7 +200,7 @@ def _plain(error: NdcgSparkError) -> NdcgSparkError:
     if type(error).__module__ == errors.__name__:
         return error
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-    plain: NdcgSparkError = kind(error.sentence, error.advice)
+    plain: NdcgSparkError = kind(error.sentence, error.advice, error.option)
     return plain
 
 

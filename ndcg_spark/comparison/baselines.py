@@ -263,7 +263,7 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
         absent = f"night of {date}"
     if not chosen:
         advice = "ndcg-spark nights lists them"
-        raise ConfigurationError(f"baseline-date: {night.dataset} has no {absent}; {advice}")
+        raise ConfigurationError(f"{night.dataset} has no {absent}; {advice}", option="baseline-date")
     return chosen[-1]
 
 
@@ -276,10 +276,10 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
     other = named_night(nights, night, date)
     if not has_options_of(other, night):
         sentence = f"{other} has another convention than {night}; choose another night"
-        raise ConfigurationError(f"baseline-date: {sentence}")
+        raise ConfigurationError(sentence, option="baseline-date")
     if other == night and not runs:
         sentence = f"{night} would be compared with itself; choose another night"
-        raise ConfigurationError(f"baseline-date: {sentence}")
+        raise ConfigurationError(sentence, option="baseline-date")
     return Baseline(Kind.NIGHTS, run=runs[0] if len(runs) == 1 else None, nights=(other,))
 
 

@@ -1,7 +1,7 @@
 """Warnings about runs that are probably not what somebody meant, from the numbers that show it.
 
-The job knows these numbers when it has counted its input, a session of Spark when it has computed the
-scores; both say the same.
+The job knows these numbers when it has counted its input, a session of Spark when it has computed
+the scores; both say the same.
 """
 
 from ndcg_spark.advice import Notice

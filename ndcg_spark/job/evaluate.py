@@ -223,11 +223,13 @@ def _refuse_unusable(config: EvaluationConfig, accepted: str | None, unverified:
     if unverified is None:
         return
     if not unverified.strip():
-        raise ConfigurationError("publish-unverified: no reason is given, and the log keeps it; say why")
+        raise ConfigurationError("no reason is given, and the log keeps it; say why", option="publish-unverified")
     if config.output is None:
-        raise ConfigurationError("publish-unverified: nothing is published without an output; name one")
+        raise ConfigurationError("nothing is published without an output; name one", option="publish-unverified")
     if accepted is not None:
-        raise ConfigurationError("publish-unverified: scores that are not verified are no baseline; do not accept them")
+        raise ConfigurationError(
+            "scores that are not verified are no baseline; do not accept them", option="publish-unverified"
+        )
 
 
 def _scored(context: Context, attributes: pa.Table | None, folder: str) -> Scored:

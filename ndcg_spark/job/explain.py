@@ -217,13 +217,14 @@ def night_documents_to_judge(
     nights = select_nights(known, output, date, dataset)
     others = [named_night(known, night, baseline_date) for night in nights] if baseline_date else []
     if others == nights and baseline in (None, run):
-        raise ConfigurationError(f"baseline-date: {nights[0]} would be compared with itself; choose another night")
+        sentence = f"{nights[0]} would be compared with itself; choose another night"
+        raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
         # What the other judgments judge is not known from the documents of a night.
         if night.row["judgments_fingerprint"] != other.row["judgments_fingerprint"]:
-            what = f"baseline-date: {other} has other judgments than {night}, so some of its documents may be judged"
+            what = f"{other} has other judgments than {night}, so some of its documents may be judged"
             instead = "evaluate both with the same judgments, or leave out"
-            raise ConfigurationError(what, Give("baseline_date", words=instead))
+            raise ConfigurationError(what, Give("baseline_date", words=instead), "baseline-date")
     others = others or (nights if baseline is not None else [])
     run = _compared_run(run, baseline, nights, others)
     lists = _unjudged_lists(nights, run)

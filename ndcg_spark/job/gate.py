@@ -34,7 +34,7 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
         what = "gate: a verdict is published with its night, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"))
     if accepted is not None and not accepted.strip():
-        raise ConfigurationError("accept-baseline: it needs a reason, which the log keeps; say why")
+        raise ConfigurationError("it needs a reason, which the log keeps; say why", option="accept-baseline")
     return config.gate
 
 

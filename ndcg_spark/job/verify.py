@@ -66,7 +66,7 @@ def verify(
     sentence = _sentence(context, subject, outcome, differences)
     if unverified is None:
         sentence += "; nothing was published"
-        raise NotVerifiedError(sentence, _log_entries(context, differences))
+        raise NotVerifiedError(sentence, log_entries=_log_entries(context, differences))
     report_step("warning", f"{sentence}; published all the same: {unverified}")
     return f"{NOT_VERIFIED}{unverified}"
 

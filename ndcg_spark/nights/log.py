@@ -232,7 +232,7 @@ def revise(night: Night, **entries: Any) -> None:
     if "note" in entries and not entries["note"].strip():
         raise ConfigurationError("note: the text is empty; say what to remember about the night")
     if "accepted" in entries and night.unverified is not None:
-        raise ConfigurationError(f"accept-baseline: {night} is not verified; evaluate it again")
+        raise ConfigurationError(f"{night} is not verified; evaluate it again", option="accept-baseline")
     row = {**night.row, "note": None, "is_baseline": night.is_good or "accepted" in entries, **entries}
     row |= {"revision": (night.row["revision"] or 0) + 1, "revised_at": utc_now()}
     with night.store.failures("cannot be written"):

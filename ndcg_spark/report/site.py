@@ -200,7 +200,7 @@ def _refuse_unknown(request: Request, nights: Sequence[Night], history: History)
     dates = {night.evaluated_on for night in nights}
     if request.baseline_date not in (None, GOOD, *dates):
         absent = f"no night of {request.baseline_date}"
-        raise ConfigurationError(f"baseline-date: {absent}; ndcg-spark nights lists them")
+        raise ConfigurationError(f"{absent}; ndcg-spark nights lists them", option="baseline-date")
 
 
 def _write_other(file: Path, content: bytes) -> None:
