@@ -22,7 +22,10 @@ def loaded() -> dict[str, ModuleType]:
     found = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and not file.startswith(_installed_folders()):
+        # A compiled package, such as Sail, gives its modules names that are no files.
+        if not isinstance(file, str) or not os.path.isabs(file):  # noqa: PTH117  # it is text
+            continue
+        if not file.startswith(_installed_folders()):
             found[file] = module
     return found
 

@@ -3,13 +3,14 @@
 import importlib
 import math
 import sys
+import types
 import uuid
 
 import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
-from ndcg_spark import evaluate
+from ndcg_spark import evaluate, user_modules
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.ml import NdcgEvaluator
 from ndcg_spark.reference import computed, load_function
@@ -169,3 +170,10 @@ def test_a_function_that_cannot_be_sent_to_workers_is_refused(session, module):
     module.write(module.name, "import threading\nlock = threading.Lock()\ndef gain(grades): return lock")
     with pytest.raises(ConventionError, match="cannot be sent to Python workers, TypeError: cannot pickle"):
         by_function(session, module)
+
+
+def test_a_module_within_a_compiled_package_is_not_the_users(monkeypatch):
+    compiled = types.ModuleType("compiled")
+    compiled.__file__ = "discovery.py"
+    monkeypatch.setitem(sys.modules, "compiled", compiled)
+    assert "discovery.py" not in user_modules.loaded()
