@@ -21,6 +21,7 @@ from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ideal import gain
+from ndcg_spark.scoring.measures import refuse_averaged
 from ndcg_spark.scoring.ranking import Ranker, by_window, list_by_list
 from ndcg_spark.steps import report_step
 
@@ -109,9 +110,11 @@ def prepare(
 ) -> Prepared[_Guarded]:
     """What is scored of two tables. `guard` is that of these tables, which are on Sail or on Spark.
 
-    Raises ConfigurationError for a dataset that is named twice, InputError for a missing column or
-    a column of another type, and what the guard raises.
+    Raises ConfigurationError for a dataset that is named twice or a measure that needs one order of
+    ties, InputError for a missing column or a column of another type, and what the guard raises.
     """
+    # Before a guard reads anything.
+    refuse_averaged(options.convention, options.measures)
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
     convention = ordered(options.convention, returned)

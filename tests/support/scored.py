@@ -7,14 +7,15 @@ import dataclasses
 import functools
 import itertools
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import sessions
 import tables
-from pyarrow import csv, dataset, parquet
+from pyarrow import csv, parquet
+from pyarrow import dataset as folders
 from pyspark.sql import SparkSession
 from tables import Row
 
@@ -23,7 +24,7 @@ from ndcg_spark.convention.convention import parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.job import evaluate as job
-from ndcg_spark.schemas import JUDGMENTS, RESULTS
+from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 
 #: The roads to scores: of lazy DataFrames, and of the job from files of Parquet and of text.
 ROADS = ("lazy", "parquet", "text")
@@ -68,7 +69,7 @@ class Published(Scored):
 
 
 def _rows(folder: Path) -> list[Row]:
-    rows: list[Row] = dataset.dataset(folder, partitioning="hive").to_table().to_pylist()
+    rows: list[Row] = folders.dataset(folder, partitioning="hive").to_table().to_pylist()
     return rows
 
 
@@ -81,6 +82,9 @@ def scored(
     *,
     road: str = "lazy",
     measures: Any = (),
+    exclude: Any = None,
+    relevance: float | None = None,
+    dataset: str = "default",
     is_dealt: bool = False,
 ) -> Scored:
     """The scores of tables as `evaluate` takes them, or of rows of the builders of `tables`.
@@ -95,26 +99,43 @@ def scored(
         if is_dealt:
             judged, returned = judged.repartition(2), returned.repartition(3)
         given = judged, returned, cutoffs, convention
-        return Scored(evaluate(*given, measures=measures, session=session))
-    judgments = _arrow(judged, tables.JUDGMENTS, JUDGMENTS, "judgments")
-    results = _arrow(returned, tables.RESULTS, RESULTS, "results")
-    files = (2, 3) if is_dealt else (1, 1)
+        options = {"exclude": exclude, "relevance": relevance, "dataset": dataset}
+        return Scored(evaluate(*given, measures=measures, session=session, **options))
+    rows = {
+        "judgments": _arrow(judged, tables.JUDGMENTS, JUDGMENTS, "judgments"),
+        "results": _arrow(returned, tables.RESULTS, RESULTS, "results"),
+    }
+    if exclude is not None:
+        rows["exclude"] = to_arrow(exclude, EXCLUDE.names, "exclude")
+    settings = {"convention": _options(convention)}
+    if cutoffs is not DEFAULT_CUTOFFS:
+        settings["cutoffs"] = cutoffs
+    if measures != ():
+        settings["measures"] = measures
+    if dataset != "default":
+        settings["dataset"] = dataset
+    files = {"judgments": 2, "results": 3} if is_dealt else {}
+    return _published(rows, files, road, settings, relevance)
+
+
+def _published(
+    rows: Mapping[str, pa.Table],
+    files: Mapping[str, int],
+    kind: str,
+    settings: Mapping[str, Any],
+    relevance: float | None,
+) -> Published:
+    """The scores of a job that reads the tables from so many files of a kind, by default one."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        settings: dict[str, Any] = {
-            "judgments": {"path": _written(judgments, folder / "judgments", road, files[0])},
-            "results": {"path": _written(results, folder / "results", road, files[1])},
-            "convention": _options(convention),
-            "date": "2026-11-20",
-            "output": str(folder / "out"),
-        }
-        if "run" not in results.column_names:
-            settings["results"]["run"] = RUN
-        if cutoffs is not DEFAULT_CUTOFFS:
-            settings["cutoffs"] = cutoffs
-        if measures != ():
-            settings["measures"] = measures.split() if isinstance(measures, str) else [*measures]
-        job.evaluate(config.validate(settings, "test"), engine=sessions.engine())
+        paths: dict[str, Any] = {}
+        for table, content in rows.items():
+            paths[table] = {"path": _written(content, folder / table, kind, files.get(table, 1))}
+        if "run" not in rows["results"].column_names:
+            paths["results"]["run"] = RUN
+        paths["judgments"]["relevance"] = relevance
+        given = {**settings, **paths, "date": "2026-11-20", "output": str(folder / "out")}
+        job.evaluate(config.validate(given, "test"), engine=sessions.engine())
         return Published(folder / "out")
 
 
