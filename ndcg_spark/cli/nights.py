@@ -238,14 +238,19 @@ def expire(output: str, keep_days: int | None, date: str | None, baselines: bool
     Prints what was removed, superseded evaluations too, and which baselines were kept.
     """
     from ndcg_spark.comparison.baselines import needed_dates
-    from ndcg_spark.nights.expire import nothing, removable, remove
+    from ndcg_spark.nights.expire import removable, remove
 
     if (keep_days is None) == (date is None):
         raise ConfigurationError("arguments: give --keep-days for old nights, or --date for those of one date")
     today = datetime.datetime.now(datetime.UTC).date()
     before = "" if keep_days is None else (today - datetime.timedelta(keep_days)).isoformat()
-    needed = nothing if baselines else needed_dates
-    removals, kept = removable(output, before=before, date=date, needed=needed)
+    removals, kept = removable(
+        output,
+        before=before,
+        date=date,
+        baselines=baselines,
+        needed=needed_dates,
+    )
     would_go = [f"would remove {removal.what}" for removal in removals]
     gone = would_go if dry_run else remove(output, removals)
     echo([*gone, *kept] or ["nothing to remove"])

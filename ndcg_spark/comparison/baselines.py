@@ -47,6 +47,12 @@ class Refusal(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
+    """What the runs of a night are compared with; made by the functions below, never changed.
+
+    A further kind, such as a night that somebody accepted, is a further `Kind` and a function that
+    makes it; how its scores are read, and on how many sides, is for `sources` to say.
+    """
+
     kind: Kind
     #: As the configuration of a gate names it; None if it comes from no gate.
     name: str | None = None
@@ -321,9 +327,8 @@ def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
 def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]) -> Baseline:
     """The newest comparable night of the same judgments; on a first night, the best of `runs`."""
     before = earlier(nights, night.dataset, night.evaluated_on)
-    own = night.row["judgments_fingerprint"]
     known = comparable_nights(night, before)
-    same = [other for other in known if other.row["judgments_fingerprint"] == own]
+    same = [other for other in known if has_judgments_of(other, night)]
     if same:
         return Baseline(Kind.NIGHTS, nights=(same[-1],))
     if before:

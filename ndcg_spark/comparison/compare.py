@@ -54,13 +54,7 @@ def compare_sources(
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
         for sides in _sides(source, other, options):
-            rows = comparison_rows(sides, options)
-            comparison.rows.extend({name: row[name] for name in COMPARISONS.names} for row in rows)
-            for sentence in [*_other_judgments(sides), *_without_weight(rows)]:
-                if sentence not in comparison.warnings:
-                    comparison.warnings.append(sentence)
-            for run, baseline in sides.pairs if options.queries else ():
-                comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+            _add(comparison, sides, options)
             for name in list(strange):
                 if matches(strange[name], source.dataset, sides.own.queries):
                     del strange[name]
@@ -70,14 +64,28 @@ def compare_sources(
     return comparison
 
 
+def _add(comparison: Comparison, sides: Sides, options: ComparisonOptions) -> None:
+    rows = comparison_rows(sides, options)
+    for row in rows:
+        comparison.rows.append({name: row[name] for name in COMPARISONS.names})
+    for sentence in [*_other_judgments(sides), *_without_weight(rows)]:
+        if sentence not in comparison.warnings:
+            comparison.warnings.append(sentence)
+    if options.queries:
+        for run, baseline in sides.pairs:
+            comparison.queries.extend(extremes(sides, run, baseline, options.queries))
+
+
 def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iterator[str]:
     """A sentence for each dataset that lacks runs that at least half of the datasets have."""
-    datasets = Counter(run for source in own for run in source.runs)
+    datasets: Counter[str] = Counter()
+    for source in own:
+        datasets.update(source.runs)
     usual = [run for run, many in datasets.items() if 2 * many >= len(own)]
     if options.runs:
         usual = [run for run in usual if run in options.runs]
     for source in own:
-        absent = sorted({*usual} - {*source.runs, *source.silent})
+        absent = sorted(set(usual).difference(source.runs, source.silent))
         if absent:
             what = f"{len(absent)} run(s) of other datasets have no results there, e.g. {absent[0]}"
             yield f"{source.dataset}: {what}"

@@ -30,6 +30,15 @@ _CANCELLED = 0.1
 _BESIDE = ("cancels", "change", "change_queries")
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
 _UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
+#: The columns of the tests that are not made then.
+_TESTS = (
+    "p_value",
+    "p_randomization",
+    "interval_low",
+    "interval_high",
+    "effect_size",
+    "minimum_detectable",
+)
 #: Flags of rows whose run, or baseline, returned nothing, so that nothing was measured.
 _MISSING = frozenset({"run_missing", "baseline_missing"})
 #: A side answered few queries if it lacks results for this share more of them than the other side.
@@ -145,11 +154,46 @@ def comparison_rows(sides: Sides, options: ComparisonOptions) -> list[dict[str, 
     for row, units in near_alpha:
         row["p_randomization"] = statistics.random_signs(units, precise=True)
     _adjust_families(rows, options.correction)
+    _conclude(rows, options)
+    return [{name: row[name] for name in (*COMPARISONS.names, *_BESIDE)} for row in rows]
+
+
+def in_one_family(
+    rows: Iterable[Mapping[str, Any]],
+    options: ComparisonOptions,
+) -> list[dict[str, Any]]:
+    """Rows of COMPARISONS that were made apart, as if they had been made together.
+
+    p values are adjusted for all of them. Slices of fewer queries than the options ask for are no
+    longer tested.
+    """
+    together = []
+    for row in rows:
+        flags = [flag for flag in row["flags"] if flag != "doubt"]
+        own = {**row, "flags": flags, "largest": _largest(row, options.alpha)}
+        is_small = row["attribute"] is not None and row["queries"] < options.min_queries
+        if is_small and not (_MISSING | {"below_min_queries"}) & {*flags}:
+            own |= dict.fromkeys(_TESTS)
+            own["flags"] = ["below_min_queries", *flags]
+        together.append(own)
+    _adjust_families(together, options.correction)
+    _conclude(together, options)
+    return [{name: row[name] for name in COMPARISONS.names} for row in together]
+
+
+def _largest(row: Mapping[str, Any], alpha: float) -> float | None:
+    """The largest plausible difference, by the interval of a row."""
+    if row["interval_low"] is None or row["interval_high"] is None:
+        return None
+    half = (row["interval_high"] - row["interval_low"]) / 2
+    return statistics.largest_plausible(row["queries"], row["difference"], half, alpha)
+
+
+def _conclude(rows: Iterable[dict[str, Any]], options: ComparisonOptions) -> None:
     for row in rows:
         if _is_doubtful(row, options.alpha):
             row["flags"].append("doubt")
         row["conclusion"] = _conclusion(row, options)
-    return [{name: row[name] for name in (*COMPARISONS.names, *_BESIDE)} for row in rows]
 
 
 def _needs_signs(row: Mapping[str, Any], options: ComparisonOptions) -> bool:

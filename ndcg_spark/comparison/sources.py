@@ -108,7 +108,6 @@ class ScoreCache:
 
     Small ones are kept, as a rehearsal compares many nights with the same ones.
 
-
     `mean_rows` reads the DATASET_SCORES of a night, unless somebody has read them already.
     """
 
@@ -157,25 +156,32 @@ def both_sides(baseline: Baseline, tonight: Night, metric: Metric, scores: Score
     InputError and StorageError if scores cannot be read.
     """
     source = scores.source(tonight)
-    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
-    # Without any value they are read all the same: what has no score is not compared with itself.
-    nights = nights or list(baseline.nights)
     own = scores.matrix(tonight, metric)
-    if not nights:
-        theirs = own
-    elif len(nights) == 1:
-        theirs = scores.matrix(nights[0], metric)
-    else:
-        theirs = mean_matrix((scores.matrix(night, metric) for night in nights), own)
+    theirs = _baseline_scores(baseline, own, metric, scores)
+    key = source.key()
     if baseline.nights:
         newest = scores.source(baseline.nights[-1]).evaluated_on
         key = source.key(newest, len(baseline.nights))
-    else:
-        key = source.key()
+    may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF
     pairs = []
     for run in source.runs:
         other = baseline.run or run
-        is_itself = run == other and not nights and baseline.kind is not Kind.ITSELF
-        if other in theirs.runs and not is_itself:
+        if other in theirs.runs and (run != other or may_be_itself):
             pairs.append((run, other))
     return Sides(own, theirs, metric, key, pairs)
+
+
+def _baseline_scores(
+    baseline: Baseline,
+    own: ScoreMatrix,
+    metric: Metric,
+    scores: ScoreCache,
+) -> ScoreMatrix:
+    if not baseline.nights:
+        return own
+    nights = [night for night in baseline.nights if metric in scores.source(night).metrics]
+    # Without any value they are read all the same: what has no score is not compared with itself.
+    nights = nights or list(baseline.nights)
+    if len(nights) == 1:
+        return scores.matrix(nights[0], metric)
+    return mean_matrix((scores.matrix(night, metric) for night in nights), own)

@@ -61,6 +61,12 @@ def paired_t(
     }
 
 
+def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
+    """The `largest` of `paired_t`, given half of the width of its interval."""
+    error = half / float(stdtrit(n - 1, 1 - alpha / 2))
+    return abs(mean) + float(stdtrit(n - 1, 1 - alpha)) * error
+
+
 def weighted_error(apart: Numbers, weights: Numbers) -> float:
     """The standard error of the weighted mean of differences, as weighted least squares with HC1 gives it."""
     n, total = len(apart), float(np.sum(weights))

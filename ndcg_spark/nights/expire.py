@@ -86,35 +86,34 @@ def leftovers(output: str) -> list[Removal]:
 
 
 def removable(
-    output: str, *, before: str = "", date: str | None = None, needed: Needed
+    output: str,
+    *,
+    before: str = "",
+    date: str | None = None,
+    baselines: bool = False,
+    needed: Needed,
 ) -> tuple[list[Removal], list[str]]:
     """What does not count, and old nights: those of a `date` or `before` another.
 
-    Also returns a sentence for each date that is kept.
-
-    The dates of old nights that are `needed` are kept, but for the `date` itself. Where the log of
-    a date cannot be read, what its gate compares with is not known, and no night is too old.
+    Also returns a sentence for each date that is kept: unless `baselines` is set or the `date` is
+    theirs, those that are `needed`. Where the log of a date cannot be read, what its gate compares
+    with is not known, and no night is too old.
     """
     store = Store(output)
     with store.failures("cannot be used"):
-        output_read = _read(store)
-        output_read.known.refuse_damaged([] if date is None else [date])
-        removals = _leftovers(output_read)
-    known = output_read.known
+        found = _read(store)
+        found.known.refuse_damaged([] if date is None else [date])
+        removals = _leftovers(found)
+    known = found.known
     dates = {row["evaluated_on"] for row in known.rows}
     old = {day for day in dates if day < before or day == date}
-    if before and known.damaged and needed is not nothing:
+    if before and known.damaged and not baselines:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
         advice = "restore it, or --baselines removes what gates need, too"
         return removals, [f"{len(old)} old night(s) stay: {why}; {advice}"]
-    stays = needed(known, old) - {date or ""}
-    removals.extend(_nights_of(output_read, day) for day in sorted(old - stays))
+    stays = set() if baselines else needed(known, old) - {date or ""}
+    removals.extend(_nights_of(found, day) for day in sorted(old - stays))
     return removals, [f"the nights of {day} stay: {_KEPT}" for day in sorted(old & stays)]
-
-
-def nothing(nights: Nights, old: set[str]) -> set[str]:
-    """The answer to which dates are needed, where all may go."""
-    return set()
 
 
 def _read(store: Store) -> _Output:

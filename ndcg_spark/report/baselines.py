@@ -14,7 +14,12 @@ from ndcg_spark.comparison.baselines import (
     named_baseline,
     newest_comparable,
 )
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
+from ndcg_spark.comparison.differences import (
+    ComparisonOptions,
+    Sides,
+    comparison_rows,
+    in_one_family,
+)
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order
 from ndcg_spark.comparison.trend import History, Point, metrics
@@ -139,10 +144,11 @@ def shown_rows(
     """The rows of COMPARISONS of a page, without weights: by run, all queries before the slices.
 
     They are those that the gate of the night has published. Only runs that it has not compared are
-    compared here, or all of them if the page is asked for other `slices` than the night keeps.
+    compared here, or all of them if the page is asked for other `slices` than the night keeps. p
+    values are adjusted for all rows of the page, which may be more than the gate had.
     """
     published = published_rows(shown.night, shown.baseline, shown.metric) if slices is None else []
     there = {row["run"] for row in published}
     others = [pair for pair in sides.pairs if pair[0] not in there]
     computed = comparison_rows(dataclasses.replace(sides, pairs=others), options)
-    return sorted(published + computed, key=row_order)
+    return in_one_family(sorted(published + computed, key=row_order), options)

@@ -10,9 +10,10 @@ import pytest
 from kept_nights import publish, record, seen, with_rows, written
 from programs import PROCESSES
 
+from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.nights import export as module
-from ndcg_spark.nights.expire import nothing, removable, remove
+from ndcg_spark.nights.expire import removable, remove
 from ndcg_spark.nights.export import TABLES, export
 from ndcg_spark.nights.log import committed, revise
 from ndcg_spark.nights.store import LOG
@@ -78,7 +79,7 @@ def test_tables_equal_the_nights_however_often_they_are_exported(output, to):
     export(output, to, since=FIRST)
     assert [row["note"] for row in rows(to, LOG) if row["note"]] == ["x"]
     # What expired is no longer a night, but its rows stay in the tables until somebody removes them.
-    remove(output, removable(output, before=SECOND, needed=nothing)[0])
+    remove(output, removable(output, before=SECOND, baselines=True, needed=needed_dates)[0])
     export(output, to)
     assert {day for _, day in exported(to)} == {FIRST, SECOND}
 

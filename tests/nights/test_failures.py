@@ -10,7 +10,7 @@ from kept_nights import DATE, SHOP, WEB, damage, publish, record, seen, whole, w
 
 from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import ConfigurationError, InputError, StorageError
-from ndcg_spark.nights.expire import leftovers, nothing, removable, remove
+from ndcg_spark.nights.expire import leftovers, removable, remove
 from ndcg_spark.nights.log import append, committed, revise
 from ndcg_spark.nights.publish import log_attempt
 from ndcg_spark.nights.read import select_nights
@@ -35,7 +35,7 @@ def ids(output):
 
 def clean(output, before=""):
     """Remove what can be removed, baselines too; returns how much that was."""
-    return len(remove(output, removable(output, before=before, needed=nothing)[0]))
+    return len(remove(output, removable(output, before=before, baselines=True, needed=needed_dates)[0]))
 
 
 def test_a_full_disk_publishes_nothing_and_says_so(tmp_path, monkeypatch):
@@ -102,7 +102,9 @@ def test_a_damaged_file_of_the_log_makes_its_date_unreadable_and_no_other(tmp_pa
                 select_nights(known, output, date)
         with pytest.raises(StorageError):
             written(output, "c", 0.3).commit(record(), {"web": {}})
-        assert removable(output, before=LATER, needed=nothing)[0][-1][0] == "the nights of 2026-11-15"
+        assert (
+            removable(output, before=LATER, baselines=True, needed=needed_dates)[0][-1][0] == "the nights of 2026-11-15"
+        )
     # What is not a file of ours is nobody's concern.
     path.write_bytes(content)
     for other in (path.parent / "notes.txt", tmp_path / LOG / "x.parquet", tmp_path / LOG / "evaluated_on=now" / "x"):
@@ -176,7 +178,7 @@ def test_who_is_killed_while_a_date_expires_leaves_no_older_night_to_count(tmp_p
     publish(output, "c", 0.3, datasets=["shop"])
     revise(committed(output)[0], note="of shop")
     left = [seen(output)]
-    (removal,), _ = removable(output, before=LATER, needed=nothing)
+    (removal,), _ = removable(output, before=LATER, baselines=True, needed=needed_dates)
     for path in removal.paths:
         Store(output).delete(path)
         left += [seen(output)] if seen(output) != left[-1] else []
@@ -294,7 +296,7 @@ def test_an_old_night_that_is_being_written_does_not_expire(tmp_path):
     output = str(tmp_path)
     publish(output, "a", 0.1)
     writing = written(output, "b", 0.2)
-    removals, _ = removable(output, before=LATER, needed=nothing)
+    removals, _ = removable(output, before=LATER, baselines=True, needed=needed_dates)
     writing.commit(record(), {"web": {}})
     remove(output, removals)
     assert seen(output) == {WEB: whole(0.2, "b")}

@@ -16,6 +16,7 @@ from kept_nights import DATE, SHOP, WEB, date, publish, record, seen, whole, wri
 from pages import RECIPES
 from programs import PROCESSES
 
+from ndcg_spark.comparison.baselines import needed_dates
 from ndcg_spark.errors import StorageError
 from ndcg_spark.nights import expire
 from ndcg_spark.nights.log import committed, revise
@@ -62,7 +63,7 @@ def work(output, told, seed, environment, waste_after, begun):
             file.write(json.dumps([name, "published"]) + "\n")
             if number % 4 == 3:
                 publish(output, f"{name}-old", ndcg_from(name), datasets=datasets, date=date(0))
-                expire.remove(output, expire.removable(output, before=date(9), needed=expire.nothing)[0])
+                expire.remove(output, expire.removable(output, before=date(9), baselines=True, needed=needed_dates)[0])
             for column in ("note", "accepted"):
                 with contextlib.suppress(StorageError):
                     night = rng.choice(committed(output, [DATE]))
