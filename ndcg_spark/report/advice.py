@@ -277,7 +277,8 @@ def compare_unchanged(page: NightPage) -> Sentence | None:
         return None
     options = ["--baseline-date", against, "--unchanged-queries"]
     options += ["--measures", page.measure.lower()]
-    text = "See what the queries with unchanged judgments show against the night of {}, if there are any: {}"
+    text = "See what the queries with unchanged judgments show against the night of "
+    text += "{}, if there are any: {}"
     compare = night_command(page, "compare", options)
     return sentence("compare_unchanged", text, day(against), compare)
 
@@ -338,14 +339,14 @@ def correct_slice(page: NightPage) -> Sentence | None:
 
 
 def correct_check(page: NightPage) -> Sentence | None:
-    text = (
-        "Correct what the checks of the gate, below, say was not measured; accepting the night does not help the next."
-    )
+    text = "Correct what the checks of the gate, below, say was not measured; "
+    text += "accepting the night does not help the next."
     return _change(page, "not_measured", text)
 
 
 def take_out_slice(page: NightPage) -> Sentence | None:
-    text = "If {} need not answer these queries, take its slice out of the [gate] of the configuration."
+    text = "If {} need not answer these queries, take its slice out of the [gate] of "
+    text += "the configuration."
     return _change(page, "silent_slice", text)
 
 
@@ -355,12 +356,14 @@ def give_up_run(page: NightPage) -> Sentence | None:
 
 
 def give_up_dataset(page: NightPage) -> Sentence | None:
-    text = "If a dataset is given up, take its name out of the [gate] and its judgments out of their table."
+    text = "If a dataset is given up, take its name out of the [gate] and its "
+    text += "judgments out of their table."
     return _change(page, "missing_dataset", text)
 
 
 def allow_against_run(page: NightPage) -> Sentence | None:
-    text = "If this is intended, allow it in the [gate] of the configuration, or take another baseline than {}."
+    text = "If this is intended, allow it in the [gate] of the configuration, or take "
+    text += "another baseline than {}."
     return _change(page, "other_run", text)
 
 
@@ -466,6 +469,6 @@ RULES: Sequence[Rule] = (
     take_out_slice,
     give_up_run,
     give_up_dataset,
-    allow_against_run,
     name_this_night,
+    allow_against_run,
 )

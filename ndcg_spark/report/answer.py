@@ -33,13 +33,15 @@ _MAIN_CAUSE = 0.5
 _SMALLEST = 0.0001
 #: What is said of a run that the baseline does not have.
 NEW = "not in the baseline"
+_BY_INTERVAL = "by its {level} interval"
+_SAYS_NOTHING = "so the difference says nothing about the run"
 #: Whether a difference may be chance, by the kind of the sentence.
 _CHANCE = {
     "real": "it is unlikely to be chance",
-    "same": "any difference is smaller than {margin}, the margin of this report, by its {level} interval",
+    "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
     "doubt": "the two tests disagree about whether it is chance",
     "may_be_chance": "it could well be chance",
-    "other_judgments": "the judgments of some queries changed, so the difference says nothing about the run",
+    "other_judgments": "the judgments of some queries changed, " + _SAYS_NOTHING,
     "too_few": "{queries} queries are too few to test it",
 }
 

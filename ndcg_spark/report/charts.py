@@ -181,7 +181,12 @@ def _upright(at: float, kind: str) -> Line:
     return Line(f"{at:.2f}", f"{at:.2f}", "0", "10", kind)
 
 
-def _forest_note(page: NightPage, rows: Sequence[Row], limit: float | None, interval: str) -> Markup:
+def _forest_note(
+    page: NightPage,
+    rows: Sequence[Row],
+    limit: float | None,
+    interval: str,
+) -> Markup:
     said = [Markup("Solid line: no difference.")]
     if limit is not None:
         text = "Dashed line: the limit of {}, {}."
@@ -401,7 +406,14 @@ def draw(drawing: Drawing) -> str:
     return rendered("report/plots.svg.j2", drawing=drawing)
 
 
-def queries_drawing(title: str, label: str, counts: str, queries: Sequence[Row], run: str, baseline: str) -> Drawing:
+def queries_drawing(
+    title: str,
+    label: str,
+    counts: str,
+    queries: Sequence[Row],
+    run: str,
+    baseline: str,
+) -> Drawing:
     """Bars and dots of queries: rows with `query`, `run`, `baseline` and `change`."""
     drawn = spread(queries)
     most = max([EQUAL, *(abs(query["change"]) for query in queries)])

@@ -1,4 +1,4 @@
-"""What the program writes to stdout and stderr: results, sentences, failures; and what if they cannot be written."""
+"""What the program writes to stdout and stderr, and to files for people."""
 
 import contextlib
 import datetime
@@ -24,8 +24,11 @@ _PROGRAM = logging.getLogger("ndcg_spark")
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take every name in any locale; lead them to /dev/null if they are closed."""
-    # Otherwise the next file that is opened gets their descriptor, and what others print goes into it.
+    """Let stdout and stderr take every name in any locale.
+
+    They lead to /dev/null if they are closed: else the next file that is opened gets their
+    descriptor, and what others print goes into it.
+    """
     descriptor = 0
     while descriptor <= 2:
         descriptor = os.open(os.devnull, os.O_RDWR)
@@ -79,7 +82,7 @@ def is_merged(style: str | None) -> bool:
 
 
 class Messages(logging.Handler):
-    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what is being done."""
+    """Prints on stderr which steps are done, what goes wrong and, on a terminal, what goes on."""
 
     def __init__(
         self,
@@ -112,36 +115,54 @@ class Messages(logging.Handler):
             _PROGRAM.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        line, step = message(self._worded(record)), getattr(record, "step", None)
-        is_warning, is_failure = record.levelno >= logging.WARNING, step is None and record.levelno >= logging.ERROR
-        if self._is_merged and not (is_failure and not self.wants_json):
+        line = message(self._worded(record))
+        step = getattr(record, "step", None)
+        is_warning = record.levelno >= logging.WARNING
+        is_failure = step is None and record.levelno >= logging.ERROR
+        if self._is_merged and (not is_failure or self.wants_json):
             return
         if step is None and not is_warning:
-            if self._erased and not self.log_format and not self._is_quiet:
-                self._write(line[: shutil.get_terminal_size().columns - 1])
+            self._show_activity(line)
             return
+        is_loud = is_warning or step == "gate"
         # A log that is read several times is warned of once.
-        if (self._is_quiet and not is_warning and step != "gate") or (step is None and line in self._warned):
+        is_said = step is None and line in self._warned
+        if is_said or (self._is_quiet and not is_loud):
             return
         self._warned.add(line)
-        time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="seconds")
+        self._write(f"{self._formatted(record, line, step, is_failure)}\n")
+
+    def _show_activity(self, line: str) -> None:
+        """What is being done, on a terminal, until something else is."""
+        if self._erased and not self.log_format and not self._is_quiet:
+            self._write(line[: shutil.get_terminal_size().columns - 1])
+
+    def _formatted(
+        self,
+        record: logging.LogRecord,
+        line: str,
+        step: str | None,
+        is_failure: bool,
+    ) -> str:
+        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        time = moment.isoformat(timespec="seconds")
         if self.log_format == "json":
-            step = step or ("error" if is_failure else "warning")
-            line = as_json({"time": time, "level": record.levelname.lower(), "step": step, "message": line})
-        elif self.log_format:
-            line = f"{time} {record.levelname:<7} {f'{step}: ' if step else ''}{line}"
-        elif step:
-            line = f"{step:<8} {line}"
-        else:
-            line = f"ndcg-spark: {'' if is_failure else 'warning: '}{line}"
-        self._write(f"{line}\n")
+            kind = step or ("error" if is_failure else "warning")
+            level = record.levelname.lower()
+            return as_json({"time": time, "level": level, "step": kind, "message": line})
+        if self.log_format:
+            about = f"{step}: " if step else ""
+            return f"{time} {record.levelname:<7} {about}{line}"
+        if step:
+            return f"{step:<8} {line}"
+        return f"ndcg-spark: {'' if is_failure else 'warning: '}{line}"
 
     def fail(self, error: NdcgSparkError) -> NoReturn:
         _PROGRAM.error("%s", error)
         if self.wants_json and sys.stdout is not None:
-            sentence = message(error.worded(self.voice))
-            failure = {"code": error.code, "exit_code": error.exit_code, "message": sentence}
-            # If stdout takes nothing, that is not reported too: the exit code stays that of the failure.
+            failure = {"code": error.code, "exit_code": error.exit_code}
+            failure["message"] = message(error.worded(self.voice))
+            # If stdout takes nothing, that is not reported: the exit code is that of the failure.
             with contextlib.suppress(StorageError, SystemExit), printing():
                 print(as_json({"error": failure}))
         raise SystemExit(error.exit_code)
@@ -163,7 +184,10 @@ class Messages(logging.Handler):
 
 
 def refuse_unwritable(option: str, file: Path | None, *, remove: bool = False) -> None:
-    """ConfigurationError if a file cannot be written, before anything is computed; `remove` one that is there."""
+    """ConfigurationError if a file cannot be written, before anything is computed.
+
+    `remove`: whether one that is there goes.
+    """
     # What is no regular file is written once, and not tried before.
     if file is None or is_stream(file):
         return
@@ -190,4 +214,5 @@ def write_file(option: str, file: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise StorageError(f"{option}: {file} cannot be written, {error.strerror}; what was published stays") from error
+        problem = f"{option}: {file} cannot be written, {error.strerror}"
+        raise StorageError(f"{problem}; what was published stays") from error

@@ -218,7 +218,12 @@ class NightPage:
         return gate_result(self.outline, self.results, run)
 
 
-def load_night(history: History, night: Night, request: Request, output: str | None = None) -> NightPage:
+def load_night(
+    history: History,
+    night: Night,
+    request: Request,
+    output: str | None = None,
+) -> NightPage:
     """What a page shows of a night. ConfigurationError if it lacks what is asked for."""
     shown = outline(history, night, request)
     rows = history.scores(night)
@@ -369,7 +374,12 @@ def _unanswered(
     return Unanswered(*lost, share)
 
 
-def _answered(shown: Outline, compared: Compared, run: str, changes: Mapping[str, float]) -> Answered | None:
+def _answered(
+    shown: Outline,
+    compared: Compared,
+    run: str,
+    changes: Mapping[str, float],
+) -> Answered | None:
     baseline = shown.baseline
     if not baseline.nights or baseline.run or compared.difference(run) <= 0:
         return None
@@ -403,7 +413,12 @@ def _judged_before(history: History, shown: Outline, run: str) -> float | None:
     return fmean(rates) if rates else None
 
 
-def _gone_runs(history: History, shown: Outline, runs: Sequence[str], silent: Sequence[str]) -> list[str]:
+def _gone_runs(
+    history: History,
+    shown: Outline,
+    runs: Sequence[str],
+    silent: Sequence[str],
+) -> list[str]:
     """The runs with scores in the night before that have none, and that nobody misses otherwise."""
     if shown.previous is None:
         return []

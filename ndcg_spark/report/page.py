@@ -24,7 +24,14 @@ from ndcg_spark.tables.writers import rendered
 from ndcg_spark.text import day, masked
 
 #: What a page may load: nothing but its own style, its own script and its own images.
-_ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+_ALLOWED = "; ".join(
+    [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "script-src 'sha256-{digest}'",
+        "img-src data:",
+    ],
+)
 #: The order of datasets on a page, by verdict.
 _FIRST = ["fail", "none", None, "pass"]
 

@@ -317,9 +317,8 @@ def _few_kept(kept: float) -> Sentence:
     if kept >= _LEAST_SHARE:
         kind = "others_kept"
         which += ", which did not change as the run did"
-    text = (
-        "The documents that are kept are of {}, so what moved is not known; --documents all keeps those of all queries."
-    )
+    text = "The documents that are kept are of {}, so what moved is not known; "
+    text += "--documents all keeps those of all queries."
     return sentence(kind, text, which)
 
 
@@ -330,7 +329,8 @@ def _none_kept(page: "NightPage") -> Sentence:
     if 0 < without < len(nights):
         which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
     what = "no documents" if without else "no documents of the queries that changed"
-    text = "{} {}, so what moved is not known; a night that is evaluated with --documents all keeps them."
+    text = "{} {}, so what moved is not known; a night that is evaluated with "
+    text += "--documents all keeps them."
     return sentence("none_kept", text, which, what)
 
 
@@ -409,7 +409,11 @@ def _warning(kind: str, text: str, *values: str) -> Sentence:
 # A run in the index of a site.
 
 
-def night_score(before: Point | None, now: Point | None, margin: float) -> tuple[float, str, list[str]]:
+def night_score(
+    before: Point | None,
+    now: Point | None,
+    margin: float,
+) -> tuple[float, str, list[str]]:
     """The change of a run since the night before, its score, and why that stands out."""
     was = before.value if before else None
     if now is None or now.value is None:

@@ -60,7 +60,13 @@ def notebook_table(table: Table) -> HtmlTable:
     return _html_table(table, right, left, "", Markup(""))
 
 
-def _html_table(table: Table, number: Markup, text: Markup, label: str, attributes: Markup) -> HtmlTable:
+def _html_table(
+    table: Table,
+    number: Markup,
+    text: Markup,
+    label: str,
+    attributes: Markup,
+) -> HtmlTable:
     kinds = [number if at in table.numbers else text for at in range(len(table.headings))]
     headings = list(map(Cell, kinds, table.headings))
     rows = []
@@ -88,7 +94,12 @@ class Block(NamedTuple):
     content: Any
 
 
-def plain_table(headings: Iterable[Any], rows: list[list[Cell]], label: str = "", kind: str = "") -> HtmlTable:
+def plain_table(
+    headings: Iterable[Any],
+    rows: list[list[Cell]],
+    label: str = "",
+    kind: str = "",
+) -> HtmlTable:
     """A table of cells. A column is aligned as its cells in the first row are."""
     attributes = Markup(' class="{}"').format(kind) if kind else Markup("")
     first = rows[0] if rows else []

@@ -1,4 +1,4 @@
-"""Tables for people: rows by heading, in an order. A value is shown as its heading and its type say."""
+"""Tables for people: rows by heading. A value is shown as its heading and its type say."""
 
 import dataclasses
 import functools
@@ -43,7 +43,7 @@ _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost")
 
 
 def cell(heading: str, value: Any) -> str:
-    """A value as text, printable so that no name can control a terminal; our own markup as it is."""
+    """A value as text that cannot control a terminal; our own markup as it is."""
     if hasattr(value, "__html__"):
         return value  # type: ignore[no-any-return]
     if heading == "cutoff":
@@ -76,7 +76,7 @@ class Table:
 
     @functools.cached_property
     def numbers(self) -> Collection[int]:
-        """The positions, from 0, of the columns that have numbers, which are aligned on the right."""
+        """The positions, from 0, of the columns of numbers, which are aligned on the right."""
         return {at for at, heading in enumerate(self.headings) if self._has_numbers(heading)}
 
     def _has_numbers(self, heading: str) -> bool:
@@ -88,7 +88,10 @@ class Table:
 
     @property
     def cells(self) -> list[list[str]]:
-        return [[cell(heading, row[heading]) for heading in self.headings] for row in self.rows]
+        return list(map(self._row_cells, self.rows))
+
+    def _row_cells(self, row: Mapping[str, Any]) -> list[str]:
+        return [cell(heading, row[heading]) for heading in self.headings]
 
 
 def make_table(
@@ -102,15 +105,24 @@ def make_table(
 
     Columns that have no value are left out, but not those that are `kept`: what was asked for.
     """
-    names = list(names or (rows[0] if rows else ()))
+    shown = list(names)
+    if rows and not shown:
+        shown = list(rows[0])
     if len({row.get("dataset") for row in rows}) < 2:
-        names = [name for name in names if name != "dataset"]
+        shown = [name for name in shown if name != "dataset"]
     # Without a value, a cutoff is the whole ranking, and a document is unjudged.
     always = ("cutoff", "relevance", *kept)
-    shown = [name for name in names if name in always or not rows or any(row[name] is not None for row in rows)]
+    if rows:
+        shown = [name for name in shown if name in always or _has_value(rows, name)]
     headings = {name: printable(name.replace("_", " ")) for name in shown}
-    values = [{heading: row[name] for name, heading in headings.items()} for row in rows]
+    values = []
+    for row in rows:
+        values.append({heading: row[name] for name, heading in headings.items()})
     return Table(values, list(headings.values()), list(map(printable, notes)), **more)
+
+
+def _has_value(rows: Iterable[Mapping[str, Any]], name: str) -> bool:
+    return any(row[name] is not None for row in rows)
 
 
 def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
@@ -121,23 +133,33 @@ def best_first(score: float | None, name: str) -> tuple[bool, float, str]:
 def without_slices(
     rows: Iterable[Mapping[str, Any]],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of dataset scores of all queries, by dataset, run and cutoff; and those of slices, first by slice."""
-    ordered = list(map(dict, sorted(rows, key=by_run)))
-    sliced = [row for row in ordered if row.get("attribute") is not None]
+    """The rows of dataset scores of all queries, and those of slices.
+
+    Both are by dataset, run and cutoff, those of slices first by slice.
+    """
+    whole: list[dict[str, Any]] = []
+    sliced: list[dict[str, Any]] = []
+    for row in sorted(rows, key=by_run):
+        part = whole if row.get("attribute") is None else sliced
+        part.append(dict(row))
     sliced.sort(key=lambda row: (row["attribute"], row["value"]))
-    return [row for row in ordered if row.get("attribute") is None], sliced
+    return whole, sliced
 
 
 def sorted_runs(
     rows: Iterable[Mapping[str, Any]], measure_set: MeasureSet = NDCG_ONLY
 ) -> list[list[Mapping[str, Any]]]:
-    """The rows of dataset scores, a list by cutoff per dataset and run; by dataset, the best by the headline first."""
+    """The rows of dataset scores, a list by cutoff per dataset and run.
+
+    They are by dataset, and the best by the headline comes first.
+    """
     ordered = sorted(rows, key=by_run)
     headline, cutoff = measure_set.headline(row["cutoff"] for row in ordered)
+    column = MEASURES[headline].column
 
     def key(run: list[Mapping[str, Any]]) -> tuple[Any, ...]:
-        score = next((row.get(MEASURES[headline].column) for row in run if row["cutoff"] == cutoff), None)
-        return run[0]["dataset"], *best_first(score, run[0]["run"])
+        scores = (row.get(column) for row in run if row["cutoff"] == cutoff)
+        return run[0]["dataset"], *best_first(next(scores, None), run[0]["run"])
 
     grouped = itertools.groupby(ordered, lambda row: (row["dataset"], row["run"]))
     return sorted((list(run) for _, run in grouped), key=key)

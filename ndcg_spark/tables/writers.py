@@ -1,4 +1,4 @@
-"""What a command shows, and how: aligned text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
+"""How tables are written: text, Markdown, LaTeX and HTML for people, CSV and JSON for programs."""
 
 import csv
 import dataclasses
@@ -25,15 +25,23 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~$&!])")
 
 _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "{}$&#%_"}
-    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "`": r"\textasciigrave{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "'": r"\textquotesingle{}", '"': r"\symbol{34}"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+    | {"`": r"\textasciigrave{}", "'": r"\textquotesingle{}", '"': r"\symbol{34}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
     # After the end of a row these two would be arguments.
     | {"[": "{[}", "*": "{*}"}
 )
 
 
-def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> Iterator[str]:
-    """Lines of text with aligned columns, the headings first; rows are streamed, and the first ones set the widths."""
+def aligned(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Collection[int],
+) -> Iterator[str]:
+    """Lines of text with aligned columns, the headings first.
+
+    Rows are streamed, and the first ones set the widths.
+    """
     from rich.cells import cell_len
 
     remaining = iter(rows)
@@ -48,38 +56,79 @@ def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Col
 
 
 def text(table: Table) -> list[str]:
-    lines = [table.title, *table.sentences] if table.title else []
+    """The lines of a table for a terminal: its title, its sentences, its rows and its notes."""
+    lines = []
+    if table.title:
+        lines = [table.title, *table.sentences]
     if table.headings:
         lines += aligned(table.headings, table.cells, table.numbers)
-    notes = ["", *table.notes] if table.notes and lines else table.notes
+    if table.notes and lines:
+        lines.append("")
+    lines += table.notes
     # Titles and sentences contain names as they are.
-    return [printable(line) for line in (*lines, *notes)]
+    return list(map(printable, lines))
 
 
 def markdown(table: Table) -> list[str]:
-    lines = [f"### {_markdown(table.title)}", ""] if table.title else []
-    lines += [line for sentence in table.sentences for line in (_markdown(sentence), "")]
-    kinds = ["---:" if at in table.numbers else ":---" for at in range(len(table.headings))]
-    headings, *rows = [list(map(_markdown, row)) for row in (table.headings, *table.cells)]
-    lines += [f"| {' | '.join(row)} |" for row in (headings, kinds, *rows)]
-    return [*lines, *(line for note in table.notes for line in ("", _markdown(note)))]
+    """The lines of a table in GitHub's Markdown."""
+    lines = []
+    if table.title:
+        lines += [f"### {_markdown(table.title)}", ""]
+    for sentence in table.sentences:
+        lines += [_markdown(sentence), ""]
+    kinds = [":---"] * len(table.headings)
+    for at in table.numbers:
+        kinds[at] = "---:"
+    lines.append(_markdown_row(map(_markdown, table.headings)))
+    lines.append(_markdown_row(kinds))
+    for cells in table.cells:
+        lines.append(_markdown_row(map(_markdown, cells)))
+    for note in table.notes:
+        lines += ["", _markdown(note)]
+    return lines
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def latex(table: Table) -> list[str]:
-    # Scores with the same number of digits are left-aligned if superscripts follow them, and all alike.
-    has_stars = any(getattr(value, "stars", "") for row in table.rows for value in row.values())
-    kinds = "".join("r" if at in table.numbers and not has_stars else "l" for at in range(len(table.headings)))
-    rows = [[_latex_cell(name, row[name]) for name in table.headings] for row in table.rows]
-    comments = [printable(line) for line in (table.title, *table.sentences, *table.notes) if line]
-    headings, *lines = [" & ".join(row) + r" \\" for row in ([*map(_latex, table.headings)], *rows)]
-    return [
-        *(r"% \usepackage{booktabs}", *(f"% {line}" for line in comments), rf"\begin{{tabular}}{{{kinds}}}"),
-        *(r"\toprule", headings, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"),
-    ]
+    """The lines of a table of LaTeX with booktabs; its title, sentences and notes are comments."""
+    lines = [r"% \usepackage{booktabs}"]
+    for comment in (table.title, *table.sentences, *table.notes):
+        if comment:
+            lines.append(f"% {printable(comment)}")
+    lines.append(rf"\begin{{tabular}}{{{_latex_columns(table)}}}")
+    lines += [r"\toprule", _latex_row(map(_latex, table.headings)), r"\midrule"]
+    for row in table.rows:
+        cells = [_latex_cell(heading, row[heading]) for heading in table.headings]
+        lines.append(_latex_row(cells))
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def _latex_columns(table: Table) -> str:
+    """How the columns are aligned: numbers on the right, unless stars follow them."""
+    kinds = ["l"] * len(table.headings)
+    if not _has_stars(table):
+        for at in table.numbers:
+            kinds[at] = "r"
+    return "".join(kinds)
+
+
+def _has_stars(table: Table) -> bool:
+    values = itertools.chain.from_iterable(row.values() for row in table.rows)
+    return any(getattr(value, "stars", "") for value in values)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A template of this package with these values. All text is escaped and made printable, except our own markup."""
+    """A template of this package with these values.
+
+    All text is escaped and made printable, except our own markup.
+    """
     return str(_templates().get_template(template).render(**values))
 
 
@@ -107,17 +156,24 @@ def _templates() -> "jinja2.Environment":
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print a header and the rows (RFC 4180, lines end in a newline); None is empty, and `all` for a cutoff."""
+    """Print a header and the rows (RFC 4180, lines end in a newline).
+
+    None is empty, and `all` for a cutoff.
+    """
     # A name could control a terminal; files and pipes get every name as it is.
     plain = printable if sys.stdout.isatty() else str
     writer = csv.writer(_Lines())
-    every_row = ([_csv_cell(column, row.get(column)) for column in columns] for row in rows)
-    for cells in itertools.chain([columns], every_row):
+    writer.writerow(map(plain, columns))
+    for row in rows:
+        cells = [_csv_cell(column, row.get(column)) for column in columns]
         writer.writerow(map(plain, cells))
 
 
 class _Lines:
-    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both; here each ends in a newline."""
+    """Stdout for a csv.writer whose lines end in CR LF, so that it quotes both.
+
+    Here each ends in a newline.
+    """
 
     def write(self, row: str) -> None:
         sys.stdout.write(row.removesuffix("\r\n") + "\n")
@@ -129,7 +185,10 @@ def as_json(value: Any) -> str:
 
 
 def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
-    """All rows of a table, in no order. The cutoff of the whole ranking is <NA> (Int64), and dates are datetime64."""
+    """All rows of a table, in no order.
+
+    The cutoff of the whole ranking is <NA> (Int64), and dates are datetime64.
+    """
     # Imported here, because help and commands that read nights without an engine do not need them.
     import pandas as pd
     import pyarrow as pa
@@ -142,7 +201,7 @@ def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class View:
-    """What a command shows: tables for people, a value for JSON, and rows for CSV, pandas and Arrow."""
+    """What a command shows: tables for people, a value for JSON, rows for CSV, pandas and Arrow."""
 
     tables: Sequence[Table]
     value: Any
@@ -161,7 +220,9 @@ class View:
         """The rows as a pyarrow Table."""
         import pyarrow as pa
 
-        columns = {name: pa.array([row.get(name) for row in self.rows]) for name in self.columns}
+        columns = {}
+        for name in self.columns:
+            columns[name] = pa.array([row.get(name) for row in self.rows])
         if "cutoff" in columns and columns["cutoff"].type == pa.null():
             # A number, even where every cutoff is the whole ranking.
             columns["cutoff"] = columns["cutoff"].cast(pa.int32())
@@ -171,13 +232,19 @@ class View:
         return "".join(map(notebook_html, self.tables))
 
     def __repr__(self) -> str:
-        return "\n\n".join("\n".join(text(table)) for table in self.tables)
+        return "\n\n".join(map(_text_of, self.tables))
+
+
+def _text_of(table: Table) -> str:
+    return "\n".join(text(table))
 
 
 def _csv_cell(column: str, value: Any) -> str:
     if column == "cutoff":
         return format_cutoff(value)
-    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 def _markdown(text: str) -> str:
@@ -190,8 +257,11 @@ def _latex_cell(heading: str, value: Any) -> str:
         text = text.replace("-", "$-$")
     if not isinstance(value, Marked):
         return text
-    bold = rf"\textbf{{{text}}}" if value.is_best else text
-    return bold + (rf"\textsuperscript{{{value.stars}}}" if value.stars else "")
+    if value.is_best:
+        text = rf"\textbf{{{text}}}"
+    if value.stars:
+        text += rf"\textsuperscript{{{value.stars}}}"
+    return text
 
 
 def _latex(text: str) -> str:

@@ -108,8 +108,8 @@ CASES = {
     "take_out_slice": (named("x", slice="a=b"), named("x")),
     "give_up_run": (named("z"), named("x")),
     "give_up_dataset": (verdict_of("missing_dataset"), same),
-    "allow_against_run": (by(result={"baseline": "run <b>"}), same),
     "name_this_night": (by(result={"baseline": "2026-01-01"}), same),
+    "allow_against_run": (by(result={"baseline": "run <b>"}), same),
 }
 
 
