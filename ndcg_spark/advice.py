@@ -16,6 +16,8 @@ from typing import Any
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
+#: The tables whose columns can be mapped.
+MAPPED = ("judgments", "results", "exclude")
 #: The arguments of keys that have other names.
 _OF_KEYS = {"judgments.relevance": "relevance", "results.run": "run"}
 
@@ -101,6 +103,10 @@ class Advice(abc.ABC):
     @abc.abstractmethod
     def said(self, voice: Voice) -> str:
         """What to do, in this voice; empty if it offers no way."""
+
+    def about(self, table: str) -> "Advice":
+        """The advice for this table, where it was not known which it is."""
+        return self
 
     def text(self, voice: Voice) -> str:
         return " ".join(part for part in (self.words, self.said(voice)) if part)
@@ -286,9 +292,13 @@ class ColumnIs(Advice):
 class ChooseColumn(Advice):
     """Say which of several columns is meant, or leave only one."""
 
-    table: str
     column: str
     first: str
+    table: str = ""
+
+    def about(self, table: str) -> Advice:
+        mapped = next((name for name in MAPPED if table.startswith(name)), "")
+        return dataclasses.replace(self, table=mapped)
 
     def said(self, voice: Voice) -> str:
         text = "drop or rename all but one"

@@ -15,7 +15,7 @@ from ndcg_spark.config import EvaluationConfig, NightConfig, validate
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import NdcgSparkError
+from ndcg_spark.errors import NdcgSparkError, about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, read_query_table
@@ -240,8 +240,9 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
         return {"path": [os.fspath(path) for path in paths]}
     # Where all have one grade no column of grades is looked up, so that two of them are not ambiguous.
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
-    rows = to_arrow(table, names or None, name)
+    with about(name):
+        rows = to_arrow(table, names or None)
+        names_runs = "run" in resolve_columns({}, ["run"], rows.column_names)
     path = f"{scratch.folder()}/{name}.parquet"
     pyarrow.parquet.write_table(rows, path, write_statistics=False)
-    names_runs = "run" in resolve_columns({}, ["run"], rows.column_names, name)
     return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}

@@ -12,7 +12,7 @@ from ndcg_spark import rules
 from ndcg_spark.background import is_spark
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.engine import open_engine, require_read_values, sail_version
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
@@ -94,7 +94,9 @@ def evaluate_lazily(tables: Mapping[str, Any], config: EvaluationConfig, session
     per_query = query_scores(judgments, keep_judged_queries(results, judgments), runs, evaluation)
     slices = attributes = None
     if tables["query_attributes"] is not None:
-        attributes = attribute_rows(to_arrow(tables["query_attributes"], None, "query_attributes"))
+        with about("query_attributes"):
+            rows = to_arrow(tables["query_attributes"], None)
+        attributes = attribute_rows(rows)
         slices = make_slices(attributes, lambda lists: merge_local_partitions(session.createDataFrame(lists)))
     scores = dataset_scores(per_query, runs, evaluation, slices)
     given = tables["results"]

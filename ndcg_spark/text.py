@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ndcg_spark.advice import MAPPED
 from ndcg_spark.errors import ConfigurationError, InputError
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
@@ -121,7 +122,7 @@ def message(text: str) -> str:
 
 def mapped_table(where: str) -> str:
     """`results` if a place in a message begins so, or another table whose columns can be mapped; else nothing."""
-    return next((table for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
+    return next((table for table in MAPPED if where.startswith(table)), "")
 
 
 def apart(value: float, limit: float, digits: int = 4, kind: str = "f") -> tuple[str, str]:

@@ -14,7 +14,7 @@ from ndcg_spark.comparison.matrix import answered_rows
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.errors import ConfigurationError, InputError, about
 from ndcg_spark.inputs.memory import is_number, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, column, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_SCORES, QUERY_WEIGHTS
@@ -113,7 +113,7 @@ def compare(
     names = [baseline] if isinstance(baseline, str) else list(baseline) if isinstance(baseline, list | tuple) else []
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*_KEY, *_ANSWERS, text, *SCORES]))
-    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
+    scores = _table(_unwrapped(query_scores), wanted, "query_scores")
     if measures is None and not is_ours and len(known := _numbers(scores)) == 1:
         text = known[0]
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
@@ -121,7 +121,7 @@ def compare(
     if not names:
         if isinstance(query_scores, Scores) and isinstance(baseline, Scores):
             _refuse_other_convention(query_scores, baseline)
-        nights = sources(to_arrow(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
+        nights = sources(_table(_unwrapped(baseline), wanted, "baseline"), list(metrics), "baseline")
         others = {source.dataset: source for source in nights}
     options = ComparisonOptions(
         metrics,
@@ -131,8 +131,8 @@ def compare(
         correction,
         margin=margin,
         unchanged_queries=unchanged_queries,
-        attributes=kept if attributes is None else attribute_rows(to_arrow(attributes, None, "query_attributes")),
-        weights=None if weights is None else weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights")),
+        attributes=kept if attributes is None else attribute_rows(_table(attributes, None, "query_attributes")),
+        weights=None if weights is None else weight_rows(_table(weights, QUERY_WEIGHTS.names, "query_weights")),
     )
     comparison = compare_sources(sources(scores, list(metrics), "query_scores"), others, options)
     rows = comparison.rows
@@ -142,6 +142,11 @@ def compare(
         raise ConfigurationError("query_scores: there is no run to compare with the baseline; give another")
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=[row["flags"] for row in rows])
     return table if full else _shown(table)
+
+
+def _table(table: Any, wanted: Sequence[str] | None, name: str) -> pa.Table:
+    with about(name):
+        return to_arrow(table, wanted)
 
 
 def _refuse_other_convention(scores: Scores, baseline: Scores) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ndcg_spark.advice import Advice, Either, GiveFormat, NumberColumns
 from ndcg_spark.config import TableConfig
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, about
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
@@ -90,7 +90,8 @@ class TableContext:
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         known = [*fields, *self.folders]
-        columns = resolve_columns(self.config.columns, self.names, known, self.origin)
+        with about(self.origin):
+            columns = resolve_columns(self.config.columns, self.names, known)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has, tuple(fields))
 
