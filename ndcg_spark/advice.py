@@ -97,8 +97,9 @@ OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
-    #: What every voice says before it.
+    #: What every voice says before it, and after it.
     words: str = dataclasses.field(default="", kw_only=True)
+    then: str = dataclasses.field(default="", kw_only=True)
 
     @abc.abstractmethod
     def said(self, voice: Voice) -> str:
@@ -109,7 +110,7 @@ class Advice(abc.ABC):
         return self
 
     def text(self, voice: Voice) -> str:
-        return " ".join(part for part in (self.words, self.said(voice)) if part)
+        return " ".join(part for part in (self.words, self.said(voice), self.then) if part)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ndcg_spark.text import GOOD
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that has read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
-_REMOVE_TOO = Give("baselines", words="remove them, too, with")
+_REMOVE_TOO = Give("baselines", then="removes them, too")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
@@ -97,7 +97,7 @@ def removable(
     kept = [Notice(f"the nights of {day} stay: {because}", _REMOVE_TOO) for day in sorted(old & needed)]
     if before and known.damaged and not baselines:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        restore = Give("baselines", words="restore it, or remove what gates need, too, with")
+        restore = Give("baselines", words="restore it, or", then="removes what gates need, too")
         kept = [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
         old = set()
     for day in sorted(old - needed):
