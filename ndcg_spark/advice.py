@@ -16,6 +16,8 @@ from typing import Any
 _TOP_KEYS = ("documents", "engine", "max_rejected_fraction", "output")
 
 
+#: The tables whose columns can be mapped.
+MAPPED = ("judgments", "results", "exclude")
 #: The arguments of keys that have other names.
 _OF_KEYS = {"judgments.relevance": "relevance", "results.run": "run"}
 
@@ -95,15 +97,20 @@ OPTIONS, ARGUMENTS, KEYS = _Options(), _Arguments(), _Keys()
 
 @dataclasses.dataclass(frozen=True)
 class Advice(abc.ABC):
-    #: What every voice says before it.
+    #: What every voice says before it, and after it.
     words: str = dataclasses.field(default="", kw_only=True)
+    then: str = dataclasses.field(default="", kw_only=True)
 
     @abc.abstractmethod
     def said(self, voice: Voice) -> str:
         """What to do, in this voice; empty if it offers no way."""
 
+    def about(self, table: str) -> "Advice":
+        """The advice for this table, where it was not known which it is."""
+        return self
+
     def text(self, voice: Voice) -> str:
-        return " ".join(part for part in (self.words, self.said(voice)) if part)
+        return " ".join(part for part in (self.words, self.said(voice), self.then) if part)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,9 +293,13 @@ class ColumnIs(Advice):
 class ChooseColumn(Advice):
     """Say which of several columns is meant, or leave only one."""
 
-    table: str
     column: str
     first: str
+    table: str = ""
+
+    def about(self, table: str) -> Advice:
+        mapped = next((name for name in MAPPED if table.startswith(name)), "")
+        return dataclasses.replace(self, table=mapped)
 
     def said(self, voice: Voice) -> str:
         text = "drop or rename all but one"

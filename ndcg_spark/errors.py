@@ -163,6 +163,17 @@ class StorageError(NdcgSparkError):
 
 
 @contextlib.contextmanager
+def about(where: str) -> Iterator[None]:
+    """A context in which refusals of input begin with the table that they are about, or with a part of it."""
+    try:
+        yield
+    except InputError as error:
+        advice = None if error.advice is None else error.advice.about(where)
+        error.args = (f"{where}: {error.sentence}", advice, error.option)
+        raise
+
+
+@contextlib.contextmanager
 def engine_imports() -> Iterator[None]:
     """A context for importing an engine: InstallationError if its packages are missing or do not fit together."""
     try:

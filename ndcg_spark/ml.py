@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, NumericType, StructType
 from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
-from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError
+from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, Rows, is_fractional, mean_ndcg
 from ndcg_spark.rules import quoted, require_types
@@ -228,7 +228,8 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         """What the structs in the column `name` call the document and its numbers."""
         params = {"doc_id": "itemCol", **{number: param for number, param in numbers.items() if param}}
         given = {one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)}
-        fields = resolve_columns(given, ["doc_id", *numbers], struct.names, f"dataset: {name}")
+        with about(f"dataset: {name}"):
+            fields = resolve_columns(given, ["doc_id", *numbers], struct.names)
         # A number of another name may be what is missing, without which a list would be scored as if it had none.
         known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
         others = [field for field in struct if isinstance(field.dataType, NumericType) and field.name not in known]

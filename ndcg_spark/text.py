@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ndcg_spark.advice import MAPPED
 from ndcg_spark.errors import ConfigurationError, InputError
 
 #: The word for earlier nights in which every check measured something and none failed, or that somebody accepted.
@@ -135,7 +136,7 @@ def baseline_run(baseline: str) -> str | None:
 
 def mapped_table(where: str) -> str:
     """`results` if a place in a message begins so, or another table whose columns can be mapped; else nothing."""
-    return next((table for table in ("judgments", "results", "exclude") if where.startswith(table)), "")
+    return next((table for table in MAPPED if where.startswith(table)), "")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

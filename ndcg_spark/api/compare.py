@@ -16,7 +16,7 @@ from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import NDCG_ONLY, SCORES
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.memory import to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows, weight_rows
 from ndcg_spark.schemas import COMPARISONS, QUERY_WEIGHTS
@@ -107,9 +107,9 @@ def compare(
     """
     slices = sizes = None
     if attributes is not None:
-        slices = attribute_rows(to_arrow(attributes, None, "query_attributes"))
+        slices = attribute_rows(_table(attributes, None, "query_attributes"))
     if weights is not None:
-        sizes = weight_rows(to_arrow(weights, QUERY_WEIGHTS.names, "query_weights"))
+        sizes = weight_rows(_table(weights, QUERY_WEIGHTS.names, "query_weights"))
     options = ComparisonOptions(
         runs=list(listed(runs or ())),
         alpha=alpha,
@@ -146,7 +146,7 @@ def compared_rows(
     text = " ".join(map(str, listed(given)))
     # All columns that may have scores, so that a message can name those that exist.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, text, *SCORES]))
-    scores = to_arrow(_unwrapped(query_scores), wanted, "query_scores")
+    scores = _table(_unwrapped(query_scores), wanted, "query_scores")
     if measures is None and not isinstance(query_scores, Scores | SparkScores):
         text = _only_numbers(scores) or text
     metrics = {text: None} if text in scores.column_names else parse_metrics(text, asked.options)
@@ -185,7 +185,7 @@ def _other_scores(
     """The scores of another night, by dataset."""
     if isinstance(scores, Scores) and isinstance(baseline, Scores):
         _refuse_other_convention(scores, baseline)
-    table = to_arrow(_unwrapped(baseline), wanted, "baseline")
+    table = _table(_unwrapped(baseline), wanted, "baseline")
     return {source.dataset: source for source in sources(table, measures, "baseline")}
 
 
@@ -223,6 +223,11 @@ def _hidden_columns(table: "pd.DataFrame") -> set[str]:
     if not any("few_answered" in flags for flags in table["flags"]):
         hidden.update(_COUNTS)
     return hidden
+
+
+def _table(table: Any, wanted: Sequence[str] | None, name: str) -> pa.Table:
+    with about(name):
+        return to_arrow(table, wanted)
 
 
 def _unwrapped(table: Any) -> Any:

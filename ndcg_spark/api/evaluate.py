@@ -14,7 +14,7 @@ from ndcg_spark.config import EvaluationConfig, NightConfig, TablesConfig, about
 from ndcg_spark.convention.convention import Convention, parse_label
 from ndcg_spark.convention.measures import DEFAULT_CUTOFFS
 from ndcg_spark.convention.parsing import listed
-from ndcg_spark.errors import ConfigurationError, NdcgSparkError
+from ndcg_spark.errors import ConfigurationError, NdcgSparkError, about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.parquet_files import write_table
@@ -253,8 +253,9 @@ def _input(table: Any, name: str, is_graded: bool, scratch: Scratch) -> dict[str
         return {"path": [os.fspath(path) for path in paths]}
     # Where all have one grade no column of grades is looked up, so that two of them are not ambiguous.
     names = [name for name in _COLUMNS.get(name, ()) if is_graded or name != "relevance"]
-    rows = to_arrow(table, names or None, name)
+    with about(name):
+        rows = to_arrow(table, names or None)
+        names_runs = "run" in resolve_columns({}, ["run"], rows.column_names)
     path = f"{scratch.folder()}/{name}.parquet"
     write_table(rows, Path(path), keeps_arrow_types=True)
-    names_runs = "run" in resolve_columns({}, ["run"], rows.column_names, name)
     return {"path": path, **({} if name != "results" or names_runs else {"run": RUN})}

@@ -12,6 +12,7 @@ from ndcg_spark import rules
 from ndcg_spark.api.scores import SparkScores
 from ndcg_spark.config import TablesConfig
 from ndcg_spark.engine import open_session, require_read_values, sail_version
+from ndcg_spark.errors import about
 from ndcg_spark.inputs.dataframes import dataframes_in, frame, merge_local_partitions
 from ndcg_spark.inputs.memory import RUN, is_spark, to_arrow
 from ndcg_spark.inputs.query_tables import attribute_rows
@@ -114,5 +115,7 @@ def _attributes(given: Any, session: SparkSession) -> tuple[pa.Table | None, Sli
     def as_dataframe(rows: pa.Table) -> DataFrame:
         return merge_local_partitions(session.createDataFrame(rows))
 
-    attributes = attribute_rows(to_arrow(given, None, "query_attributes"))
+    with about("query_attributes"):
+        rows = to_arrow(given, None)
+    attributes = attribute_rows(rows)
     return attributes, make_slices(attributes, as_dataframe)

@@ -227,7 +227,7 @@ def _other_judgments(sides: Sides) -> Iterator[Notice]:
     queries = f"{sides.key['dataset']}: {changed:,} of {total:,} queries have other judgments"
     sentence = f"{queries} than on {sides.key['baseline_night']}"
     if sides.only is None:
-        leave_out = Give("unchanged_queries", words="leave them out with")
+        leave_out = Give("unchanged_queries", then="leaves them out")
         yield Notice(f"{sentence}, which changes scores", leave_out)
     else:
         yield Notice(f"{sentence}, and were left out")

@@ -66,8 +66,8 @@ def start(server: Any) -> threading.Event:
                 return admitted
             what = f"engine: the embedded engine's port cannot be guarded against other users here, {error}"
             needs = "it needs Linux 5.0 on x86_64 or aarch64, and a container that allows seccomp"
-            instead = f"where nobody else can log in, set {OPEN_PORT}=1, else use"
-            raise EngineError(f"{what}; {needs}", Give("engine", "spark", words=instead)) from error
+            alone = f"or, where nobody else can log in, set {OPEN_PORT}=1"
+            raise EngineError(f"{what}; {needs}", Give("engine", "spark", words="use", then=alone)) from error
         # If the server does not start, no filtered thread is left, and the guard ends.
         threading.Thread(target=_guard, args=(notifications, admitted), name="port-guard", daemon=True).start()
         thread.submit(server.start, background=True).result()

@@ -161,7 +161,7 @@ def connect(url: str) -> Engine:
     if engine.kind == "embedded":
         engine.close()
         what = f"engine: {engine.name} is a server of Sail"
-        raise EngineError(what, Give("engine", "embedded", words="on that machine use"))
+        raise EngineError(what, Give("engine", "embedded", words="use", then="on that machine"))
     return engine
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from ndcg_spark.advice import ChooseColumn
 from ndcg_spark.errors import InputError
-from ndcg_spark.text import mapped_table
 
 #: By column, its names in lower case, with _ for - and blanks: those of ir_datasets, PyTerrier, BEIR, MS MARCO, TREC,
 #: MovieLens, RecTools, RePlay, recommenders, Quepid, OpenSearch, UBI and RAGAS. Those of the second list may be another
@@ -32,7 +31,7 @@ _NOT_BESIDE = {
 }
 
 
-def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str], where: str) -> dict[str, str]:
+def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str]) -> dict[str, str]:
     """What a table that `has` columns calls each of ours `names`: as `mapped`, as we do, or by exactly one alias."""
     columns, wanted = [*dict.fromkeys(has)], [*names]
     plain = {column: _plain(column) for column in columns}
@@ -51,8 +50,8 @@ def resolve_columns(mapped: Mapping[str, str], names: Iterable[str], has: Iterab
         tiers = [[name, *first], [] if is_out or _NOT_BESIDE.get(name, set()) & {*plain.values()} else second]
         named = next(filter(None, ([column for column in free if plain[column] in tier] for tier in tiers)), [])
         if len(named) > 1:
-            what = f"{where}: {len(named)} columns may be the {name}, {' and '.join(named)}"
-            raise InputError(what, ChooseColumn(mapped_table(where), name, named[0]))
+            what = f"{len(named)} columns may be the {name}, {' and '.join(named)}"
+            raise InputError(what, ChooseColumn(name, named[0]))
         called.update((name, column) for column in named)
     return called
 

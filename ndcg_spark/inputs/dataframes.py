@@ -22,7 +22,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from ndcg_spark.advice import Convert
 from ndcg_spark.engine import Engine, failure_reason, failures
 from ndcg_spark.engine.sessions import is_classic
-from ndcg_spark.errors import EngineError, InputError, NdcgSparkError
+from ndcg_spark.errors import EngineError, InputError, NdcgSparkError, about
 from ndcg_spark.inputs.column_names import doubtful_run, resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import is_spark, run_name, to_arrow
@@ -48,8 +48,10 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
     if isinstance(table, Mapping) and is_spark(table):
         runs = []
         for run, one in table.items():
-            label = f"{where}: run {run_name(run, where)!r}"
-            doubtful = doubtful_run(resolve_columns({}, ["run"], one.columns, label), {})
+            with about(where):
+                label = f"{where}: run {run_name(run)!r}"
+            with about(label):
+                doubtful = doubtful_run(resolve_columns({}, ["run"], one.columns), {})
             rows = frame(one.drop(*filter(None, [doubtful])), schema, session, label)
             if "run" in rows.columns:
                 # Counting them would take a job.
@@ -60,8 +62,9 @@ def frame(table: Any, schema: pa.Schema, session: SparkSession, where: str) -> D
             ids = {name: F.col(name).cast("string") for name in _IDS if name in rows.columns}
             runs.append(rows.withColumns({"run": F.lit(run)} | ids))
         return union_all(_with_alike_numbers(runs, schema.names))
-    rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names, where))
-    columns = resolve_columns({}, schema.names, rows.columns, where)
+    with about(where):
+        rows = table if is_spark(table) else session.createDataFrame(to_arrow(table, schema.names))
+        columns = resolve_columns({}, schema.names, rows.columns)
     if column := doubtful_run(columns, {}):
         # Looking at it would take a job.
         raise InputError(
@@ -150,8 +153,13 @@ def _unpacked(table: DataFrame, wanted: Sequence[str], where: str) -> DataFrame:
 def packed_fields(structs: Mapping[str, Sequence[str]], wanted: Sequence[str], where: str) -> dict[str, dict[str, str]]:
     """By array of structs that has documents, what its fields call our columns; `structs` are the names of fields."""
     names = [name for name in DOCUMENT_COLUMNS if name in wanted]
-    found = {column: resolve_columns({}, names, fields, f"{where}: {column}") for column, fields in structs.items()}
-    return {column: fields for column, fields in found.items() if "doc_id" in fields}
+    packed = {}
+    for column, fields in structs.items():
+        with about(f"{where}: {column}"):
+            called = resolve_columns({}, names, fields)
+        if "doc_id" in called:
+            packed[column] = called
+    return packed
 
 
 def _exploded(table: DataFrame, ranked: bool, where: str) -> DataFrame:

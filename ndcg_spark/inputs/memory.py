@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError, about, first_line
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
 from ndcg_spark.inputs.mixed_types import concatenated, is_list
 from ndcg_spark.schemas import OF_RESULTS
@@ -70,25 +70,25 @@ def is_spark(table: Any) -> bool:
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
 
-def to_arrow(table: Any, wanted: Sequence[str] | None, where: str) -> pa.Table:
+def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
     """The table in types that every engine reads, with our names; only what may be `wanted`, all if that is None."""
     names = wanted or ()
     is_by_run = isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values()))
     try:
-        rows = _run_tables(table, names, where) if is_by_run else _columns(_arrow(table, names, where), names, where)
+        rows = _run_tables(table, names) if is_by_run else _columns(_arrow(table, names), names)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{where}: it cannot be read as a table, {first_line(error)}; give each column one type; paths go in a list"
+            f"it cannot be read as a table, {first_line(error)}; give each column one type; paths go in a list"
         ) from error
     if not rows.num_rows:
-        raise InputError(f"{where}: the table is empty; check what should have filled it, or leave it out")
+        raise InputError("the table is empty; check what should have filled it, or leave it out")
     return rows
 
 
-def run_name(run: object, where: str) -> str:
+def run_name(run: object) -> str:
     if isinstance(run, str):
         return run
-    raise InputError(f"{where}: {run!r} where the name of a run is expected; give text")
+    raise InputError(f"{run!r} where the name of a run is expected; give text")
 
 
 def _is_table(value: Any) -> bool:
@@ -100,17 +100,12 @@ def _is_table(value: Any) -> bool:
     return any(hasattr(type(value), name) for name in ("columns", "column_names"))
 
 
-def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """The tables of all runs, whose ids are text, as other runs may have text where one has numbers."""
     parts, order = [], dict[str, str]()
     for run, one in table.items():
-        label = f"{where}: run {run_name(run, where)!r}"
-        rows = to_arrow(one, wanted, label)
-        if "run" in rows.column_names:
-            if len(names := rows["run"].unique().to_pylist()) > 1:
-                raise InputError(f"{label}: its table has several runs, e.g. {names[0]} and {names[1]}; give one")
-            rows = rows.drop_columns(["run"])
-        rows = without_doubtful_run(rows, label)
+        with about(f"run {run_name(run)!r}"):
+            rows = _of_one_run(one, wanted)
         ordered_by = {"score", "rank"}.intersection(rows.column_names)
         if len(ordered_by) == 1:
             order.setdefault(ordered_by.pop(), run)
@@ -122,22 +117,32 @@ def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> 
         parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
     if len(order) > 1:
         raise InputError(
-            f"{where}: run {order['score']!r} has only scores and run {order['rank']!r} only ranks or lists; give both "
-            "the same"
+            f"run {order['score']!r} has only scores and run {order['rank']!r} only ranks or lists; give both the same"
         )
     return concatenated(parts)
 
 
-def without_doubtful_run(rows: pa.Table, where: str) -> pa.Table:
+def _of_one_run(table: Any, wanted: Sequence[str]) -> pa.Table:
+    """The rows of a run that has a name, without a column that names it; InputError if that has several."""
+    rows = to_arrow(table, wanted)
+    if "run" in rows.column_names:
+        names = rows["run"].unique().to_pylist()
+        if len(names) > 1:
+            raise InputError(f"its table has several runs, e.g. {names[0]} and {names[1]}; give one")
+        rows = rows.drop_columns(["run"])
+    return without_doubtful_run(rows)
+
+
+def without_doubtful_run(rows: pa.Table) -> pa.Table:
     """The rows of a run that has a name, without a column that might name it otherwise."""
-    column = doubtful_run(resolve_columns({}, ["run"], rows.column_names, where), {})
+    column = doubtful_run(resolve_columns({}, ["run"], rows.column_names), {})
     return rows if column is None else rows.drop_columns([column])
 
 
-def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
+def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     """Those columns of a table that may be wanted, in plain types, and with our names where it has them."""
     wanted_or_key = wanted or ("dataset", "query_id")
-    ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names, where).items()}
+    ours = {theirs: name for name, theirs in resolve_columns({}, wanted_or_key, table.column_names).items()}
     if "doc_id" in wanted and doubtful_run({name: theirs for theirs, name in ours.items()}, {}):
         # It keeps its name, as it is looked at before it counts.
         ours = {theirs: theirs if name == "run" else name for theirs, name in ours.items()}
@@ -151,7 +156,7 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
         rename = f"rename its columns to {' and '.join(lost)}"
         give = "give the columns run, query_id and a measure" if "ndcg" in wanted else rename
         raise InputError(
-            f"{where}: {len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; {give}"
+            f"{len(lost)} column(s) missing, {', '.join(lost)}; it has {', '.join(table.column_names)}; {give}"
         )
     columns = [
         (ours.get(name, name), _plain_column(column))
@@ -161,7 +166,7 @@ def _columns(table: pa.Table, wanted: Sequence[str], where: str) -> pa.Table:
     return pa.table([column for _, column in columns], [name for name, _ in columns])
 
 
-def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
+def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
     if isinstance(table, pd.Series):
         table = table.reset_index()
     if isinstance(table, pd.DataFrame):
@@ -169,7 +174,7 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
         is_key = any(is_alias(name, str(level)) for level in table.index.names for name in (*wanted, "query_id"))
         return pa.Table.from_pandas(table, preserve_index=is_key)
     if isinstance(table, Mapping):
-        return _of_dictionary(table, wanted, where)
+        return _of_dictionary(table, wanted)
     if is_spark(table):
         # Imported here, because other tables need no engine.
         from ndcg_spark.engine import require_read_values
@@ -187,22 +192,22 @@ def _arrow(table: Any, wanted: Sequence[str], where: str) -> pa.Table:
     rows = list(table) if isinstance(table, Iterable) else []
     if not rows or not all(isinstance(row, tuple) for row in rows):
         if hasattr(type(table), "to_dataframe"):
-            raise InputError(f"{where}: {type(table).__name__} is not a table; give what its to_dataframe() returns")
+            raise InputError(f"{type(table).__name__} is not a table; give what its to_dataframe() returns")
         is_path = isinstance((rows or [table])[0], str | os.PathLike)
         read = "read paths first, on Spark with spark.read; " if is_path else ""
         raise InputError(
-            f"{where}: {type(table).__name__} is not a table; {read}give a DataFrame, a pyarrow Table, a dictionary of "
+            f"{type(table).__name__} is not a table; {read}give a DataFrame, a pyarrow Table, a dictionary of "
             "columns, {query: {document: number}}, {query: [document, ...]} or, of results, {run: table}"
         )
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
     if odd := next((row for row in rows if len(row) != len(names)), None):
         what = f"a tuple of {len(odd)} value(s), e.g. {odd!r}"
-        raise InputError(f"{where}: {what}; give ({', '.join(names)}), or {{query: {{document: number}}}}")
+        raise InputError(f"{what}; give ({', '.join(names)}), or {{query: {{document: number}}}}")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str], where: str) -> pa.Table:
+def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
     if "doc_id" in wanted and not any(is_alias(name, key) for name in wanted for key in keys):
         return _nested(table, wanted)
@@ -210,7 +215,7 @@ def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str], where: str) 
         if not isinstance(value, Iterable) or isinstance(value, str):
             beside = "weight" if "weight" in wanted else "other columns"
             what = f"{key!r} has {type(value).__name__}, which is no column"
-            raise InputError(f"{where}: {what}; give a table with query_id and {beside}")
+            raise InputError(f"{what}; give a table with query_id and {beside}")
     return pa.table(dict(table))
 
 

@@ -10,7 +10,7 @@ from pyarrow import csv, json
 from pyarrow import dataset as ds
 
 from ndcg_spark.config import TableConfig
-from ndcg_spark.errors import InputError, first_line
+from ndcg_spark.errors import InputError, about, first_line
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import separator_of, valid_lines
 from ndcg_spark.inputs.files import BINARY, File, file_format, list_files
@@ -42,7 +42,8 @@ def read_query_table(config: TableConfig, where: str, has_prose: bool = False) -
     with reading(files[0].path, where):
         keys = config.columns.values()
         table = concatenated(_read(file, kind, keys, where, has_prose) for file in files)
-    called = resolve_columns(config.columns, config.names, table.column_names, where)
+    with about(where):
+        called = resolve_columns(config.columns, config.names, table.column_names)
     if absent := [column for column in called.values() if column not in table.column_names]:
         raise InputError(f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}")
     ours = {column: name for name, column in called.items()}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from ndcg_spark.advice import Advice, Either, GiveFormat, NumberColumns
+from ndcg_spark.advice import Advice, Do, Either, GiveFormat, NumberColumns
 from ndcg_spark.config import TableConfig
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, about
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 from ndcg_spark.inputs.delimited import Delimited, separator_of
 from ndcg_spark.inputs.files import File, map_files
@@ -90,7 +90,8 @@ class TableContext:
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
         known = [*fields, *self.folders]
-        columns = resolve_columns(self.config.columns, self.names, known, self.origin)
+        with about(self.origin):
+            columns = resolve_columns(self.config.columns, self.names, known)
         has = frozenset(name for name, column in columns.items() if column in known)
         return Shape(kind, columns, has, tuple(fields))
 
@@ -176,13 +177,14 @@ def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape
         problem = "which are compressed by gzip; end the name of the file in .gz, or send the pipe through zcat"
     elif rows and table.names_columns(rows[0]):
         problem = "which are names of columns"
-        words = "for fields by number remove the line, for files with names"
-        advice = GiveFormat(table.name, "tsv or csv", words=words)
+        remove = Do(words="for fields by number remove the line")
+        named = GiveFormat(table.name, "tsv or csv", words="for files with names")
+        advice = Either((named, remove), ", ")
     elif is_run and fields in layouts and not {"rank", "score"} & {*shape.has, *shape.columns}:
         problem = "one of which may be a rank or a score"
-        words = "if these are judgments, give them first, then the results; else"
         choices = ("rank", max(3, fields - 1)), ("score", fields)
-        advice = NumberColumns(table.name, choices, " or ", words=words)
+        swap = Do(words="if these are judgments, give them first, then the results")
+        advice = Either((NumberColumns(table.name, choices, " or "), swap), "; ")
     elif not is_mapped and names[3:] == ["relevance"] and rows and _are_times(usual[3]):
         problem = "the last of which is a time"
         advice = NumberColumns(table.name, (("query_id", 1), ("doc_id", 2), ("relevance", 3)))

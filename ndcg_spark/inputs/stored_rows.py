@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
+from ndcg_spark.errors import about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.memory import holds_structs
@@ -222,7 +223,8 @@ class StoredRows:
             known = next((struct for struct in structs or () if struct is not None), None)
             if known is None:
                 continue
-            fields = resolve_columns({}, wanted, list(known), self.where)
+            with about(self.where):
+                fields = resolve_columns({}, wanted, list(known))
             if "doc_id" in fields:
                 for ours, theirs in fields.items():
                     flat[ours] = [None if struct is None else struct[theirs] for struct in structs]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ndcg_spark.advice import Give
+from ndcg_spark.advice import Do, Either, Give
 from ndcg_spark.comparison.baselines import named_night
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.convention.convention import Convention
@@ -140,8 +140,9 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 def _not_kept(night: Night, query: str) -> ConfigurationError:
     what = f"documents: {night} keeps none of query {query!r} and these runs"
-    instead = "explain it from the judgments and results, or evaluate it with"
-    return ConfigurationError(what, Give("documents", "all", words=instead))
+    evaluate = Give("documents", "all", words="evaluate it with")
+    explain = Do(words="explain it from the judgments and results")
+    return ConfigurationError(what, Either((evaluate, explain)))
 
 
 def read_facts(

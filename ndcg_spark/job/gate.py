@@ -75,7 +75,7 @@ def judge_written(
     for night in known if accepted is None else ():
         if (night.dataset, night.evaluated_on) in replaced and night.row["accepted"]:
             ended = f"{night} was accepted, {night.row['accepted']}, but its new scores are not"
-            report_step("warning", Notice(ended, Give("accept_baseline", words="accept them with")))
+            report_step("warning", Notice(ended, Give("accept_baseline", then="accepts them")))
     nights = log.Nights(sorted([*others, *written]), known.rows, known.damaged)
     results = {night.dataset: judge(gate, night, nights, scores, options, accepted) for night in written}
     comparisons = [row for judged in results.values() for row in judged.rows]

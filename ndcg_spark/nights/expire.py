@@ -17,7 +17,7 @@ SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: hour.
 SECONDS_SUPERSEDED = 3600.0
 _KEPT = "they are the newest good nights or baselines of the gate"
-_REMOVE_TOO = Give("baselines", words="remove them, too, with")
+_REMOVE_TOO = Give("baselines", then="removes them, too")
 _FOLDER = re.compile(r"query_scores/evaluated_on=([^/]+)/evaluation_id=([^/]+)/")
 
 #: The date and the id of an evaluation.
@@ -111,7 +111,7 @@ def removable(
     old = {day for day in dates if day < before or day == date}
     if before and known.damaged and not baselines:
         why = f"{next(iter(known.damaged.values()))}, so what its gate compares with is not known"
-        restore = Give("baselines", words="restore it, or remove what gates need, too, with")
+        restore = Give("baselines", words="restore it, or", then="removes what gates need, too")
         return removals, [Notice(f"{len(old)} old night(s) stay: {why}", restore)]
     stays = set() if baselines else needed(known, old) - {date or ""}
     removals.extend(_nights_of(found, day) for day in sorted(old - stays))

@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ndcg_spark.config import AttributesConfig
-from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.tables.html import name
@@ -39,7 +39,9 @@ def read_labels(file: Path) -> Labels:
     """The labels in a CSV file with the columns query_id and text; or doc_id, text and perhaps link."""
     config = AttributesConfig(path=[str(file)], format="csv")
     table = read_query_table(config, "labels", has_prose=True)
-    ours = {own: name for name, own in resolve_columns({}, _LABELS, table.column_names, "labels").items()}
+    with about("labels"):
+        columns = resolve_columns({}, _LABELS, table.column_names)
+    ours = {own: name for name, own in columns.items()}
     known = [ours.get(own, own) for own in table.column_names]
     needed = ("doc_id" if "doc_id" in known else "query_id", "text")
     if lost := [name for name in needed if name not in known]:

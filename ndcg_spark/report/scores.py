@@ -185,7 +185,7 @@ def print_check(checked: Mapping[str, Any], style: str | None) -> None:
 
 def print_documents(rows: Sequence[Mapping[str, Any]], style: str | None, most: int) -> None:
     """Print rows of TO_JUDGE, of which `most` were asked for."""
-    more = Give("documents", "N", words="list more, if there are more, with")
+    more = Give("documents", "N", then="lists more, if there are more")
     notes = [Notice(f"the first {most:,}", more).worded(OPTIONS)] if len(rows) == most else []
     table = make_table(rows, TO_JUDGE.names, [*notes, _WEIGHT if rows else _ALL_JUDGED])
     print_view(View([table], rows, TO_JUDGE.names, rows), style)

@@ -11,7 +11,7 @@ SNAPSHOT = ["Snapshot Name", "Snapshot Time", "Case ID", "Query Text", "Doc ID",
 
 
 def resolved(table, has, given=()):
-    return resolve_columns(dict(given), table.names, has, "table")
+    return resolve_columns(dict(given), table.names, has)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_what_may_be_a_category_names_no_run_where_another_column_does(other):
 
 
 def test_names_of_the_user_may_differ_in_case():
-    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL"], "t") == {"doc_id": "URL"}
-    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL", "url"], "t") == {"doc_id": "url"}
+    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL"]) == {"doc_id": "URL"}
+    assert resolve_columns({"doc_id": "url"}, ["doc_id"], ["URL", "url"]) == {"doc_id": "url"}
 
 
 def test_what_the_user_names_counts_first():

@@ -183,7 +183,7 @@ def test_tables_of_runs_keep_every_number(make):
         "double": make({**ids, "score": [float(TIED)]}),
         "large": make({**ids, "score": [LARGE]}),
     }
-    scores = to_arrow(runs, RESULTS.names, "results")["score"].to_pylist()
+    scores = to_arrow(runs, RESULTS.names)["score"].to_pylist()
     assert scores == [float(TIED), float(TIED), float(LARGE)]
 
 

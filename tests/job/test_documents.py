@@ -11,6 +11,7 @@ from evaluations import configuration, evaluated
 from kept_nights import date
 from page_nights import night
 
+from ndcg_spark.advice import Give
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.explain import ExplainRequest
 from ndcg_spark.job import evaluate as job
@@ -165,4 +166,4 @@ def test_a_rerun_without_documents_leaves_none_of_the_old(session, configured):
     assert read_rows([night], "ranked_documents").num_rows == 0
     with pytest.raises(ConfigurationError, match=r"keeps none of query 'q1' ") as refused:
         explain_night("out", None, ExplainRequest("q1"))
-    assert (refused.value.advice.option, refused.value.advice.value) == ("documents", "all")
+    assert refused.value.advice.ways[0] == Give("documents", "all", words="evaluate it with")

@@ -106,7 +106,7 @@ def scored(
         "results": _arrow(returned, tables.RESULTS, RESULTS, "results"),
     }
     if exclude is not None:
-        rows["exclude"] = to_arrow(exclude, EXCLUDE.names, "exclude")
+        rows["exclude"] = to_arrow(exclude, EXCLUDE.names)
     settings = {"convention": _options(convention)}
     if cutoffs is not DEFAULT_CUTOFFS:
         settings["cutoffs"] = cutoffs
@@ -142,7 +142,7 @@ def _published(
 def _arrow(given: Any, columns: str, schema: pa.Schema, where: str) -> pa.Table:
     if _are_rows(given):
         return tables.arrow(given, columns)
-    return to_arrow(given, schema.names, where)
+    return to_arrow(given, schema.names)
 
 
 def _are_rows(given: Any) -> bool:
