@@ -18,7 +18,7 @@ from ndcg_spark.convention.options import TIES
 from ndcg_spark.errors import ConfigurationError, NotVerifiedError
 from ndcg_spark.job import evaluate, inputs
 from ndcg_spark.nights import log
-from ndcg_spark.scoring import lists, ranking
+from ndcg_spark.scoring import lists, prepare, ranking
 from ndcg_spark.spot_check import plain_rows, recompute
 from ndcg_spark.spot_check.judgments_hash import judgments_hash
 
@@ -86,13 +86,13 @@ def other_ties(monkeypatch):
 
 
 def a_lost_document(monkeypatch):
-    ranked = inputs.list_by_list
+    ranked = prepare.list_by_list
 
     def without_the_second(*arguments):
         return ranked(*arguments).where(F.col(ranking.RANK) != 2)
 
-    monkeypatch.setattr(inputs, "list_by_list", without_the_second)
-    monkeypatch.setattr(inputs, "by_window", without_the_second)
+    monkeypatch.setattr(prepare, "list_by_list", without_the_second)
+    monkeypatch.setattr(prepare, "by_window", without_the_second)
 
 
 def exchanged_counts(monkeypatch):
@@ -278,6 +278,7 @@ def test_scores_that_are_not_verified_are_compared_with_nothing(engine, settings
     from ndcg_spark.comparison.differences import ComparisonOptions
     from ndcg_spark.comparison.trend import UNVERIFIED, lines
     from ndcg_spark.nights.log import committed
+    from ndcg_spark.report import words
     from ndcg_spark.report.page import Request, read_page
 
     with monkeypatch.context() as patched:
@@ -293,5 +294,6 @@ def test_scores_that_are_not_verified_are_compared_with_nothing(engine, settings
     for date in ("2026-11-01", "2026-11-02"):
         (part,) = read_page("output", date, Request()).parts
         assert part.baseline.nights == ()
-        assert any("not verified: patched" in sentence for sentence in part.warnings) == (date == "2026-11-01")
+        kinds = [warning.kind for warning in words.warnings(part)]
+        assert ("unverified" in kinds) == (date == "2026-11-01")
     assert [night.is_good for night in committed("output")] == [False, False]
