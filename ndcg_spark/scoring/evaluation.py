@@ -39,6 +39,9 @@ class Evaluation:
     rank: Ranker = by_window
     measures: MeasureSet = NDCG_ONLY
 
+    def __post_init__(self) -> None:
+        beside_ndcg.refuse_averaged(self.convention, self.measures)
+
     @property
     def depth(self) -> int | None:
         """The deepest rank that can matter to a score; None if any rank can."""

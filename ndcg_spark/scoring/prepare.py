@@ -21,7 +21,6 @@ from ndcg_spark.rules import RowTest
 from ndcg_spark.schemas import EXCLUDE, JUDGMENTS, RESULTS
 from ndcg_spark.scoring.evaluation import Evaluation, new_id
 from ndcg_spark.scoring.ideal import gain
-from ndcg_spark.scoring.measures import refuse_averaged
 from ndcg_spark.scoring.ranking import Ranker, by_window, list_by_list
 from ndcg_spark.steps import report_step
 
@@ -113,8 +112,6 @@ def prepare(
     Raises ConfigurationError for a dataset that is named twice or a measure that needs one order of
     ties, InputError for a missing column or a column of another type, and what the guard raises.
     """
-    # Before a guard reads anything.
-    refuse_averaged(options.convention, options.measures)
     judged = _columns(tables.judgments, JUDGMENTS)
     returned = _columns(tables.results, RESULTS)
     convention = ordered(options.convention, returned)
