@@ -1,4 +1,4 @@
-"""How nights, their trends and the verdicts of their gates are printed; and verdicts as JUnit XML for CI servers."""
+"""How nights, their trends and verdicts are printed; and verdicts as JUnit XML for CI servers."""
 
 import dataclasses
 import io
@@ -29,33 +29,57 @@ _COLUMNS = (
     *("median", "low", "high", "flags", "why", "verdict", "notes"),
 )
 #: The columns of a result in CSV, and those that are shown.
-_RESULTS = ("dataset", "evaluated_on", "verdict", *(field.name for field in dataclasses.fields(Result)))
+_RESULTS = ["dataset", "evaluated_on", "verdict"]
+_RESULTS += [field.name for field in dataclasses.fields(Result)]
 _SHOWN = (
-    *("check", "run", "against", "mean", "difference", "allowed", "interval_low", "interval_high", "p", "queries"),
+    "check",
+    "run",
+    "against",
+    "mean",
+    "difference",
+    "allowed",
+    "interval_low",
+    "interval_high",
+    "p",
+    "queries",
     "result",
 )
+#: What JUnit counts, and where it stands in a suite.
+_COUNTED = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
 _ORDER = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
 
 
 def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | None) -> None:
-    """Print a row per night, in CSV per night, run and cutoff; JSON has the records of failed evaluations, too."""
-    key = "dataset", "evaluated_on", "evaluation_id"
-    records = [(night.record, rows) for night, rows in zip(nights, scores, strict=True)]
-    records += [(row, ()) for row in nights.attempts]
-    value = [{**{name: row[name] for name in key}, "record": row, "dataset_scores": rows} for row, rows in records]
-    notes = [*([] if nights else ["there is no night; check the path"]), *unpublished(nights)]
+    """Print a row per night, in CSV per night, run and cutoff.
+
+    JSON has the records of failed evaluations, too.
+    """
+    value = []
+    all_rows: list[Row] = []
+    for night, rows in zip(nights, scores, strict=True):
+        value.append(_with_key(night.record, rows))
+        all_rows += rows
+    value += [_with_key(row, ()) for row in nights.attempts]
+    notes = list(unpublished(nights))
+    if not nights:
+        notes.insert(0, "there is no night; check the path")
     table = make_table(list(map(_night, nights, scores)), (), notes, kept=["best"])
-    all_rows = [row for rows in scores for row in rows]
     print_view(View([table], value, measure_first(DATASET_SCORES, COLUMNS), all_rows), style)
+
+
+def _with_key(record: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
+    return {**key, "record": record, "dataset_scores": rows}
 
 
 def _night(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     best = (sorted_runs(rows, measure_set=measures) or [[]])[0]
-    score = next((row.get(MEASURES[measure].column) for row in best if row["cutoff"] == cutoff), None)
+    column = MEASURES[measure].column
+    score = next((row.get(column) for row in best if row["cutoff"] == cutoff), None)
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
@@ -117,10 +141,18 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
                 event = runs.setdefault((point.date, line.dataset, _measure(line), what, why), {})
                 event |= dict.fromkeys(about or [line.run])
     rows = []
-    for (date, dataset, measure, what, why), event in sorted(runs.items(), key=lambda pair: pair[0][0])[-_EVENTS:]:
-        shown = ", ".join([*event][:_NAMED]) + (f" and {len(event) - _NAMED} more" if len(event) > _NAMED else "")
-        rows.append({"dataset": dataset, "measure": measure, "run": shown, "date": date, "what": what, "why": why})
+    by_date = sorted(runs.items(), key=lambda pair: pair[0][0])
+    for (date, dataset, measure, what, why), event in by_date[-_EVENTS:]:
+        row = {"dataset": dataset, "measure": measure, "run": _named(list(event))}
+        rows.append({**row, "date": date, "what": what, "why": why})
     return rows
+
+
+def _named(runs: Sequence[str]) -> str:
+    """The names of runs, of many the first."""
+    shown = ", ".join(runs[:_NAMED])
+    more = len(runs) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _events(point: Point) -> Iterator[tuple[str, ...]]:
@@ -154,16 +186,21 @@ def verdict_view(verdicts: Sequence[Verdict]) -> View:
 
 
 def verdict_table(verdict: Row, several: bool = False) -> Table:
-    """The table of a verdict, as JSON has it, what is no pass first; with its night if it stands among several."""
-    # Checks that only warn come after the others, and the largest drop first.
-    results: list[Row] = sorted(
-        verdict["results"],
-        key=lambda row: (_ORDER.index(row["result"]), row["severity"] != "fail", row["difference"] or 0.0),
-    )
+    """The table of a verdict, as JSON has it, what is no pass first.
+
+    It names its night if it stands among several.
+    """
+    results: list[Row] = sorted(verdict["results"], key=_by_weight)
     night = f"{verdict['dataset']} of {verdict['evaluated_on']}: " if several else ""
     notes = [f"{night}{verdict_in_words(verdict)}: {verdict['sentence']}"]
     notes += [f"warning: {warning}" for warning in verdict["warnings"]]
     return make_table(list(map(_cells, results)), _SHOWN, notes)
+
+
+def _by_weight(result: Row) -> tuple[int, bool, float]:
+    """Checks that only warn come after the others, and the largest drop first."""
+    is_warning = result["severity"] != "fail"
+    return _ORDER.index(result["result"]), is_warning, result["difference"] or 0.0
 
 
 def _cells(result: Row) -> dict[str, Any]:
@@ -190,33 +227,55 @@ def print_rehearsal(verdicts: Sequence[Verdict], style: str | None) -> None:
 
 
 def write_junit(file: Path, verdicts: Iterable[Verdict]) -> None:
-    """Write the verdicts; a check that fails is a failure, and one without a result that can decide is an error."""
+    """Write the verdicts.
+
+    A check that fails is a failure, and one without a result that can decide is an error.
+    """
     suites = ET.Element("testsuites", name="ndcg-spark gate")
     for verdict in verdicts:
-        suite = ET.SubElement(suites, "testsuite", name=message(f"{verdict.dataset} of {verdict.evaluated_on}"))
-        for result in verdict.results:
-            _add_case(suite, result, verdict)
-        if verdict.exit_code != DONE and not suite.findall("testcase/failure") + suite.findall("testcase/error"):
-            # All checks only warn, and none has measured anything.
-            case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
-            ET.SubElement(case, "error", type=str(verdict.reason), message=message(verdict.sentence))
-        for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("errors", "testcase/error")):
-            suite.set(name, str(len(suite.findall(tag))))
+        _add_suite(suites, verdict)
     ET.indent(suites)
     content = io.BytesIO()
     ET.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
     write_file("junit", file, content.getvalue())
 
 
+def _add_suite(suites: ET.Element, verdict: Verdict) -> None:
+    name = message(f"{verdict.dataset} of {verdict.evaluated_on}")
+    suite = ET.SubElement(suites, "testsuite", name=name)
+    for result in verdict.results:
+        _add_case(suite, result, verdict)
+    decided = suite.findall("testcase/failure") + suite.findall("testcase/error")
+    if verdict.exit_code != DONE and not decided:
+        # All checks only warn, and none has measured anything.
+        case = ET.SubElement(suite, "testcase", classname="gate", name="verdict")
+        text = message(verdict.sentence)
+        ET.SubElement(case, "error", type=str(verdict.reason), message=text)
+    for tag, counted in _COUNTED.items():
+        suite.set(tag, str(len(suite.findall(counted))))
+
+
 def _add_case(suite: ET.Element, result: Result, verdict: Verdict) -> None:
-    cells = _cells(vars(result))
-    against = f"against {result.baseline}" if result.baseline else "at least" if result.measure else None
-    name = " ".join(filter(None, (cells["check"] if result.measure else result.reason, result.run, against)))
-    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=message(name))
+    name = message(_name_of_case(result))
+    case = ET.SubElement(suite, "testcase", classname=message(result.check), name=name)
     is_accepted = result.result != FAIL and verdict.accepted is not None
     if result.result != PASS and result.severity == FAIL and not is_accepted:
         tag = "failure" if result.result == FAIL else "error"
-        ET.SubElement(case, tag, type=str(result.reason), message=message(result.sentence))
-    else:
-        word = "pass" if result.result == PASS else "warning" if result.severity != FAIL else "accepted"
-        ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")
+        text = message(result.sentence)
+        ET.SubElement(case, tag, type=str(result.reason), message=text)
+        return
+    word = "accepted"
+    if result.result == PASS:
+        word = "pass"
+    elif result.severity != FAIL:
+        word = "warning"
+    ET.SubElement(case, "system-out").text = message(f"{word}: {result.sentence}")
+
+
+def _name_of_case(result: Result) -> str:
+    """What was checked, the run, and what it was compared with."""
+    what = _cells(vars(result))["check"] if result.measure else result.reason
+    against = "at least" if result.measure else None
+    if result.baseline:
+        against = f"against {result.baseline}"
+    return " ".join(filter(None, (what, result.run, against)))
