@@ -62,7 +62,9 @@ class _Arguments(Voice):
     maps_columns = False
 
     def named(self, option: str) -> str:
-        return _OF_KEYS.get(option, option.replace("-", "_"))
+        if "." in option:
+            return _OF_KEYS.get(option, option)
+        return option.replace("-", "_")
 
     def setting(self, name: str, value: object = "", table: str = "") -> str:
         return name if value == "" else f"{name}={value!r}"

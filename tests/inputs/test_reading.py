@@ -1,9 +1,12 @@
 """A table from storage: its columns, its run, a catalog table, and what is refused."""
 
+import re
+
 import pytest
 from input_files import documents, judged, returned, rows, written
 from tables import judgment, judgments
 
+from ndcg_spark.advice import OPTIONS
 from ndcg_spark.errors import InputError
 from ndcg_spark.schemas import LINE
 
@@ -81,5 +84,6 @@ REFUSED = [
 
 @pytest.mark.parametrize(("table", "name", "text", "settings", "words"), REFUSED)
 def test_what_cannot_be_read_is_refused_with_what_to_write(engine, tmp_path, table, name, text, settings, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError) as refused:
         table(engine, written(tmp_path / name, text), **settings)
+    assert re.search(words, refused.value.worded(OPTIONS))
