@@ -143,9 +143,10 @@ def _aggregates() -> dict[str, Column]:
 def _measures(p: float) -> dict[str, Column]:
     """The columns of LIST_CHANGES from `_aggregates`.
 
-    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of Webber, Moffat and
-    Zobel (2010), also for unequal lengths: the overlap at the depth s of the shorter list is `shared`, that at the
-    depth l of the longer is `common`, and the overlap of every depth is summed over common documents.
+    Sources: moved_discount Tan and Clarke (2014), extrapolated rank-biased overlap equation 32 of Webber,
+    Moffat and Zobel (2010), also for unequal lengths: the overlap at the depth s of the shorter list is
+    `shared`, that at the depth l of the longer is `common`, and the overlap of every depth is summed over
+    common documents.
     """
     ours, theirs, common, shared = map(F.col, ("returned", "baseline_returned", "common", "shared"))
     one_empty = F.least(ours, theirs) == 0

@@ -51,7 +51,10 @@ _PLAIN, _ODD = re.compile(r"[a-z0-9_-]{1,100}"), re.compile(r"[^A-Za-z0-9_-]")
 
 
 def notify_failure(
-    config: EvaluationConfig, error: BaseException, outcome: "EvaluationOutcome | None" = None, is_silent: bool = False
+    config: EvaluationConfig,
+    error: BaseException,
+    outcome: "EvaluationOutcome | None" = None,
+    is_silent: bool = False,
 ) -> None:
     """Notify programs of an evaluation that this error has ended, perhaps after it had an outcome.
 
@@ -72,7 +75,7 @@ def notify(
     outcome: "EvaluationOutcome | None" = None,
     is_silent: bool = False,
 ) -> None:
-    """Write the metrics files if there is an outcome, and run the command, as far as each is configured.
+    """Write the metrics files if there is an outcome, and run the command, if they are configured.
 
     What the command prints is not shown if `is_silent`.
     """
@@ -134,7 +137,7 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
 
 
 def measured_night(night: Night) -> Measured:
-    """The same of a published night, as its evaluation has written it and people have accepted it."""
+    """The same of a published night, which may have been accepted since."""
     (rows,) = read_dataset_scores([night])
     verdict = None
     if night.row["verdict"] is not None:
@@ -161,7 +164,8 @@ def _write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequenc
     # Evaluations into other outputs may have written the file.
     newest = max([*known, _night_of(file)])
     if newest > measured.evaluated_on:
-        report_step("metrics", f"{file} stays as it is, because the night {newest} of {dataset} is newer")
+        reason = f"the night {newest} of {dataset} is newer"
+        report_step("metrics", f"{file} stays as it is, because {reason}")
     else:
         write_whole(file, metrics(measured).encode())
 
@@ -177,7 +181,7 @@ def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
 
 
 def _night_of(file: Path) -> str:
-    """The date of the night that a metrics file is of; empty if there is no file, or it does not say."""
+    """The date of the night of a metrics file; empty if there is no file, or it does not say."""
     if not file.exists():
         return ""
     with file.open("rb") as opened:
@@ -199,7 +203,10 @@ def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verd
 
 
 def finish(config: EvaluationConfig, exit_code: int) -> None:
-    """When an evaluation's process has ended: notify of a signal, or copy nights to the tables of NDCG_SPARK_EXPORT."""
+    """When an evaluation's process has ended: notify of a signal, or copy nights.
+
+    They are copied to the tables that NDCG_SPARK_EXPORT names.
+    """
     tables = os.environ.get("NDCG_SPARK_EXPORT")
     # The exit code of a process that a signal has ended is 128 and the signal's number.
     if exit_code > 128:

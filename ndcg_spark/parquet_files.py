@@ -1,9 +1,10 @@
 """Files of Parquet: one writer, and one reader of footers and of batches.
 
-Nothing is written with statistics. What footers say of nulls and NaN differs between writers, engines may take it for
-values, and here every part of a file has rows of all kinds, so that no plan could skip a part by it.
+Nothing is written with statistics. What footers say of nulls and NaN differs between writers, and
+engines may take it for values. Here every part of a file has rows of all kinds, so that no plan
+could skip a part by it.
 
-Nights are read by `nights.read`, whose files have checksums. The spot check reads Parquet on its own, by
+`nights.read` reads nights, whose files have checksums. The spot check reads Parquet on its own, by
 `inputs.stored_rows`, and engines read and write what is theirs.
 """
 
@@ -25,10 +26,11 @@ def open_writer(
     keeps_arrow_types: bool = False,
     has_checksums: bool = False,
 ) -> Any:
-    """A writer of tables of this schema to a local file or a stream: a context, with a method `write_table`.
+    """A context that writes tables of this schema to a local file or a stream, by `write_table`.
 
-    `dictionaries` are the columns of which each value is written once, by default all. With `keeps_arrow_types` pyarrow
-    reads the very types that were written; without, text is plain text to every engine.
+    `dictionaries` are the columns of which each value is written once, by default all. With
+    `keeps_arrow_types` pyarrow reads the very types that were written; without, text is plain text
+    to every engine.
     """
     return parquet.ParquetWriter(
         target,
@@ -59,11 +61,15 @@ def read_footer(stream: Any) -> tuple[pa.Schema, int]:
 
 
 def read_batches(
-    paths: Sequence[str], system: fs.FileSystem, wanted: Collection[str] | None = None, kind: str = "parquet"
+    paths: Sequence[str],
+    system: fs.FileSystem,
+    wanted: Collection[str] | None = None,
+    kind: str = "parquet",
 ) -> pa.RecordBatchReader:
-    """The rows of files of one schema, a batch at a time: those of the `wanted` columns that there are, or all.
+    """The rows of files of one schema, a batch at a time.
 
-    `kind` is parquet or orc. What is no such file, or damaged, raises what pyarrow raises.
+    They have those of the `wanted` columns that there are, by default all. `kind` is parquet or
+    orc. What is no such file, or damaged, raises what pyarrow raises.
     """
     # Here, because it imports pandas, which nights do without.
     from pyarrow import dataset
@@ -75,6 +81,6 @@ def read_batches(
 
 
 def read_whole(content: bytes) -> pa.Table:
-    """The table of a small file whose content was read; an error of pyarrow if one of its pages is damaged."""
+    """The table of a small file, from its content; an error of pyarrow if a page is damaged."""
     stored = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     return stored.read(use_threads=False)

@@ -143,7 +143,8 @@ def test_no_secret_reaches_the_command_the_log_or_the_steps(ended, tmp_path, mon
     output = f"s3://KEY:{secret}@nowhere/out"
     settings = configured().model_copy(update={"output": output})
     monkeypatch.setattr("ndcg_spark.monitoring.committed", lambda _: [])
-    notify_failure(settings, InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}"))
+    refused = InputError(f"results: s3://KEY:{secret}@b/x is not there; token={secret}")
+    notify_failure(settings, refused)
     assert secret not in json.dumps(told())
     assert told()["output"] == "s3://***@nowhere/out"
     monkeypatch.setattr("ndcg_spark.monitoring._SECONDS", 0.1)
@@ -252,7 +253,7 @@ def without_scores(evaluated_on):
 
 @pytest.mark.parametrize(("known", "is_written"), [(None, True), (0, True), (1, True), (2, False)])
 @pytest.mark.parametrize(("verdict", "value"), [("none", 0), ("fail", 1), (None, None)])
-def test_a_night_that_is_accepted_later_writes_its_file_again(tmp_path, folder, known, is_written, verdict, value):
+def test_an_accepted_night_writes_its_file_again(tmp_path, folder, known, is_written, verdict, value):
     output, file = str(tmp_path / "out"), folder / "ndcg_spark.web.prom"
     kept_nights.night(tmp_path / "out", 1, {"bm25": 0.5}, verdict=verdict)
     kept_nights.night(tmp_path / "out", 1, {"bm25": 0.7}, dataset="shop")

@@ -85,8 +85,10 @@ def evaluate(
     is_silent, outcome = is_merged(style), None
     try:
         with engine_imports():
-            is_unprintable = per_query and (baseline or style not in (None, *_QUERY_FORMATS))
-            _refuse_if(is_unprintable, f"--per-query prints {', '.join(_QUERY_FORMATS)}, without a --baseline")
+            is_printable = style is None or style in _QUERY_FORMATS
+            is_unprintable = per_query and (baseline or not is_printable)
+            formats = ", ".join(_QUERY_FORMATS)
+            _refuse_if(is_unprintable, f"--per-query prints {formats}, without a --baseline")
             _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
             _refuse_if(labels and report is None, "--labels names what a --report shows; give both")
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
@@ -112,7 +114,11 @@ def _refuse_if(is_wrong: object, reason: str) -> None:
         raise ConfigurationError(f"arguments: {reason}")
 
 
-def _query_printer(config: "EvaluationConfig", style: str | None, order: str | None) -> "Callable[[DataFrame], None]":
+def _query_printer(
+    config: "EvaluationConfig",
+    style: str | None,
+    order: str | None,
+) -> "Callable[[DataFrame], None]":
     from ndcg_spark.job.evaluate import query_scores_in_order
     from ndcg_spark.report.scores import print_query_scores
 
@@ -176,7 +182,7 @@ def _with_report(
 
 
 def _sort_order(sort: str | None) -> str | None:
-    """COLUMN[:asc|desc] with a column of QUERY_SCORES, which may be given as papers write a measure."""
+    """COLUMN[:asc|desc] with a column of QUERY_SCORES, given by that or as papers write it."""
     from ndcg_spark.schemas import QUERY_SCORES
 
     if sort is None:
@@ -189,9 +195,11 @@ def _sort_order(sort: str | None) -> str | None:
     columns = {name: measure.column for measure in MEASURES.values() for name in measure.written}
     name = columns.get(written_name, written_name)
     if name not in QUERY_SCORES.names:
-        raise unknown_name("sort", "column", f"{name}@{cutoff}" if cutoff else name, QUERY_SCORES.names)
+        given = f"{name}@{cutoff}" if cutoff else name
+        raise unknown_name("sort", "column", given, QUERY_SCORES.names)
     if cutoff:
-        raise ConfigurationError(f"sort: {sort} has a cutoff, but every row has its own; write {name}")
+        problem = f"{sort} has a cutoff, but every row has its own"
+        raise ConfigurationError(f"sort: {problem}; write {name}")
     return f"{name}:{direction}" if direction else name
 
 
@@ -200,10 +208,10 @@ def _sort_order(sort: str | None) -> str | None:
     _EVALUATE,
 )
 def finish(exit_code: int, **arguments: Any) -> None:
-    """Do what an evaluation cannot do itself, when its process has ended.
+    """Do what is left when an evaluation has ended.
 
-    Takes the options of the evaluation, as scripts/nightly.sh does. After a signal (an exit code above 128) it runs
-    --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
+    Takes the options of the evaluation, as scripts/nightly.sh gives them. After a signal (an exit code
+    above 128) it runs --on-end; else it copies the night to the tables that NDCG_SPARK_EXPORT names.
     """
     from ndcg_spark import monitoring
 

@@ -1,19 +1,19 @@
 """What is measured: cutoffs, what each measure is and how it is computed, and which of them an evaluation computes.
 
-A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is one entry of
-MEASURES. It is computed with SQL that every engine supports. The SQL uses
+A cutoff is the rank down to which lists are scored, from 1; None is the whole ranking. A new measure is
+one entry of MEASURES. It is computed with SQL that every engine supports, which small functions return.
+The SQL uses
 
-* for a document: `{rank}` and the columns that the entry names in `documents`,
-* for a list: `{listed}`, whether a document counts on it; the names of `lists`; and `returned`, its length,
-* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and how many are not,
-* for a cutoff: `{k}`; `{ranks}`, how many ranks that is, at least 1; the names of `sums` in braces; and `{whole}`,
-  whether it is the whole ranking,
-* the options of the convention, such as `{rbp_persistence}`.
+* for a document: its rank, and the columns that the entry names in `documents`,
+* for a list: whether a document counts on it; the names of `lists`; and `returned`, its length,
+* for a query: `relevant_documents` and `other_documents`, how many judged documents are relevant and
+  how many are not,
+* for a cutoff and a convention: what `Names` has.
 """
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Cutoff = int | None
@@ -50,15 +50,39 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
 
 
 @dataclasses.dataclass(frozen=True)
+class Names:
+    """What the SQL of a measure is computed from, for a convention and a cutoff."""
+
+    #: The column with the rank of a document.
+    rank: str
+    #: The condition that a document counts on its list.
+    listed: str
+    #: The cutoff; for the whole ranking a number above every rank.
+    k: int
+    #: How many ranks that is, at least 1.
+    ranks: str
+    is_whole: bool
+    #: The persistence of RBP.
+    persistence: float
+    #: By the names of `sums`, the columns that have them down to the cutoff.
+    sums: Mapping[str, str]
+
+
+#: A function that returns SQL.
+Formula = Callable[[Names], str]
+
+
+@dataclasses.dataclass(frozen=True)
 class Measure:
     words: str
     #: Its names in papers and tools; the first is that of ir_measures.
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with the SQL of its value at a cutoff; the first is the measure.
-    values: Mapping[str, str]
+    values: Mapping[str, Formula]
     documents: tuple[str, ...] = ()
-    sums: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: What is summed over the documents of a list; None for a column of `documents` itself.
+    sums: Mapping[str, Formula | None] = dataclasses.field(default_factory=dict)
+    lists: Mapping[str, Formula] = dataclasses.field(default_factory=dict)
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: Whether it is a sum over ranks, so that it can be averaged over ties.
@@ -73,35 +97,129 @@ class Measure:
 
 
 _relevance_measure = functools.partial(Measure, documents=("relevant",), arguments={"rel": "relevant_from"})
-_RELEVANT = {"relevant": "relevant"}
-#: A value of the documents of a list that meet a condition, in ascending order.
-_collected = "sort_array(collect_list(if({{listed}} and {}, {}, null)))".format
-#: The weight of a rank in RBP (Moffat and Zobel 2008).
-_WEIGHT = "(1D - {rbp_persistence}D) * pow({rbp_persistence}D, cast({rank} - 1 as double))"
-#: ERR: the probability that the reader reaches a document that may satisfy them, and the sum so far.
-_CASCADE = """aggregate(filter(stops, document -> document.rank <= {k}), named_struct('reading', 1D, 'sum', 0D),
-    (so_far, document) -> named_struct('reading', so_far.reading * (1D - document.stop),
-                                       'sum', so_far.sum + so_far.reading * document.stop / document.rank)).sum"""
-#: As trec_eval 9 computes it: going down the list, with the number of judged non-relevant documents so far.
-_BPREF = """aggregate(judged_ranks, named_struct('others', 0D, 'sum', 0D),
-    (so_far, code) -> named_struct('others', so_far.others + 1D - code % 2,
-                                   'sum', so_far.sum + code % 2 * (1D - least(so_far.others, relevant_documents)
-                                       / greatest(least(other_documents, relevant_documents), 1)))).sum"""
+_RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
+
+
+def _ndcg(_: Names) -> str:
+    """It is computed apart from the others."""
+    return ""
+
+
+def _precision(at: Names) -> str:
+    return f"{at.sums['relevant']} / {at.ranks}"
+
+
+def _recall(at: Names) -> str:
+    return f"{at.sums['relevant']} / greatest(relevant_documents, 1)"
+
+
+def _average_precision(at: Names) -> str:
+    within = f"filter(relevant_ranks, rank -> rank <= {at.k})"
+    # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
+    precisions = f"transform({within}, (rank, at) -> try_divide(at + 1, rank))"
+    total = f"aggregate({precisions}, 0D, (so_far, term) -> so_far + term)"
+    return f"{total} / greatest(relevant_documents, 1)"
+
+
+def _reciprocal_rank(at: Names) -> str:
+    return f"if(first_relevant <= {at.k}, 1 / first_relevant, 0D)"
+
+
+def _first_relevant(at: Names) -> str:
+    return f"min(if({at.listed} and relevant > 0, {at.rank}, null))"
+
+
+def _success(at: Names) -> str:
+    return f"if({at.sums['relevant']} > 0, 1D, 0D)"
+
+
+def _rbp(at: Names) -> str:
+    return at.sums["weighted_worth"]
+
+
+def _rbp_residual(at: Names) -> str:
+    seen = at.sums["weighted_unjudged"]
+    if not at.is_whole:
+        return seen
+    # What unjudged documents beyond the end could add is included, as in trec_eval.
+    return f"{seen} + if({seen} > 0, pow({at.persistence}D, cast(returned as double)), 0D)"
+
+
+def _weighted_worth(at: Names) -> str:
+    return f"{_weight(at)} * worth"
+
+
+def _weighted_unjudged(at: Names) -> str:
+    return f"{_weight(at)} * unjudged"
+
+
+def _weight(at: Names) -> str:
+    """The weight of a rank in RBP (Moffat and Zobel 2008)."""
+    return f"(1D - {at.persistence}D) * pow({at.persistence}D, cast({at.rank} - 1 as double))"
+
+
+def _err(at: Names) -> str:
+    """Down the list: the probability that the reader reaches a document, and the sum so far."""
+    within = f"filter(stops, document -> document.rank <= {at.k})"
+    reading = "so_far.reading * (1D - document.stop)"
+    total = "so_far.sum + so_far.reading * document.stop / document.rank"
+    step = f"named_struct('reading', {reading}, 'sum', {total})"
+    begin = "named_struct('reading', 1D, 'sum', 0D)"
+    return f"aggregate({within}, {begin}, (so_far, document) -> {step}).sum"
+
+
+def _bpref(_: Names) -> str:
+    """As trec_eval 9 computes it: down the list, with the judged documents that are not relevant."""
+    above = "least(so_far.others, relevant_documents)"
+    most = "greatest(least(other_documents, relevant_documents), 1)"
+    others = "so_far.others + 1D - code % 2"
+    total = f"so_far.sum + code % 2 * (1D - {above} / {most})"
+    step = f"named_struct('others', {others}, 'sum', {total})"
+    begin = "named_struct('others', 0D, 'sum', 0D)"
+    found = f"aggregate(judged_ranks, {begin}, (so_far, code) -> {step}).sum"
+    return f"{found} / greatest(relevant_documents, 1)"
+
+
+def _judged_share(at: Names) -> str:
+    return f"{at.sums['known']} / {at.ranks}"
+
+
+def _rank(at: Names) -> str:
+    return at.rank
+
+
+def _stop(at: Names) -> str:
+    return f"named_struct('rank', {at.rank}, 'stop', stop)"
+
+
+def _rank_and_relevance(at: Names) -> str:
+    """Twice the rank of a document, and one more if it is relevant."""
+    return f"{at.rank} * 2 + cast(relevant as int)"
+
+
+def _collected(condition: str, value: Formula) -> Formula:
+    """A value of the documents of a list that meet a condition, in ascending order."""
+
+    def collected(at: Names) -> str:
+        return f"sort_array(collect_list(if({at.listed} and {condition}, {value(at)}, null)))"
+
+    return collected
+
 
 #: By name in the configuration, in the order of the tables.
 MEASURES: dict[str, Measure] = {
-    "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": ""}, averages=True),
+    "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": _ndcg}, averages=True),
     "precision": _relevance_measure(
         "relevant documents within k, over k",
         ("P", "Precision"),
-        {"precision": "{relevant} / {ranks}"},
+        {"precision": _precision},
         sums=_RELEVANT,
         averages=True,
     ),
     "recall": _relevance_measure(
         "relevant documents within k, over all relevant ones",
         ("R", "Recall"),
-        {"recall": "{relevant} / greatest(relevant_documents, 1)"},
+        {"recall": _recall},
         sums=_RELEVANT,
         averages=True,
         is_ratio=True,
@@ -109,62 +227,52 @@ MEASURES: dict[str, Measure] = {
     "ap": _relevance_measure(
         "average precision: the precision at each relevant document within k, summed, over all relevant documents",
         ("AP", "MAP", "map"),
-        # No rank is 0, but `/` fails on Sail with a division by zero if all lists of a batch are empty.
-        {
-            "ap": "aggregate(transform(filter(relevant_ranks, rank -> rank <= {k}), (rank, at) -> "
-            "try_divide(at + 1, rank)), 0D, (so_far, term) -> so_far + term) / greatest(relevant_documents, 1)"
-        },
-        lists={"relevant_ranks": _collected("relevant > 0", "{rank}")},
+        {"ap": _average_precision},
+        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
         is_ratio=True,
     ),
     "rr": _relevance_measure(
         "reciprocal rank of the first relevant document within k, else 0",
         ("RR", "MRR", "mrr", "recip_rank"),
-        {"rr": "if(first_relevant <= {k}, 1 / first_relevant, 0D)"},
-        lists={"first_relevant": "min(if({listed} and relevant > 0, {rank}, null))"},
+        {"rr": _reciprocal_rank},
+        lists={"first_relevant": _first_relevant},
     ),
     "success": _relevance_measure(
         "1 if a relevant document is within k, else 0",
         ("Success", "HitRate", "hit_rate", "HR"),
-        {"success": "if({relevant} > 0, 1D, 0D)"},
+        {"success": _success},
         sums=_RELEVANT,
     ),
     "rbp": Measure(
         "rank-biased precision: shares of the highest grade, for a reader who goes on with probability p at each rank",
         ("RBP",),
-        {
-            "rbp": "{weighted_worth}",
-            # For the whole ranking, this includes what unjudged documents beyond its end could add, as in trec_eval.
-            "rbp_residual": "{weighted_unjudged} + if({whole} and {weighted_unjudged} > 0, "
-            "pow({rbp_persistence}D, cast(returned as double)), 0D)",
-        },
+        {"rbp": _rbp, "rbp_residual": _rbp_residual},
         ("worth", "unjudged"),
-        sums={"weighted_worth": f"{_WEIGHT} * worth", "weighted_unjudged": f"{_WEIGHT} * unjudged"},
+        sums={"weighted_worth": _weighted_worth, "weighted_unjudged": _weighted_unjudged},
         arguments={"p": "rbp_persistence"},
         averages=True,
     ),
     "err": Measure(
         "expected reciprocal rank of the document that satisfies the reader (Chapelle et al. 2009)",
         ("ERR",),
-        {"err": _CASCADE},
+        {"err": _err},
         ("stop",),
-        lists={"stops": _collected("stop > 0", "named_struct('rank', {rank}, 'stop', stop)")},
+        lists={"stops": _collected("stop > 0", _stop)},
     ),
     "bpref": _relevance_measure(
         "for each relevant document, how few judged documents that are not relevant stand above it (trec_eval's)",
         ("Bpref", "bpref"),
-        {"bpref": f"{_BPREF} / greatest(relevant_documents, 1)"},
-        # Twice the rank of each judged document, and one more if it is relevant.
-        lists={"judged_ranks": _collected("judged", "{rank} * 2 + cast(relevant as int)")},
+        {"bpref": _bpref},
+        lists={"judged_ranks": _collected("judged", _rank_and_relevance)},
         is_ratio=True,
         whole=True,
     ),
     "judged": Measure(
         "judged documents within k, over k",
         ("Judged",),
-        {"judged_share": "{known} / {ranks}"},
+        {"judged_share": _judged_share},
         ("known",),
-        sums={"known": "known"},
+        sums={"known": None},
         averages=True,
     ),
 }

@@ -81,8 +81,10 @@ class Facts:
 
     @property
     def knows_ties(self) -> bool:
-        """Whether it is known what each document adds, for which averaged ties need the tie groups."""
-        return self.convention.ties != "average" or all(row.tie_group is not None for row in self.listed)
+        """Whether it is known what each document adds: averaged ties need the tie groups."""
+        if self.convention.ties != "average":
+            return True
+        return all(row.tie_group is not None for row in self.listed)
 
     def is_within(self, rank: int | None) -> bool:
         return rank is not None and (self.cutoff is None or rank <= self.cutoff)
@@ -192,8 +194,8 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 def contributions(facts: Facts) -> dict[str, float]:
     """What each document within the cutoff contributes, by its id; the sum is the DCG.
 
-    With averaged ties, a document contributes its gain times the mean discount of the ranks that its group shares. The
-    facts must know their ties.
+    With averaged ties, a document contributes its gain times the mean discount of the ranks that its
+    group shares. The facts must know their ties.
     """
     averaged = facts.convention.ties == "average"
     groups = [row.tie_group if averaged else at for at, row in enumerate(facts.listed)]
@@ -201,7 +203,10 @@ def contributions(facts: Facts) -> dict[str, float]:
     for row, group, discount in zip(facts.listed, groups, facts.discounts, strict=False):
         weights.setdefault(group, []).append(discount if facts.is_within(row.rank) else 0.0)
     means = {group: math.fsum(shared) / len(shared) for group, shared in weights.items()}
-    return {row.doc_id: row.own_gain * means[group] for row, group in zip(facts.listed, groups, strict=True)}
+    added = {}
+    for row, group in zip(facts.listed, groups, strict=True):
+        added[row.doc_id] = row.own_gain * means[group]
+    return added
 
 
 def _losses(facts: Facts) -> tuple[list[Row], list[Row]]:
@@ -268,18 +273,24 @@ def _places(facts: Facts) -> dict[str, _Place]:
     places = {}
     for row in facts.listed:
         adds = added[row.doc_id]
-        places[row.doc_id] = _Place(row.rank, row.relevance, facts.is_within(row.rank), adds, adds / ideal_dcg)
+        places[row.doc_id] = _Place(
+            rank=row.rank,
+            relevance=row.relevance,
+            is_within=facts.is_within(row.rank),
+            contribution=adds,
+            share=adds / ideal_dcg,
+        )
     return places
 
 
 def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
-    """What changed since a baseline, document by document: those within the cutoff, the largest change first.
+    """What changed since a baseline, by document: those within the cutoff, the largest change first.
 
-    `baseline` is the list of another run, or the lists of the nights that the baseline is the mean of, the newest last.
-    `change` sums to the DCG of the run less the mean DCG of the baseline, and `part` to the difference of their NDCG,
-    if the ideal DCGs are above 0. `what` is `left` or `came_in`: within the cutoff in at least half of the baseline's
-    lists and not tonight, or the reverse; `same_rank`, with another gain; else `up` or `down`. Empty if a side does not
-    know its ties.
+    `baseline` is the list of another run, or the lists of the nights that the baseline is the mean of,
+    the newest last. `change` sums to the DCG of the run less the mean DCG of the baseline, and `part` to
+    the difference of their NDCG, if the ideal DCGs are above 0. `what` is `left` or `came_in`: within the
+    cutoff in at least half of the baseline's lists and not tonight, or the reverse; `same_rank`, with
+    another gain; else `up` or `down`. Empty if a side does not know its ties.
     """
     sides = [*baseline, run]
     if not all(facts.knows_ties for facts in sides):
@@ -288,7 +299,9 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     documents: set[str] = set()
     for by_document in places:
         # Those that are tied with a document within the cutoff count, too.
-        documents |= {name for name, place in by_document.items() if place.is_within or place.contribution}
+        for document, place in by_document.items():
+            if place.is_within or place.contribution:
+                documents.add(document)
     changes = []
     for document in documents:
         of_sides = [by_document.get(document, _NOWHERE) for by_document in places]

@@ -223,7 +223,9 @@ def read_copy(engine: Engine, copy: ParquetCopy, where: str) -> DataFrame:
     else:
         parts = sorted(copy.folder.iterdir())
         is_small = sum(path.stat().st_size for path in parts) <= _MAX_SENT
-        rows = read_batches([*map(str, parts)], fs.LocalFileSystem()).read_all() if is_small else None
+        rows = None
+        if is_small:
+            rows = read_batches([str(path) for path in parts], fs.LocalFileSystem()).read_all()
         if rows is None or rows.nbytes > _MAX_SENT:
             kind = " --input judgments" if where.startswith("judgments") else ""
             raise InputError(

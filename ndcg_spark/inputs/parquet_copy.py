@@ -155,7 +155,11 @@ def write_copy(
         raise EngineError(
             f"{where}: no temporary copy, {error}; make room, set TMPDIR to another folder, or allow more threads"
         ) from error
-    return ParquetCopy(folder, sum(rows for rows, _ in written), set().union(*(names for _, names in written)))
+    rows, names = 0, set[str]()
+    for thread_rows, thread_names in written:
+        rows += thread_rows
+        names |= thread_names
+    return ParquetCopy(folder, rows, names)
 
 
 def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -128,6 +128,32 @@ def refuse_changed(sources: Iterable[Source]) -> None:
             )
 
 
+@dataclasses.dataclass(frozen=True)
+class _Request:
+    """A table that is to be read, and the files that were found for it."""
+
+    engine: Engine
+    name: str
+    config: TableConfig
+    schema: pa.Schema
+    files: list[File]
+    context: TableContext
+    #: Whether every row needs a grade.
+    graded: bool
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """The columns that folders give."""
+        return self.context.folders
+
+    @property
+    def is_run_given(self) -> bool:
+        """Whether runs are named by something else than a column, which then does not count."""
+        if not isinstance(self.config, ResultsConfig):
+            return False
+        return self.config.run is not None or self.config.run_from == "file"
+
+
 def _read(
     engine: Engine,
     name: str,
@@ -138,79 +164,156 @@ def _read(
 ) -> Source:
     files = stored.find(engine, config, name)
     first, snapshot = files[0], files[0].snapshot
-    versions = ((file.path, file.snapshot.version) for file in files if file.snapshot)
-    notes = [f"{path} is read at version {version}" for path, version in versions if version is not None]
     folders = [key for key, _ in first.partition]
     context = TableContext(name, f"{name}: {first.path}", config, names or config.names, folders)
+    request = _Request(engine, name, config, schema, files, context, graded)
     if snapshot and snapshot.table is not None:
-        shape = context.shape("table", snapshot.table.columns)
-        table = document_rows(snapshot.table, shape.columns, schema, context.origin)
-        doubtful = doubtful_run(shape.columns, config.columns)
-        found = (*notes, *shape.notes(config))
-        return Source(table, name, snapshot.format, [], notes=found, doubtful_run=doubtful)
-    kind = file_format(files, config.format, name)
-    refuse_alike(folders, f"{name}: the folders of {first.path}")
-    footers = stored.read_footers(engine, files, kind, name)
-    shape = context.shape(kind, list(footers[0].columns)) if footers else text_shape(files, kind, context)
-    notes += shape.notes(config)
-    has = list(dict.fromkeys([*shape.fields, *folders]))
-    ours = {shape.columns.get(field, field).lower() for field in schema.names}
-    refuse_alike((name for name in has if name.lower() in ours), context.origin)
-    kinds = footers[0].columns if footers else {}
+        source = _engine_table(request, snapshot.table, snapshot.format)
+    else:
+        kind = file_format(files, config.format, name)
+        refuse_alike(folders, f"{name}: the folders of {first.path}")
+        footers = stored.read_footers(engine, files, kind, name)
+        source = _typed_files(request, kind, footers) if footers else _text_files(request, kind)
+    versions = [(file.path, file.snapshot.version) for file in files if file.snapshot]
+    known = [(path, version) for path, version in versions if version is not None]
+    notes = [f"{path} is read at version {version}" for path, version in known]
+    return dataclasses.replace(source, notes=(*notes, *source.notes))
+
+
+def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
+    """A table of a catalog, which the engine reads."""
+    context, config = request.context, request.config
+    shape = context.shape("table", rows.columns)
+    table = document_rows(rows, shape.columns, request.schema, context.origin)
+    doubtful = doubtful_run(shape.columns, config.columns)
+    notes = tuple(shape.notes(config))
+    return Source(table, request.name, kind, [], notes=notes, doubtful_run=doubtful)
+
+
+def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer]) -> Source:
+    """Files whose columns have types, and tables with a log; the engine reads some in place."""
+    engine, schema, context = request.engine, request.schema, request.context
+    kinds = footers[0].columns
+    shape = context.shape(kind, list(kinds))
+    notes = shape.notes(request.config)
     structs = {column: kind.value_type.names for column, kind in kinds.items() if holds_structs(kind)}
+    _refuse_alike_columns(request, shape)
     notes += _struct_notes(structs, shape, schema, context.origin)
     # Names within lists are seen when these are exploded.
-    if shape.fields and not structs:
-        needed = {"relevance": "relevance"} if graded else {}
-        dataframes.names_in(has, needed | {**shape.columns}, schema, context.origin)
-        has_lists = shape.has_lists or any(map(is_list, kinds.values()))
-        if name == "results" and not has_lists and not {"score", "rank"} & shape.has:
-            raise missing_columns(["score or rank"], has, context.origin)
-    # The column of runs does not count where they are named otherwise.
-    is_run_given = isinstance(config, ResultsConfig) and (config.run is not None or config.run_from == "file")
-    called = {name: shape.columns.get(name, name) for name in schema.names if name != "run" or not is_run_given}
-    in_both = {ours: theirs for ours, theirs in called.items() if theirs in folders and theirs in shape.fields}
-    if in_both and footers and not first.storage:
+    if not structs:
+        _refuse_absent(request, shape, has_lists=any(map(is_list, kinds.values())))
+    in_both = _in_both(request, shape)
+    if in_both and not request.files[0].storage:
         notes.append(f"the folders say {', '.join(in_both.values())}, and not the files in them")
     else:
         shape = dataclasses.replace(shape, in_both=in_both)
-    runs: Runs = {}
-    if isinstance(config, ResultsConfig) and config.run is None:
-        files, run_notes, runs = with_runs(files, shape, config)
-        notes += run_notes
+    files, run_notes, runs = _with_named_runs(request, shape)
 
-    def copied(some: list[File]) -> ParquetCopy:
-        return text_to_parquet(shape, some, schema.names, engine.scratch, name)
+    def read(some: list[File]) -> stored.StoredTable:
+        return stored.read_typed(engine, some, shape, schema, footers, request.name)
 
     def part(some: list[File]) -> DataFrame:
-        if footers:
-            return stored.read_typed(engine, some, shape, schema, footers, name).table
-        return dataframes.read_copy(engine, copied(some), name)
+        return read(some).table
 
-    if footers:
-        whole = stored.read_typed(engine, files, shape, schema, footers, name)
-    else:
-        copy = copied(files)
-        rows = copied_rows(copy.folder, {}, schema.names, context.origin)
-        whole = stored.StoredTable(dataframes.read_copy(engine, copy, name), copy.rows, rows)
-        _warn_of_text(copy, name, bool(runs))
+    return _source(request, shape, files, read(files), part, runs, [*notes, *run_notes])
+
+
+def _text_files(request: _Request, kind: str) -> Source:
+    """Files of text, which this process parses once; the engine reads what it has written."""
+    engine, schema, context = request.engine, request.schema, request.context
+    shape = text_shape(request.files, kind, context)
+    notes = shape.notes(request.config)
+    _refuse_alike_columns(request, shape)
+    _refuse_absent(request, shape, has_lists=shape.has_lists)
+    shape = dataclasses.replace(shape, in_both=_in_both(request, shape))
+    files, run_notes, runs = _with_named_runs(request, shape)
+
+    def copied(some: list[File]) -> ParquetCopy:
+        return text_to_parquet(shape, some, schema.names, engine.scratch, request.name)
+
+    def part(some: list[File]) -> DataFrame:
+        return dataframes.read_copy(engine, copied(some), request.name)
+
+    copy = copied(files)
+    rows = copied_rows(copy.folder, {}, schema.names, context.origin)
+    table = dataframes.read_copy(engine, copy, request.name)
+    _warn_of_text(copy, request.name, bool(runs))
+    whole = stored.StoredTable(table, copy.rows, rows)
+    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes])
+
+
+def _source(
+    request: _Request,
+    shape: Shape,
+    files: list[File],
+    whole: stored.StoredTable,
+    part: Callable[[list[File]], DataFrame],
+    runs: Runs,
+    notes: Sequence[str],
+) -> Source:
+    engine, columns = request.engine, request.config.columns
+    doubtful = None if request.is_run_given else doubtful_run(_called(request, shape), columns)
     return Source(
         whole.table,
-        name,
+        request.name,
         shape.kind,
         files,
         whole.rows,
-        dataframes.materializer(engine, name),
+        dataframes.materializer(engine, request.name),
         notes=tuple(notes),
         runs=runs,
-        doubtful_run=None if is_run_given else doubtful_run(called, config.columns),
-        recognised_grades=None if "relevance" in config.columns else shape.columns.get("relevance"),
+        doubtful_run=doubtful,
+        recognised_grades=None if "relevance" in columns else shape.columns.get("relevance"),
         # An engine that spills needs no batches.
         batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
         part=part,
         stored=whole.stored,
         lookup=whole.lookup,
     )
+
+
+def _called(request: _Request, shape: Shape) -> dict[str, str]:
+    """What the table calls each of our columns, without that of runs where it does not count."""
+    names = [name for name in request.schema.names if name != "run" or not request.is_run_given]
+    return {name: shape.columns.get(name, name) for name in names}
+
+
+def _columns(request: _Request, shape: Shape) -> list[str]:
+    """The columns of the files and their folders."""
+    return list(dict.fromkeys([*shape.fields, *request.folders]))
+
+
+def _refuse_alike_columns(request: _Request, shape: Shape) -> None:
+    """InputError if two columns, one of which is ours, differ in case alone."""
+    ours = {shape.columns.get(field, field).lower() for field in request.schema.names}
+    named = (name for name in _columns(request, shape) if name.lower() in ours)
+    refuse_alike(named, request.context.origin)
+
+
+def _refuse_absent(request: _Request, shape: Shape, *, has_lists: bool) -> None:
+    """MissingColumnError if the table lacks a column that every row needs. Lists have ranks."""
+    if not shape.fields:
+        return
+    has, origin = _columns(request, shape), request.context.origin
+    needed = {"relevance": "relevance"} if request.graded else {}
+    dataframes.names_in(has, needed | {**shape.columns}, request.schema, origin)
+    if request.name == "results" and not has_lists and not {"score", "rank"} & shape.has:
+        raise missing_columns(["score or rank"], has, origin)
+
+
+def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
+    """By our names, the columns that both folders and the files in them have."""
+    both = {*request.folders} & {*shape.fields}
+    return {ours: theirs for ours, theirs in _called(request, shape).items() if theirs in both}
+
+
+def _with_named_runs(request: _Request, shape: Shape) -> tuple[list[File], list[str], Runs]:
+    """The files, with the runs that files or folders name; sentences about them; and those runs."""
+    config = request.config
+    if not isinstance(config, ResultsConfig) or config.run is not None:
+        return request.files, [], {}
+    files, notes, runs = with_runs(request.files, shape, config)
+    return files, list(notes), runs
 
 
 def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:

@@ -1,8 +1,8 @@
 """The rows of a table as this process reads them from Parquet, without an engine.
 
 They are read a second time to check what an engine has computed, so nothing here trusts an engine, a
-filter of the Parquet reader, or the statistics of a footer. This is a reader apart, on purpose: what is
-wrong in `parquet_files`, which the engine's rows come through, is not wrong here too.
+filter of the Parquet reader, or the statistics of a footer. It is a reader of its own on purpose: what
+is wrong in `parquet_files`, by which inputs are read, is not wrong here too.
 """
 
 import contextlib

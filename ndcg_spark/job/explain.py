@@ -164,16 +164,17 @@ def read_facts(
             # An ideal is kept without a run. Of equal gains, it begins with those of the run that is explained.
             judged = [row for row in own if row["relevance"] is not None and (is_kept or row["relevance"] >= 0)]
             returned = [{**row, "on_list": True, "own_gain": row["gain"]} for row in own]
-            facts[run, query] = query_facts(score, returned, [*judged, *ideal], convention, whole=False)
+            known = [*judged, *ideal]
+            facts[run, query] = query_facts(score, returned, known, convention, whole=False)
     return facts
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
-    """ConfigurationError if what changed needs tie groups that the night, which an older version wrote, lacks."""
+    """ConfigurationError if what changed needs tie groups that the night of an older version lacks."""
     if not all(one.knows_ties for one in facts):
         raise ConfigurationError(
-            f"documents: {night} was written by a version that kept no tie groups, so with averaged ties it is unknown "
-            "what a document added; evaluate it again, or leave out the baseline"
+            f"documents: {night} was written by a version that kept no tie groups, so with averaged "
+            "ties it is unknown what a document added; evaluate it again, or leave out the baseline"
         )
 
 
@@ -234,7 +235,8 @@ def night_documents_to_judge(
 def _unjudged_lists(nights: Sequence[Night], run: str | None) -> pa.Table:
     """The unjudged rows of RANKED_DOCUMENTS of these nights, of a run or of all."""
     if not any(night.kept_rows("ranked_documents") for night in nights):
-        raise ConfigurationError(f"documents: {nights[0]} keeps none; evaluate it with --documents all")
+        advice = "evaluate it with --documents all"
+        raise ConfigurationError(f"documents: {nights[0]} keeps none; {advice}")
     where: dict[str, Sequence[Any]] = {"relevance": [None]}
     if run is not None:
         where["run"] = [run]

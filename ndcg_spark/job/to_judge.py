@@ -1,4 +1,4 @@
-"""Which unjudged documents matter most: to lists, or to the difference between two sides of them; without an engine."""
+"""Which unjudged documents matter most: to lists, or to the difference of two sides of them."""
 
 from typing import Any
 
@@ -13,9 +13,10 @@ KEY = ["dataset", "query_id", "doc_id"]
 
 
 def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
-    """The first rows of a table TO_JUDGE, at most `limit`: the largest weight first, then by dataset, query, document.
+    """The first rows of a table TO_JUDGE, at most `limit`.
 
-    A document whose weight is 0 is left out.
+    The largest weight comes first, then they are sorted by their key. A document whose weight is 0
+    is left out.
     """
     # Sums of the same weights in another order are the same number.
     rounded = documents.append_column("rounded", pc.round(documents["weight"], DECIMALS))
@@ -26,7 +27,7 @@ def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
 
 
 def listed_documents(lists: pa.Table) -> pa.Table:
-    """The table TO_JUDGE of lists, in which a document weighs as much as the discounts of its ranks.
+    """The table TO_JUDGE of lists: a document weighs as much as the discounts of its ranks.
 
     `lists` has the rows of RANKED_DOCUMENTS that are unjudged.
     """
@@ -34,16 +35,18 @@ def listed_documents(lists: pa.Table) -> pa.Table:
 
 
 def moved_documents(lists: pa.Table, others: pa.Table, *, by_run: bool) -> pa.Table:
-    """The same for two sides, where a document weighs as much as its discounts differ: what judging it can change.
+    """The same for two sides: a document weighs as much as its discounts differ.
 
-    With `by_run` each run is compared with itself, else a side is the lists of one run.
+    That is what judging it can change. With `by_run` each run is compared with itself, else a side
+    is the lists of one run.
     """
     key = [*KEY, "run"] if by_run else KEY
     here, there = (side.select([*key, "rank", "discount"]) for side in (lists, others))
     both = here.join(there, key, join_type="full outer", right_suffix="_there")
     rank = pc.min_element_wise(both["rank"], both["rank_there"])
     # A document that is not in a list adds nothing there.
-    discount, discount_there = (pc.fill_null(both[name], 0.0) for name in ("discount", "discount_there"))
+    discount = pc.fill_null(both["discount"], 0.0)
+    discount_there = pc.fill_null(both["discount_there"], 0.0)
     return _by_document(both, rank, pc.abs(pc.subtract(discount, discount_there)))
 
 

@@ -105,7 +105,8 @@ def ranked_documents(
     if with_ideal and convention.ideal != "retrieved":
         best = ideal.ideal_documents(judged, key, convention, depth)
         kinds = {"run": "string", "score": "double", "tie_group": "int"}
-        nothing = {name: F.lit(None).cast(kind) for name, kind in kinds.items()} | {"tied": F.lit(False)}
+        nothing = {name: F.lit(None).cast(kind) for name, kind in kinds.items()}
+        nothing["tied"] = F.lit(False)
         table = table.unionByName(best.withColumns(nothing))
     return _with_evaluation(table, key, evaluation).select(*RANKED_DOCUMENTS.names)
 

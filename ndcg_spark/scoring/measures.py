@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import Cutoff, MeasureSet, column_at
+from ndcg_spark.convention.measures import Cutoff, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.scoring import ranking
 from ndcg_spark.scoring.ideal import counted_grade
@@ -80,37 +80,48 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 
 def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    sums = {name: value for measure in measures.beside_ndcg.values() for name, value in measure.sums.items()}
-    return {name: _sql(value, convention) for name, value in sums.items() if name != value}
+    """What measures sum over ranks, where that is no column of documents already."""
+    at, columns = _names(convention), {}
+    for measure in measures.beside_ndcg.values():
+        for name, formula in measure.sums.items():
+            if formula is not None:
+                columns[name] = F.expr(formula(at))
+    return columns
 
 
 def list_aggregates(convention: Convention, measures: MeasureSet) -> dict[str, Column]:
-    listed = ranking.is_listed(convention)
+    listed, at = ranking.is_listed(convention), _names(convention)
     aggregates: dict[str, Column] = {}
     for name, measure in measures.beside_ndcg.items():
         for column in measure.sums:
             aggregates |= sums_at(measures.cutoffs_for(name), column, F.when(listed, F.col(column)))
-        aggregates |= {column: _sql(aggregate, convention) for column, aggregate in measure.lists.items()}
+        aggregates |= {column: F.expr(formula(at)) for column, formula in measure.lists.items()}
     return aggregates
 
 
 def values(convention: Convention, measures: MeasureSet) -> Iterator[tuple[str, Column, bool]]:
     for name, measure in measures.beside_ndcg.items():
-        for column, value in measure.values.items():
+        for column, formula in measure.values.items():
             for k in measures.cutoffs_for(name):
                 sums = {total: column_at(total, k) for total in measure.sums}
-                yield column_at(column, k), _sql(value, convention, k, sums), measure.is_ratio
+                at = _names(convention, k, sums)
+                yield column_at(column, k), F.expr(formula(at)), measure.is_ratio
 
 
-def _sql(text: str, convention: Convention, cutoff: Cutoff = None, sums: Mapping[str, str] | None = None) -> Column:
-    names = {
-        "rank": RANK,
-        "listed": ranking.LISTED if ranking.removes_documents(convention) else "true",
-        "k": cutoff or _LAST_RANK,
-        "ranks": cutoff or "greatest(returned, 1)",
-        "whole": str(cutoff is None).lower(),
-    }
-    return F.expr(text.format(**convention.options(), **names, **(sums or {})))
+def _names(
+    convention: Convention,
+    cutoff: Cutoff = None,
+    sums: Mapping[str, str] | None = None,
+) -> Names:
+    return Names(
+        rank=RANK,
+        listed=ranking.LISTED if ranking.removes_documents(convention) else "true",
+        k=cutoff or _LAST_RANK,
+        ranks="greatest(returned, 1)" if cutoff is None else str(cutoff),
+        is_whole=cutoff is None,
+        persistence=convention.rbp_persistence,
+        sums=sums or {},
+    )
 
 
 def _is_relevant(judged: Column, convention: Convention) -> Column:

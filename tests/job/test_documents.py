@@ -112,18 +112,20 @@ def test_what_a_night_explains_is_what_its_inputs_explain(configured, query, ide
 
 
 def test_a_night_keeps_which_documents_tie(configured):
-    # As floats of 32 bits, b and c have the same score, and so have d and e, whose zeros differ in sign.
+    # As floats of 32 bits, b and c have the same score, and so have d and e: 0.0 and -0.0.
     scores = {"a": 2.0, "b": 1.0, "c": 1.0 + 1e-12, "d": 0.0, "e": -1e-60}
     lists = "".join(f"q1 Q0 {doc} 0 {score!r} r\n" for doc, score in scores.items())
     convention = {"ties": "average", "score_precision": "float32"}
     files = {"qrels.txt": "q1 0 b 2\nq1 0 e 1\n", "run.txt": lists}
     settings = configured(files, cutoffs=4, output="out", documents="all", convention=convention)
     evaluated(settings)
-    kept = {row["doc_id"]: row["tie_group"] for row in rows(Path("out"), "ranked_documents") if row["run"]}
+    returned = [row for row in rows(Path("out"), "ranked_documents") if row["run"]]
+    kept = {row["doc_id"]: row["tie_group"] for row in returned}
     assert len(kept) == 4
     assert kept["a"] < kept["b"] == kept["c"] < min(kept[doc] for doc in kept.keys() - {*"abc"})
     with engine_for(settings) as engine:
-        explained = explain_night("out", None, ExplainRequest("q1")), explain_on(engine, settings, ExplainRequest("q1"))
+        request = ExplainRequest("q1")
+        explained = explain_night("out", None, request), explain_on(engine, settings, request)
     stored, scored = (one.explanations[0].facts for one in explained)
     groups = {row.doc_id: row.tie_group for row in scored.listed}
     assert {row.doc_id: row.tie_group for row in stored.listed}.items() <= groups.items()
@@ -133,7 +135,8 @@ def test_a_night_keeps_which_documents_tie(configured):
 @pytest.mark.parametrize("ties", ["average", "doc_id_desc"])
 def test_a_night_without_tie_groups_is_explained_as_far_as_they_are_not_needed(tmp_path, ties):
     for number, listed in enumerate(["ab", "ba"]):
-        night(tmp_path, number, {"one": {"q1": [*listed]}, "two": {"q1": ["b"]}}, options={"ties": ties})
+        lists = {"one": {"q1": [*listed]}, "two": {"q1": ["b"]}}
+        night(tmp_path, number, lists, options={"ties": ties})
     (first, _) = explain_night(str(tmp_path), None, ExplainRequest("q1")).explanations
     assert [line["doc_id"] for line in first.lines][:2] == [*"ba"]
     for compared in ({"baseline": "two"}, {"baseline_date": date(0)}):

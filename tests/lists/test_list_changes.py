@@ -12,8 +12,8 @@ from ndcg_spark import list_comparison as lists
 from ndcg_spark.errors import ConfigurationError, ConventionError, InputError
 from ndcg_spark.schemas import LIST_CHANGES
 
-#: List A, list B, persistence, cutoff: jaccard, rbo, moved_discount; Webber, Moffat and Zobel (2010),
-#: figure 5, and others that three implementations agree on. None where another depth would be needed.
+#: List A, list B, persistence, cutoff: jaccard, rbo, moved_discount. Webber, Moffat and Zobel (2010),
+#: figure 5, and others that three implementations agree on; None where another depth would be needed.
 PUBLISHED = {
     ("abcdefg", "zcavwxy", 0.9, 7): (0.166667, 0.288217, None),
     ("abcdefg", "zcavwxy", 0.5, 7): (0.166667, 0.136756, None),
